@@ -18,11 +18,12 @@ GROUPS = {
         "scenario": ("Scenario", "tune"),
         "plan": ("Plan", "calendar_month"),
         "tradeoffs": ("Trade-offs", "balance"),
+        "futures": ("Futures", "call_split"),
         "compare": ("Compare", "compare_arrows"),
     },
-    "Jobs": {"job": ("Job carbon", "eco")},
+    "Jobs": {"job": ("Job carbon", "eco"), "throughput": ("Throughput", "speed")},
     "Reliability": {"checkpoints": ("Checkpoints", "save"), "failures": ("Failures", "monitor_heart")},
-    "Evidence": {"sources": ("Sources", "menu_book")},
+    "Evidence": {"sources": ("Sources", "menu_book"), "accuracy": ("Accuracy", "fact_check")},
 }
 
 know_visitors()

@@ -1,6 +1,7 @@
 """Draws the pictures of the documentation: the report and the app's pages, by an installed Chromium.
 
-Run by `make screenshots`. CHROMIUM names a Chromium that is not on the path.
+Run by `make screenshots`. CHROMIUM names a Chromium that is not on the path. With a folder, every page in
+both themes, on a desk and on a phone, is drawn there instead, to be looked at: `FOLDER [PAGE...]`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+Scheme = Literal["light", "dark"]
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
 CHART = "[data-testid=stVegaLiteChart] svg"
+WHOLE_PX = 3000
 # Page -> height of the picture, and what is there once the page is drawn.
 PAGES = {
     "start": (1330, CHART),
@@ -32,12 +35,21 @@ PAGES = {
     "scenario": (1300, "[data-testid=stTextInput]"),
     "plan": (1500, CHART),
     "tradeoffs": (1000, f"{CHART}, button:has-text('Find the front')"),
+    "futures": (1000, "button:has-text('Plan for all')"),
     "compare": (1500, CHART),
     "job": (1500, CHART),
+    "throughput": (1500, CHART),
     "checkpoints": (1500, CHART),
     "failures": (1500, CHART),
     "sources": (1300, "[data-testid=stDataFrame]"),
+    "accuracy": (1500, CHART),
 }
+LOOKS: tuple[tuple[Scheme, int, int], ...] = (
+    ("light", 1280, 800),
+    ("dark", 1280, 800),
+    ("light", 390, 844),
+    ("dark", 390, 844),
+)
 
 
 def main() -> int:
@@ -51,8 +63,12 @@ def main() -> int:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=named, args=ARGUMENTS)
-        report_pictures(browser)
-        app_pictures(browser)
+        if sys.argv[1:]:
+            folder, *names = sys.argv[1:]
+            every_look(browser, Path(folder), names or list(PAGES))
+        else:
+            report_pictures(browser)
+            app_pictures(browser)
         browser.close()
     return 0
 
@@ -85,9 +101,31 @@ def app_pictures(browser: Browser) -> None:
         shoot(browser, f"{url}/plan", "plan-phone-dark", 390, 1400, "dark", CHART)
 
 
-def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme: str, drawn: str) -> None:
-    """One picture, once a chart is drawn and nothing runs."""
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+def every_look(browser: Browser, folder: Path, names: list[str]) -> None:
+    """Pages in both themes and widths: the first screen alone, and the whole page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with served() as url:
+        for name in names:
+            address = f"{url}/{'' if name == 'start' else name}"
+            for scheme, width, height in LOOKS:
+                picture = f"{name}-{width}-{scheme}"
+                shoot(browser, address, picture, width, height, scheme, PAGES[name][1], folder, whole=True)
+
+
+def shoot(
+    browser: Browser,
+    url: str,
+    name: str,
+    width: int,
+    height: int,
+    scheme: Scheme,
+    drawn: str,
+    folder: Path = IMAGES,
+    *,
+    whole: bool = False,
+) -> None:
+    """One picture, once a chart is drawn and nothing runs; with `whole`, one of the whole page next to it."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()
     page.goto(url)
     page.wait_for_selector(drawn, timeout=180_000)
@@ -96,9 +134,13 @@ def shoot(browser: Browser, url: str, name: str, width: int, height: int, scheme
         timeout=180_000,
     )
     page.wait_for_timeout(1500)
-    page.screenshot(path=IMAGES / f"{name}.png")
+    page.screenshot(path=folder / f"{name}.png")
+    if whole:
+        page.set_viewport_size({"width": width, "height": WHOLE_PX})
+        page.wait_for_timeout(1500)
+        page.screenshot(path=folder / f"{name}-whole.png")
     context.close()
-    print(IMAGES / f"{name}.png")
+    print(folder / f"{name}.png", flush=True)
 
 
 @contextmanager

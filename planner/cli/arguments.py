@@ -61,6 +61,15 @@ def store_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def label_options(parser: argparse.ArgumentParser) -> None:
+    """What a saved plan is called."""
+    labels = parser.add_argument_group("of a saved plan")
+    labels.add_argument("--name", help="what it is called in lists")
+    labels.add_argument("--note", help="what there is to say about it")
+    labels.add_argument("--tag", action="append", metavar="TAG,...", help="words to find it by")
+    labels.add_argument("--owner", help="whose it is")
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names apart by commas."""
     return tuple(name for part in text.split(",") if (name := part.strip()))

@@ -189,5 +189,8 @@ def _checkpoint_options(parser: argparse.ArgumentParser) -> None:
         "--simulate", type=int, default=0, metavar="N", help="play the best intervals N times"
     )
     parser.add_argument("--seed", type=arguments.seed, default=0, help="of the play")
+    parser.add_argument(
+        "--today-min", type=float, metavar="MIN", help="your interval of today: what it loses a month"
+    )
     parser.add_argument("--linear", action="store_true", help="the published straight line, too")
     parser.add_argument("--out", metavar="FOLDER", help="write the curve and the tables there")

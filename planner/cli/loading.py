@@ -19,6 +19,7 @@ VARIABLE = "EVERFLEET_DATA"
 if TYPE_CHECKING:
     from planner.inputs.scenario import Scenario
     from planner.program.plan import Plan
+    from planner.store import Labels
 
 
 @contextmanager
@@ -86,6 +87,21 @@ def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
     if not quiet:
         progress("")
     return plan
+
+
+def stated_labels(options: argparse.Namespace) -> Labels | None:
+    """What the options call a saved plan; none where they say nothing of it.
+
+    Raises:
+        StoreError: a label is too long.
+    """
+    if all(one is None for one in (options.name, options.note, options.tag, options.owner)):
+        return None
+    from planner.store import labels_of
+
+    return labels_of(
+        name=options.name or "", note=options.note or "", tags=options.tag or (), owner=options.owner or ""
+    )
 
 
 def see_store(address: str | None) -> None:

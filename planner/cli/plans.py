@@ -19,7 +19,7 @@ from planner.cli.console import (
     write_file,
     wrong,
 )
-from planner.cli.loading import named_scenario, opened, see_store, solve
+from planner.cli.loading import named_scenario, opened, see_store, solve, stated_labels
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def add_commands(command: arguments.AddCommand) -> None:
         help="write the integer program there: .lp or .mps",
     )
     plan.add_argument("--save", action="store_true", help="save the plan, with what it was made from")
+    arguments.label_options(plan)
     arguments.store_option(plan)
     arguments.quiet_option(plan)
     plan.add_argument(
@@ -101,6 +102,9 @@ def run_plan(options: argparse.Namespace) -> int:
     from planner.report.saving import save
     from planner.report.text import to_terminal
 
+    labels = stated_labels(options)
+    if labels is not None and not options.save:
+        raise InputError("--name, --note, --tag and --owner are of a saved plan: use --save, too")
     scenario = named_scenario(options)
     if options.save:
         see_store(options.store)
@@ -117,7 +121,8 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.save:
         from planner.answers.saved.commands import save_plan
 
-        say(save_plan(options.store, scenario, document, baselines=not options.no_baselines))
+        baselines = not options.no_baselines
+        say(save_plan(options.store, scenario, document, baselines=baselines, labels=labels))
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 

@@ -38,6 +38,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which one")
     app = command("app", run_app, "the same in a browser, on this machine only")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
+    app.add_argument(
+        "--read-only",
+        action="store_true",
+        help="visitors plan, nothing is saved; EVERFLEET_READ_ONLY",
+    )
 
 
 def run_validate(options: argparse.Namespace) -> int:
@@ -87,7 +92,7 @@ def run_app(options: argparse.Namespace) -> int:
     """Serve the app on this machine until interrupted."""
     from planner.ui.launch import serve
 
-    return serve(port=options.port)
+    return serve(port=options.port, read_only=options.read_only)
 
 
 def run_serve(options: argparse.Namespace) -> int:

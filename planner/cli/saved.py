@@ -7,7 +7,8 @@ from pathlib import Path
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show_answer, watcher
-from planner.cli.loading import named_scenario
+from planner.cli.loading import named_scenario, stated_labels
+from planner.trace.errors import InputError
 
 
 def add_commands(command: arguments.AddCommand) -> None:
@@ -24,6 +25,10 @@ def add_commands(command: arguments.AddCommand) -> None:
     for one in (show, export, recompute):
         one.add_argument("digest", metavar="PLAN", help="first characters of its digest")
 
+    label = command("label", run_label, "a saved plan called otherwise: name, note, tags, owner")
+    label.add_argument("digest", metavar="PLAN", help="first characters of its digest")
+    arguments.label_options(label)
+
     sweep = command("sweep", run_sweep, "one scenario with many changes, by one process or a cluster")
     arguments.scenario_options(sweep)
     sweep.add_argument(
@@ -37,7 +42,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     where.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
     sweep.add_argument("--out", metavar="FOLDER", help="write sweep.json and csv/ there")
     arguments.quiet_option(sweep)
-    for one in (listed, show, compare, export, recompute, sweep):
+    for one in (listed, show, compare, export, recompute, label, sweep):
         arguments.store_option(one)
 
 
@@ -77,6 +82,21 @@ def run_recompute(options: argparse.Namespace) -> int:
     record, text = recompute_saved(options.store, options.digest, futures=recompute_futures)
     show_answer(options, (record, text))
     return ANSWER if record["same"] else NO_PLAN
+
+
+def run_label(options: argparse.Namespace) -> int:
+    """Call a saved plan otherwise; what is not stated stays."""
+    from planner.answers.saved.commands import label_saved
+
+    if (stated := stated_labels(options)) is None:
+        raise InputError("say what it is called: --name, --note, --tag or --owner")
+    return show_answer(options, label_saved(options.store, options.digest, stated, _given(options)))
+
+
+def _given(options: argparse.Namespace) -> frozenset[str]:
+    """The labels that were stated, an empty one to take it away."""
+    held = {"name": options.name, "note": options.note, "tags": options.tag, "owner": options.owner}
+    return frozenset(name for name, value in held.items() if value is not None)
 
 
 def run_sweep(options: argparse.Namespace) -> int:

@@ -26,6 +26,7 @@ class Question:
     nodes: tuple[int, ...] = asked(
         "sizes to look at; 1,2,4 to 128", (), reads="counts", value="N,...", kinds=_SIZED
     )
+    grid: str | None = asked("grid region, for money and carbon of a million tokens; us")
     why: str = asked("open the numbers of one row down to their sources", "", value="SKU:SIZE")
 
     sequence_tokens: int | None = asked(

@@ -19,6 +19,7 @@ def throughput(
     precision: str = "bf16",
     skus: str | Iterable[str] = (),
     nodes: int | Iterable[int] = (),
+    grid: str | None = None,
     why: str = "",
     sequence_tokens: int | None = None,
     batch_tokens: float | None = None,
@@ -60,6 +61,7 @@ def throughput(
         precision: number format of the weights.
         skus: kinds of node; all where none is named.
         nodes: sizes to look at.
+        grid: region of the catalogue, for money and carbon of a million tokens; us.
         why: opens the row `SKU:SIZE`; its numbers are in `trace`.
         sequence_tokens: of training; 8192.
         batch_tokens: tokens of a step.

@@ -129,6 +129,7 @@ def checkpoint(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    today_min: Quantity | None = None,
     data: str | Path | None = None,
 ) -> Answer:
     """Which checkpoint interval is best for time, money and carbon: `everfleet checkpoint`.
@@ -161,6 +162,7 @@ def checkpoint(
         replicas: how often to play the best intervals.
         seed: of the play.
         linear: whether to set the published straight line next to the exact form.
+        today_min: your interval of today, "30 min": what it loses a month.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
@@ -188,6 +190,7 @@ def checkpoint(
         replicas=replicas,
         seed=seed,
         linear=linear,
+        today_min=quantity(today_min, "today_min"),
     )
     meant = None if scenario is None else scenario_of(scenario, changes)
     document = checkpoint_answer(question, meant, changed=bool(changes))

@@ -118,7 +118,7 @@ def throughput_made(document: Record) -> Answer:
 
     tables, title = tables_in(document), f"{document['model']}: {document['kind'].replace('-', ' ')}"
     said = (*document["notes"], *(f"{key}: {value}" for key, value in document["about"].items()))
-    tables = {name: rows for name, rows in tables.items() if name in ("rows", "reached")}
+    tables = {name: rows for name, rows in tables.items() if name in ("best", "rows", "reached")}
     content = Content(title, said, [], tables, kept_steps(document))
     kind = plain_kind("throughput", to_text, title, said, tables)
     return Answer(content, document, kind, open_cell=partial(opened_at, document))

@@ -11,6 +11,7 @@ import jinja2
 from planner.report import charts
 from planner.report.charts import Document, Picture
 from planner.report.charts.fronts import money_front
+from planner.report.glance import glance
 from planner.report.tables import (
     TITLES,
     WAYS,
@@ -43,6 +44,7 @@ def to_html(document: Document) -> str:
         infeasibility=infeasibility_tables(document),
         ways=ways_table(document),
         ways_title=WAYS,
+        glance=[] if document["clash"] else glance(document),
         why=lambda name: why_text(document, name),
         quantity=quantity_text,
         spread=range_text,

@@ -5,6 +5,18 @@ content: the same twice is one row. A save is one transaction: a kill leaves wha
 """
 
 from planner.store.errors import StoreError
+from planner.store.labels import Labels, labels_of
 from planner.store.store import Fit, Point, SavedFuturesPlan, SavedPlan, SavedSweep, Store, open_store
 
-__all__ = ["Fit", "Point", "SavedFuturesPlan", "SavedPlan", "SavedSweep", "Store", "StoreError", "open_store"]
+__all__ = [
+    "Fit",
+    "Labels",
+    "Point",
+    "SavedFuturesPlan",
+    "SavedPlan",
+    "SavedSweep",
+    "Store",
+    "StoreError",
+    "labels_of",
+    "open_store",
+]

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from planner.store.errors import StoreError
 from planner.store.packing import unpacked
 
-VERSION = 4
+VERSION = 5
 _DIGEST = String(64)
 _LOCK = 0x65766572  # "ever": what PostgreSQL calls our turn at the tables
 
@@ -76,6 +76,7 @@ plans = Table(
     Column("energy_kwh", Float(53)),
     Column("capex_usd", Float(53)),
     Column("document", LargeBinary, nullable=False),
+    *(Column(name, Text, nullable=False, server_default="") for name in ("name", "note", "tags", "owner")),
 )
 
 fits = Table(
@@ -149,11 +150,18 @@ def _objectives_say_their_unit(connection: Connection) -> None:
         connection.execute(stated, {"unit": document["objective"]["unit"], "digest": digest})
 
 
+def _plans_have_labels(connection: Connection) -> None:
+    """From 4 to 5: what people call a plan."""
+    for name in ("name", "note", "tags", "owner"):
+        connection.execute(text(f"ALTER TABLE everfleet_plans ADD COLUMN {name} TEXT DEFAULT '' NOT NULL"))
+
+
 # Step i leads from edition i + 1 to the next.
 STEPS: tuple[Callable[[Connection], None], ...] = (
     _sweeps_begin,
     _futures_begin,
     _objectives_say_their_unit,
+    _plans_have_labels,
 )
 
 

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Table, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Table, func, insert, or_, select, update
 
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.bundle import KeptScenario, keep
 from planner.store import schema
 from planner.store.addresses import WRITES, default_address, engine_for, parsed, shown
 from planner.store.errors import in_words
+from planner.store.labels import Labels
 from planner.store.packing import content_digest, packed, unpacked, versions_here
 from planner.store.rows import add_once, add_scenario, now, plan_row, whole_digest
 from planner.trace.records import Record
@@ -235,6 +236,10 @@ class SavedPlan:
     carbon_kgco2e: float | None
     energy_kwh: float | None
     capex_usd: float | None
+    name: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +316,7 @@ class Store:
         *,
         baselines: bool = True,
         seed: int = 0,
+        labels: Labels | None = None,
     ) -> str:
         """Save the document of a plan with its scenario; gives the plan's digest.
 
@@ -319,13 +325,28 @@ class Store:
             document: what `plan_document` made of it.
             baselines: whether the plans next to it were requested, so that a repeat asks for them too.
             seed: of the facts, where they were drawn.
+            labels: what it is called; a plan that is there already keeps its own where none are stated.
         """
         kept = scenario if isinstance(scenario, KeptScenario) else keep(scenario)
         row = plan_row(kept, document, baselines=baselines, seed=seed)
         with self.writing() as connection:
             add_scenario(connection, kept)
             add_once(connection, schema.plans, row)
+            if labels is not None and labels.stated:
+                connection.execute(
+                    update(schema.plans).filter_by(digest=row["digest"]).values(**labels.row())
+                )
         return str(row["digest"])
+
+    def label_plan(self, digest: str, labels: Labels) -> None:
+        """Call a saved plan otherwise; what is empty is no longer stated.
+
+        Raises:
+            StoreError: there is none, or more than one begins so.
+        """
+        with self.writing() as connection:
+            whole = whole_digest(connection, schema.plans, digest, "plan", self.address)
+            connection.execute(update(schema.plans).filter_by(digest=whole).values(**labels.row()))
 
     def save_fit(self, document: Mapping[str, Any]) -> str:
         """Save the document of a fitted log; gives its digest."""
@@ -336,10 +357,12 @@ class Store:
         return digest
 
     def plans(self, *, title: str = "", sweep: str = "", most: int | None = None) -> list[SavedPlan]:
-        """Saved plans whose title holds a text, those of one sweep if it is named, the newest first."""
+        """Saved plans whose title or labels hold a text, those of one sweep if named, the newest first."""
         query = select(*_LISTED).order_by(schema.plans.c.saved.desc(), schema.plans.c.digest).limit(most)
         if title:
-            query = query.where(schema.plans.c.title.icontains(title, autoescape=True))
+            columns = schema.plans.c
+            places = (columns.title, columns.name, columns.note, columns.tags, columns.owner)
+            query = query.where(or_(*(place.icontains(title, autoescape=True) for place in places)))
         if sweep:
             points = schema.points.c
             query = query.where(schema.plans.c.digest.in_(select(points.plan).where(points.sweep == sweep)))
@@ -396,4 +419,5 @@ class Store:
 
 def _saved_plan(row: Row[Any]) -> SavedPlan:
     held = dict(row._mapping)
-    return SavedPlan(**(held | {"versions": json.loads(held["versions"])}))
+    tags = tuple(filter(None, held["tags"].split(", ")))
+    return SavedPlan(**(held | {"versions": json.loads(held["versions"]), "tags": tags}))

@@ -26,6 +26,7 @@ SUFFIX_UNITS = {
     "mw": "MW",
     "kwh": "kWh",
     "mwh": "MWh",
+    "j": "J",
     "s": "s",
     "min": "min",
     "h": "h",

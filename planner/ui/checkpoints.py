@@ -22,11 +22,12 @@ from planner.report.data import to_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
-from planner.trace.numbers import number_text, percent_text
+from planner.trace.numbers import number_text, percent_text, quantity_text
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 
 MOST_NODES = 100_000
+_TAKEN = "checkpoints.fit-taken"
 # The numbers of the answer in words, by the names of their explanations.
 ANSWER = {"interval.time-optimal": "interval", "ettr": "ETTR"}
 
@@ -99,8 +100,11 @@ def own_log() -> None:
                 )
             )
             logs.few_failures(document)
-            if st.button("Use it for the intervals below", key="use-own"):
+            digest = logs.digest_of(document)
+            if st.session_state.get(_TAKEN) != digest:  # once: another fleet may be chosen afterwards
+                st.session_state[_TAKEN] = digest
                 st.session_state["failures"] = _label(logs.use(document))
+            st.caption("The intervals below use it.")
 
 
 def chosen_inputs(first: Document) -> dict[str, Any]:
@@ -127,8 +131,10 @@ def chosen_inputs(first: Document) -> dict[str, Any]:
     restart = left.number_input(
         "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
     )
+    today = right.number_input("Your interval of today (min); 0: none", 0.0, 10_000.0, 30.0, key="today")
     background = middle.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
-    return inputs | {"restart_min": float(restart), "asynchronous": background}
+    asked = inputs | {"restart_min": float(restart), "asynchronous": background}
+    return asked | ({"today_min": float(today)} if today else {})
 
 
 def chosen_failures(fleets: list[str], default: str) -> str | dict[str, Any]:
@@ -152,6 +158,11 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
     with st.container(horizontal=True):
         for name, word in ANSWER.items():
             shared.why(document, name, "checkpoints", f"why this {word}?")
+    shared.lines(_worth(document))
+    if "today" in document:
+        rows = document["today"]
+        label = f"What {number_text(inputs['today_min'], 3)} min loses a month, number by number"
+        shared.data("today", rows, label, opens(inputs, "today"), "today")
     # Only what is looked at is drawn: charts take the browser longer than all else of the page.
     parts = {"Intervals": intervals, "Policies side by side": policies, "Sizes side by side": sizes}
     tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
@@ -237,6 +248,18 @@ def _answer(document: Document) -> str:
         "against that."
     )
     return f"A checkpoint every **{interval}** loses the least time{shared.plain(said)}"
+
+
+def _worth(document: Document) -> list[str]:
+    """What the interval of today loses in a month, and what one point of ETTR is worth in it."""
+    from planner.answers.checkpoints import today_said
+
+    worth = document["worth"]
+    return [
+        *today_said(document.get("today", [])),
+        f"One point of ETTR is worth {quantity_text(worth['usd_a_point_and_month'], 'USD')} and "
+        f"{quantity_text(worth['kgco2e_a_point_and_month'], 'kgCO2e')} a month.",
+    ]
 
 
 def _best_words(one: Document) -> str:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner.answers.saved.tables import inputs_rows, signed_text, term_steps, terms_rows, totals_rows
+from planner.answers.saved.tables import (
+    differences_said,
+    inputs_rows,
+    signed_text,
+    term_steps,
+    terms_rows,
+    totals_rows,
+)
 from planner.report.charts import Document, Record
 from planner.report.charts.compared import UNITS, changed_waterfall, terms_side_by_side
 from planner.report.tables import table_of
@@ -92,7 +99,8 @@ def _listed_text(listed: Mapping[str, SavedPlan], digest: str) -> str:
     plan = listed.get(digest)
     if plan is None:  # deleted since it was chosen
         return digest[:8]
-    return shared.plain(f"{textwrap.shorten(plan.title, LONGEST, placeholder=' …')} ({digest[:8]})")
+    called = plan.name or plan.title
+    return shared.plain(f"{textwrap.shorten(called, LONGEST, placeholder=' …')} ({digest[:8]})")
 
 
 def _heads(record: Record, names: Sequence[str]) -> None:
@@ -100,17 +108,29 @@ def _heads(record: Record, names: Sequence[str]) -> None:
     for number, (name, plan) in enumerate(zip(names, record["plans"], strict=True)):
         with st.container(horizontal=True, vertical_alignment="center"):
             status = PROVED.get(plan["status"], plan["status"])
-            st.markdown(f"**{name}**: {shared.plain(plan['title'])}, {shared.plain(status)}")
+            st.markdown(f"**{name}**: {shared.plain(_called(plan))}, {shared.plain(status)}")
             if plan["digest"]:
                 st.page_link(PAGES / "plan.py", label=f"Open {name}", query_params={"plan": plan["digest"]})
             explained = {"explanations": record["explanations"][number]}
             for total in MEASURES:
                 shared.why(explained, total, f"compare-{name}", f"why {total} of {name}?")
+        if note := plan.get("note"):
+            st.caption(shared.plain(note))
+    for line in differences_said(record, names):
+        st.markdown(f"- {shared.plain(line)}")
+
+
+def _called(plan: Record) -> str:
+    """A plan by its name, where it has one, and its title, owner and tags."""
+    called = f"{plan['name']}: {plan['title']}" if plan.get("name") else str(plan["title"])
+    called += f", of {plan['owner']}" if plan.get("owner") else ""
+    return called + (f" [{', '.join(plan['tags'])}]" if plan.get("tags") else "")
 
 
 def _titled(record: Record, names: Sequence[str], name: str) -> str:
     """A letter with the title of its plan."""
-    title = record["plans"][names.index(name)]["title"]
+    plan = record["plans"][names.index(name)]
+    title = plan.get("name") or plan["title"]
     return f"{name}: {textwrap.shorten(title, LONGEST, placeholder=' …')}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from planner.trace.errors import InputError
+
+READ_ONLY = "EVERFLEET_READ_ONLY"  # as the pages have it, which are not loaded for `--help`
 
 ADDRESS = "127.0.0.1"
 LOCAL = (ADDRESS, "localhost")
@@ -31,10 +34,14 @@ def app_script() -> Path:
     return checkout if (package.parent / "pyproject.toml").is_file() else package / "_app.py"
 
 
-def serve(*, port: int) -> int:
+def serve(*, port: int, read_only: bool = False) -> int:
     """Run the script with the configuration next to it, on this machine's own address.
 
     The address is said here too: a variable of the environment would win against the configuration.
+
+    Args:
+        port: where it listens.
+        read_only: whether nothing that visitors make is saved.
 
     Returns:
         The exit code, 0 after Ctrl-C.
@@ -48,6 +55,8 @@ def serve(*, port: int) -> int:
         if asking.connect_ex((ADDRESS, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    if read_only:
+        os.environ[READ_ONLY] = "1"
     script = str(app_script())
     sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from planner.ui import frame, plan_parts, plan_source, saved, scenario_edits, session, shared
+from planner.ui import frame, plan_parts, plan_source, saved, scenario_edits, session, shared, sharing
 from planner.ui.plan_source import Planned
 
 PAGES = Path(__file__).parent
@@ -17,6 +17,7 @@ def render() -> None:
     """Draw the page."""
     heading = st.empty()
     heading.title("Plan")
+    sharing.begin_by_link()
     held, named = session.draft(), saved.digest_in_address()
     if named is not None and not plan_source.belongs_to(named, held):
         made = elsewhere(named)

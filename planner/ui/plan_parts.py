@@ -20,7 +20,8 @@ from planner.ui import plan_source, shared
 from planner.ui.plan_files import downloads
 from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown
-from planner.ui.saved import PARAMETER, SHORT
+from planner.ui.saved import PARAMETER, SHORT, read_only
+from planner.ui.sharing import together
 from planner.ui.workers import start
 
 JOB_WHYS = {
@@ -52,12 +53,16 @@ def _plan(made: Planned) -> None:
         results(made)
     else:
         details(made)
+    together(made)
     downloads(made)
     st.caption(" · ".join(shared.plain(line) for line in provenance(document)))
 
 
 def kept(made: Planned) -> None:
     """Where the plan is kept and by which address it comes back; or why not, and a way to try again."""
+    if read_only():
+        st.caption("Read-only: plans that are made here are not saved.")
+        return
     key, request = f"keep-{made.identity}", f"wanted-kept-{made.identity}"
     digest, reason = made.saved, made.unsaved
     if reason and request not in st.session_state:  # a page that is opened anew tries once by itself

@@ -12,7 +12,7 @@ from planner.report.charts import Document
 from planner.store.addresses import default_address
 from planner.ui import session, shared
 from planner.ui.progress import work_shown
-from planner.ui.saved import PARAMETER, Opened
+from planner.ui.saved import PARAMETER, Opened, read_only
 from planner.ui.session import Draft, Files
 from planner.ui.workers import Seen, start
 from planner.ui.workers import seen as look_at
@@ -99,7 +99,12 @@ def begin_with(text: str, name: str, files: Files = ()) -> None:
 
 
 def _arguments(text: str, name: str, files: Files) -> dict[str, Any]:
-    return {"text": text, "name": name, "files": dict(files), "store_address": default_address()}
+    return {
+        "text": text,
+        "name": name,
+        "files": dict(files),
+        "store_address": "" if read_only() else default_address(),
+    }
 
 
 def _made(key: str, seen: Seen, files: Files) -> Planned:

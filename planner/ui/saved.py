@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
 from planner.ui import shared
 
+READ_ONLY = "EVERFLEET_READ_ONLY"
 PARAMETER = "plan"  # of the page's address
 MOST_LISTED = 20
 SHORT = 10
@@ -31,6 +33,11 @@ class Opened:
     digest: str
     document: Document
     scenario: KeptScenario
+
+
+def read_only() -> bool:
+    """Whether visitors may look and plan, and nothing is saved."""
+    return os.environ.get(READ_ONLY, "") not in ("", "0")
 
 
 def store() -> Store | None:
@@ -79,13 +86,13 @@ def listed() -> None:
     """The plans saved last, each a click away."""
     with st.expander("Saved plans", icon=":material/folder_open:", key="saved-plans"):
         held = store()
-        plans = [] if held is None else _plans(held)
+        plans = [] if held is None else plans_of(held)
         if not plans and held is not None:
             st.caption("Nothing is saved yet: each plan that is made here is saved by itself.")
         for plan in plans:
             st.page_link(
                 Path(__file__).parent / "plan.py",
-                label=_label(plan),
+                label=label(plan),
                 icon=":material/description:",
                 query_params={PARAMETER: plan.digest},
             )
@@ -97,7 +104,8 @@ def unreachable(error: InputError) -> None:
     st.code(str(error), language=None, wrap_lines=True)
 
 
-def _plans(held: Store) -> list[SavedPlan]:
+def plans_of(held: Store) -> list[SavedPlan]:
+    """The plans saved last; why they cannot be read stands on the page."""
     try:
         return held.plans(most=MOST_LISTED)
     except InputError as error:
@@ -106,7 +114,13 @@ def _plans(held: Store) -> list[SavedPlan]:
         return []
 
 
-def _label(plan: SavedPlan) -> str:
+def label(plan: SavedPlan) -> str:
+    """What a list shows of a plan."""
+    return shared.plain(label_text(plan))
+
+
+def label_text(plan: SavedPlan) -> str:
+    """A plan by its name or title, what it comes to, whose it is, and when it was saved."""
     totals = [
         quantity_text(value, unit)
         for value, unit in ((plan.cost_usd, "USD"), (plan.carbon_kgco2e, "kgCO2e"))
@@ -114,7 +128,10 @@ def _label(plan: SavedPlan) -> str:
     ]
     said = ", ".join([plan.status, *totals])
     when = plan.saved[:16].replace("T", " ")
-    return shared.plain(f"{plan.title} ({said}), {when} UTC, {plan.digest[:SHORT]}")
+    owner = f", {plan.owner}" if plan.owner else ""
+    tags = f" [{', '.join(plan.tags)}]" if plan.tags else ""
+    called = plan.name or plan.title
+    return f"{called}{tags} ({said}){owner}, {when} UTC, {plan.digest[:SHORT]}"
 
 
 # A connection is shared by all sessions: it holds no state of theirs.

@@ -58,6 +58,7 @@ class Judged:
     generation: str = ""
     plumbing: bool = False
     cells: Mapping[str, Traced] = field(default_factory=dict, compare=False)
+    inputs: str = ""
 
     def document(self) -> dict[str, Any]:
         """The row for JSON."""
@@ -75,6 +76,7 @@ class Judged:
             "subject",
             "generation",
             "plumbing",
+            "inputs",
         )
         return {name: getattr(self, name) for name in names}
 
@@ -188,6 +190,7 @@ def judge(row: Mapping[str, str]) -> Judged:
         cells=judged.cells | ({} if expected is None else {"expected": published(row, expected)}),
         subject=judged.subject or _subject(quantity),
         generation=generation_of(inputs),
+        inputs=row["inputs"] if inputs else "{}",
         plumbing=row.get("note", "").lower().startswith(PLUMBING),
     )
 

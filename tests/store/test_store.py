@@ -52,7 +52,7 @@ from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.program.plan import plan_fleet
 from planner.report.data import to_json
 from planner.report.saving import ReportError
-from planner.store import Store, StoreError, addresses, open_store, schema
+from planner.store import Labels, Store, StoreError, addresses, labels_of, open_store, schema
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
 from planner.trace.errors import InputError
@@ -626,6 +626,9 @@ def tables_of(file: Path) -> dict[str, set[tuple[str, str]]]:
     }
 
 
+LABELS = ("name", "note", "tags", "owner")
+
+
 def save_as_edition_3(store: Store, document: dict[str, Any], kind: str, text: str) -> None:
     """A plan as a store of edition 3 held it, in the tables of that edition."""
     stated = {"kind": kind, "text": text, "value": 500.2, "unit": "USD"}
@@ -635,7 +638,12 @@ def save_as_edition_3(store: Store, document: dict[str, Any], kind: str, text: s
         connection.execute(
             update(schema.plans).values(document=packed(document | {"schema": 1, "objective": before}))
         )
-        for change in ("RENAME COLUMN objective_value TO objective_usd", "DROP COLUMN objective_unit"):
+        labels = (f"DROP COLUMN {name}" for name in LABELS)
+        for change in (
+            "RENAME COLUMN objective_value TO objective_usd",
+            "DROP COLUMN objective_unit",
+            *labels,
+        ):
             connection.execute(sql(f"ALTER TABLE everfleet_plans {change}"))
         connection.execute(update(schema.edition).values(version=3))
 
@@ -657,7 +665,7 @@ def test_an_older_store_is_brought_up_to_date(
     assert upgraded.sweeps.all() == []
     assert upgraded.futures.all() == []
     with closing(sqlite3.connect(old)) as raw:
-        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(4,)]
+        assert raw.execute("SELECT version FROM everfleet_schema").fetchall() == [(5,)]
 
 
 def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) -> None:
@@ -667,6 +675,8 @@ def test_each_edition_takes_the_steps_that_it_lacks(file: Path, store: Store) ->
         raw.execute("DROP TABLE everfleet_futures")
         raw.execute("ALTER TABLE everfleet_plans RENAME COLUMN objective_value TO objective_usd")
         raw.execute("ALTER TABLE everfleet_plans DROP COLUMN objective_unit")
+        for name in LABELS:
+            raw.execute(f"ALTER TABLE everfleet_plans DROP COLUMN {name}")
         raw.execute("UPDATE everfleet_schema SET version = 2")
         raw.execute("INSERT INTO everfleet_scenarios VALUES (?, 't', '', 'text', '2026')", ["a" * 64])
         grid = '{"kind": "varied", "points": []}'
@@ -714,10 +724,48 @@ def test_an_objective_of_edition_3_gets_its_unit(
 def test_a_newer_store_is_refused(file: Path, store: Store) -> None:
     """And left as it is."""
     with closing(sqlite3.connect(file)) as raw, raw:
-        raw.execute("UPDATE everfleet_schema SET version = 5")
+        raw.execute("UPDATE everfleet_schema SET version = 6")
 
-    with pytest.raises(StoreError, match="is a store of edition 5, and this everfleet knows 4: use a newer"):
+    with pytest.raises(StoreError, match="is a store of edition 6, and this everfleet knows 5: use a newer"):
         open_store(str(file))
+
+
+# Labels
+
+
+def test_a_plan_is_called_and_found_by_its_labels(
+    file: Path, store: Store, scenario: Scenario, document: dict[str, Any]
+) -> None:
+    """They may change, its digest does not; saved again without any it keeps them."""
+    called = labels_of(name="First  cut", note="for the\nreview", tags=["q3, draft", "q3"], owner="Capacity")
+    digest = store.save_plan(scenario, document, labels=called)
+    assert store.save_plan(scenario, document) == digest
+
+    for words in ("first cut", "review", "draft", "capacity"):
+        assert [plan.digest for plan in store.plans(title=words)] == [digest]
+    assert store.plans(title="nobody") == []
+    held = store.plan(digest)
+    assert (held.name, held.note, held.tags, held.owner) == (
+        "First cut",
+        "for the\nreview",
+        ("q3", "draft"),
+        "Capacity",
+    )
+    _, line = commands.label_saved(str(file), digest, Labels(name="Second cut"), frozenset(["name", "note"]))
+    assert f"Second cut: {held.title}, of Capacity [q3, draft]" in line
+    assert store.plan(digest).note == ""
+
+
+def test_labels_that_are_too_long_are_refused_together() -> None:
+    with pytest.raises(StoreError) as caught:
+        labels_of(name="n" * 81, tags=["t" * 41, *"abcdefghijk"], owner="o" * 81)
+    said = str(caught.value)
+    assert [line.partition(":")[0] for line in said.splitlines()] == [
+        "name",
+        "owner",
+        f"tag '{'t' * 10}…'",
+        "12 tags",
+    ]
 
 
 # Messages

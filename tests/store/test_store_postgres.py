@@ -144,7 +144,12 @@ def test_an_objective_of_edition_3_gets_its_unit(address: str, document: dict[st
     store.save_plan(KeptScenario("a" * 64, "t", "", "text"), document | {"objective": stated})
     with store.writing() as connection:
         connection.execute(update(schema.plans).values(document=packed(document | {"objective": before})))
-        for change in ("RENAME COLUMN objective_value TO objective_usd", "DROP COLUMN objective_unit"):
+        labels = (f"DROP COLUMN {name}" for name in ("name", "note", "tags", "owner"))
+        for change in (
+            "RENAME COLUMN objective_value TO objective_usd",
+            "DROP COLUMN objective_unit",
+            *labels,
+        ):
             connection.execute(text(f"ALTER TABLE everfleet_plans {change}"))
         connection.execute(update(schema.edition).values(version=3))
     store.close()

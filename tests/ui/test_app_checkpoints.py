@@ -139,7 +139,6 @@ def test_a_log_brought_here_is_used_here(monkeypatch: pytest.MonkeyPatch) -> Non
     next(one for one in page.button if one.key and one.key.startswith("log-fit")).click().run()
     assert shared.plain("Failures in jobs.txt: 5.24 in 1000 node-days, 4.51 to 6.05.") in texts(page)
 
-    page.button("use-own").click().run()
     assert not page.exception
     assert page.selectbox("failures").value == "jobs (your log)"
 

@@ -77,7 +77,6 @@ def test_compare_checkpoint_intervals(visitor: Visitor, tmp_path: Path) -> None:
     visitor.click(page.get_by_text("Failures from a log of your own"))
     visitor.bring(LOG)
     visitor.press("Fit this log")
-    visitor.press("Use it for the intervals below")
     expect(page.get_by_role("combobox", name="Failures as in")).to_have_value("sacct (your log)")
     taken = zipfile.ZipFile(io.BytesIO(visitor.take("Tables (CSV)")))
 

@@ -6,7 +6,7 @@ from planner.answers.checkpoints.document import checkpoint_document
 from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts
 from planner.answers.checkpoints.rows import FLAT
 from planner.answers.checkpoints.scenarios import scenario_document
-from planner.answers.checkpoints.text import scenario_text, to_text
+from planner.answers.checkpoints.text import scenario_text, to_text, today_said
 
 __all__ = [
     "FLAT",
@@ -19,4 +19,5 @@ __all__ = [
     "scenario_text",
     "sizes_around",
     "to_text",
+    "today_said",
 ]

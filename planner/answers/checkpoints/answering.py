@@ -39,6 +39,7 @@ class Question:
     replicas: int = 0
     seed: int = 0
     linear: bool = False
+    today_min: float | None = None
 
     def stated(self) -> dict[str, Any]:
         """Those of all fields that are stated."""
@@ -62,7 +63,7 @@ def checkpoint_answer(
     Raises:
         InputError: the question says what the scenario says, or is about a scenario that is not named.
     """
-    run = question.said("useful_h", "replicas", "seed", "linear")
+    run = question.said("useful_h", "replicas", "seed", "linear", "today_min")
     shared = question.said("queue_min", "storage_others_fraction", "state", "restart_parts")
     if scenario is None:
         for name, is_stated in (("job", question.job is not None), ("set", changed)):

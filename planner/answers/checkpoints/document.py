@@ -24,6 +24,7 @@ from planner.answers.checkpoints.rows import (
 )
 from planner.answers.checkpoints.runs import finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
+from planner.answers.checkpoints.today import point_of_ettr, today_rows
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.models import with_model_cards
@@ -66,6 +67,7 @@ def checkpoint_document(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    today_min: float | None = None,
     across: Sequence[int] = (),
 ) -> Record:
     """Intervals from far too short to far too long, with the best for time, money and carbon.
@@ -89,6 +91,7 @@ def checkpoint_document(
         replicas: how often to play a run at each recommended interval; 0 for never.
         seed: of the play.
         linear: whether to set the published straight line next to the exact form.
+        today_min: the interval of today: asks for what it loses a month.
         across: numbers of nodes to set next to each other; asks for them and for every policy's curve, too.
 
     Raises:
@@ -116,7 +119,13 @@ def checkpoint_document(
     )
     terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
-    run: dict[str, Any] = {"useful_h": useful_h, "replicas": replicas, "seed": seed, "linear": linear}
+    run: dict[str, Any] = {
+        "useful_h": useful_h,
+        "replicas": replicas,
+        "seed": seed,
+        "linear": linear,
+        "today_min": today_min,
+    }
     return document_of(terms, sku, nodes, named, **run, across=across) | {"choices": choices}
 
 
@@ -130,6 +139,7 @@ def document_of(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    today_min: float | None = None,
     across: Sequence[int] = (),
 ) -> Record:
     """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked."""
@@ -165,6 +175,8 @@ def document_of(
         named_steps |= more
     if replicas:
         tables["simulation"] = simulation_rows(policies, replicas, seed, useful_h)
+    if today_min is not None:
+        tables["today"] = today_rows(policy, today_min, intervals)
     by_size, more = across_rows(terms, sku, nodes, across) if across else ({}, {})
     kept = with_steps(tables | by_size, named_steps | more)
     return {"inputs": {**named, **_inputs(setting, policy, sku)}, **kept, **{n: kept[n][0] for n in ALONE}}
@@ -182,6 +194,7 @@ def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:
             hour_usd=setting.working().usd,
             goodput_fraction=chosen("goodput_fraction", 0.01, "one point"),
         ),
+        **point_of_ettr(setting),
     }
 
 

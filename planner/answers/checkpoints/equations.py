@@ -237,3 +237,59 @@ def lost_accelerator_h(*, finish_h: Column, useful_time_h: Column, accelerators:
     Source: definition.
     """
     return np.subtract(finish_h, useful_time_h) * accelerators
+
+
+def month_useful_h(*, ettr_ratio: Column, month_h: Column) -> Column:
+    """Useful hours of a month.
+
+    U = ETTR * H
+
+    Source: definition of ETTR.
+    """
+    return np.multiply(ettr_ratio, month_h)
+
+
+def freed_h(*, useful_h: Column, today_ettr_ratio: Column, best_ettr_ratio: Column) -> Column:
+    """Hours sooner that the same work is done at another interval; below zero: later.
+
+    f = U / ETTR_today - U / ETTR_best
+
+    Source: definition of ETTR.
+    """
+    return np.divide(useful_h, today_ettr_ratio) - np.divide(useful_h, best_ettr_ratio)
+
+
+def spared_usd(*, useful_h: Column, today_usd: Column, best_usd: Column) -> Column:
+    """Money that the same work takes less at another interval; below zero: more.
+
+    S = U (m_today - m_best)
+
+    Both are of one useful hour of the job.
+
+    Source: definition.
+    """
+    return useful_h * (np.asarray(today_usd) - best_usd)
+
+
+def spared_kgco2e(*, useful_h: Column, today_kgco2e: Column, best_kgco2e: Column) -> Column:
+    """Carbon that the same work takes less at another interval; below zero: more.
+
+    S = U (c_today - c_best)
+
+    Both are of one useful hour of the job.
+
+    Source: definition.
+    """
+    return useful_h * (np.asarray(today_kgco2e) - best_kgco2e)
+
+
+def point_kgco2e(
+    *, units: Column, duration_h: Column, hour_kgco2e: Column, goodput_fraction: Column
+) -> Column:
+    """Carbon of a share of a job's hours: goodput gained, or lost.
+
+    C = N * t * c * g
+
+    Source: as `goodput_usd`.
+    """
+    return units * np.multiply(duration_h, hour_kgco2e) * goodput_fraction

@@ -11,9 +11,10 @@ from planner.inputs.fits import FittedFleet, read_fit
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.failures import measured_bursts
+from planner.physics.hours import electricity_of
 from planner.physics.requests import given
 from planner.trace.errors import InputError
-from planner.trace.quantities import Fact, Traced, chosen
+from planner.trace.quantities import Fact, Traced
 
 # Parts of a restart that the asker may time, by the fact that is used otherwise.
 RESTART_PARTS = {
@@ -73,7 +74,6 @@ def terms_of_flags(
 ) -> Terms:
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
     fact = catalogue.fact
-    known = catalogue.has(f"electricity.{grid}.price")
     ratio, fleet_nodes = measured_bursts(None, fact)
     terms = Terms(
         catalogue=catalogue,
@@ -89,7 +89,7 @@ def terms_of_flags(
         fleet_nodes=fleet_nodes,
         spare_confidence=given("spare_confidence", options.spare_confidence_fraction, "1"),
         grid=fact(f"grid.{grid}.intensity"),
-        electricity=fact(f"electricity.{grid}.price" if known else "electricity.default_price"),
+        electricity=electricity_of(fact, catalogue.has, grid),
         pue=fact("pue.default"),
         discount=fact("finance.discount_rate"),
         capital_life=fact("finance.capex_life"),
@@ -209,8 +209,3 @@ def _with_fit(terms: Terms, fit: FittedFleet) -> Terms:
         reference_accelerators=fit.accelerators_per_node or terms.fact("reliability.reference_accelerators"),
         repair=fit.repair or terms.repair,
     )
-
-
-def one_hour() -> Traced:
-    """The hour that prices and carbon of a node are stated for."""
-    return chosen("hours_h", 1.0, "one hour")

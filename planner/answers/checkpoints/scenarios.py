@@ -36,6 +36,7 @@ def scenario_document(
     replicas: int = 0,
     seed: int = 0,
     linear: bool = False,
+    today_min: float | None = None,
 ) -> Record:
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
@@ -76,7 +77,15 @@ def scenario_document(
                 "job": each.name,
             }
             section["document"] = document_of(
-                terms[sku], sku, nodes, named, useful_h=useful_h, replicas=replicas, seed=seed, linear=linear
+                terms[sku],
+                sku,
+                nodes,
+                named,
+                useful_h=useful_h,
+                replicas=replicas,
+                seed=seed,
+                linear=linear,
+                today_min=today_min,
             )
         sections.append(section)
     rate = currency_record(inputs.currency)

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
-from carbon.embodied import server_kgco2e
-from carbon.operational import operational_kgco2e
-from carbon.pue import facility_energy_kwh
 from planner.answers.checkpoints.equations import (
     kept_gb,
     kept_kgco2e,
@@ -22,17 +19,11 @@ from planner.answers.checkpoints.equations import (
     state_kw,
     written_kw,
 )
-from planner.answers.checkpoints.question import RESTART_PARTS, Terms, one_hour, restart_part
-from planner.inputs.resolved import HOURS_PER_YEAR
+from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
 from planner.performance.power import stalled_power_kw
-from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
-from planner.physics.equations.ownership import (
-    down_variance_to_mean_ratio,
-    node_failure_rate_per_node_h,
-    owned_usd,
-)
-from planner.physics.equations.time import drawn_kwh
+from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
 from planner.physics.equations.training import background_stall_h
+from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
@@ -229,25 +220,12 @@ class _Costs:
     def _energy(self, power_kw: Traced) -> tuple[Traced, Traced]:
         """Money and carbon of an hour's draw."""
         terms = self.terms
-        drawn = derive(drawn_kwh, power_kw=power_kw, active_h=one_hour())
-        energy = derive(facility_energy_kwh, it_energy_kwh=drawn, pue=terms.pue)
-        return (
-            derive(energy_usd, facility_energy_kwh=energy, electricity_usd_per_kwh=terms.electricity),
-            derive(operational_kgco2e, facility_energy_kwh=energy, grid_kgco2e_per_kwh=terms.grid),
-        )
+        return fed(power_kw, terms.pue, terms.electricity, terms.grid)
 
 
 def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced, kept: Traced) -> _Costs:
     fact, one = terms.fact, terms.catalogue.skus[sku]
-    server, accelerator = f"server.{one.server}", f"accelerator.{one.accelerator}"
     storage, hour = f"checkpoint_storage.{terms.storage}", one_hour()
-    made = derive(
-        server_kgco2e,
-        "embodied=server",
-        accelerators=count,
-        accelerator_kgco2e=fact(f"{accelerator}.embodied"),
-        host_kgco2e=fact(f"{server}.embodied"),
-    )
     stored = derive(
         kept_kgco2e, kept_gb=kept, storage_kgco2e_per_gb=fact(f"{storage}.embodied_per_tb"), nodes=nodes
     )
@@ -257,7 +235,9 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
         host=host_facts(fact, one),
         accelerators=count,
         kept_kw=derive(kept_kw, kept_gb=kept, storage_kw_per_gb=fact(f"{storage}.power"), nodes=nodes),
-        owned_usd=_owned(terms, server, terms.price(one.server)),
+        owned_usd=had_usd(
+            fact, f"server.{one.server}", terms.price(one.server), terms.discount, terms.capital_life
+        ),
         storage_usd=derive(
             kept_usd,
             kept_gb=kept,
@@ -265,36 +245,7 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
             hours_h=hour,
             nodes=nodes,
         ),
-        embodied_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=made, used_h=hour, lifetime_h=life),
+        embodied_kgco2e=made_kgco2e(fact, one, terms.embodied_life),
         storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),
         spares_ratio=derive(spares_ratio, spares=spares, nodes=nodes),
     )
-
-
-def _owned(terms: Terms, server: str, price: Traced) -> Traced:
-    """Money for having one node for one hour, energy apart."""
-    fact, hour = terms.fact, one_hour()
-    year = chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
-    capital = derive(
-        capital_charge_usd,
-        price_usd=price,
-        discount_fraction=terms.discount,
-        life_y=terms.capital_life,
-        residual_fraction=fact("finance.residual_value"),
-        hours_h=hour,
-        hours_per_year_h=year,
-    )
-    upkeep = derive(
-        maintenance_usd,
-        price_usd=price,
-        maintenance_fraction=fact("finance.maintenance"),
-        hours_h=hour,
-        hours_per_year_h=year,
-    )
-    space = derive(
-        space_usd,
-        provisioned_kw=fact(f"{server}.max_power"),
-        space_usd_per_kw_h=fact("finance.space"),
-        hours_h=hour,
-    )
-    return derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)

@@ -9,7 +9,7 @@ import numpy as np
 from planner.answers.checkpoints.policies import OBJECTIVES
 from planner.report.columns import Column, aligned
 from planner.trace.currency import USD, in_its_currency, shown, shown_value
-from planner.trace.numbers import count_text, exact_text, fixed_text, percent_text, tonne_price
+from planner.trace.numbers import count_text, exact_text, fixed_text, mass, money, percent_text, tonne_price
 from planner.trace.records import Record
 
 
@@ -25,7 +25,7 @@ def to_text(document: Record) -> str:
         *_intervals(document),
         *_policies(document),
     ]
-    for name, write in (("finish", _finish), ("simulation", _simulation)):
+    for name, write in (("today", _today), ("finish", _finish), ("simulation", _simulation)):
         if name in document:
             lines += write(document[name])
     return "\n".join(lines)
@@ -139,7 +139,8 @@ def _intervals(document: Record) -> Iterator[str]:
     yield (
         f"At the best, {fixed_text(worth['not_training_h_a_day'], 2)} h of a day train nothing; a point of "
         "ETTR is "
-        f"worth {tonne_price(worth['usd_a_point_and_day']).removesuffix('/t')} a day."
+        f"worth {tonne_price(worth['usd_a_point_and_day']).removesuffix('/t')} a day, "
+        f"{money(worth['usd_a_point_and_month'])} and {mass(worth['kgco2e_a_point_and_month'])} a month."
     )
 
 
@@ -148,6 +149,33 @@ def _remarks(row: Record) -> str:
     out = "out of its range" if not row.get("linear_in_range", True) else ""
     name = row.get("name", "")
     return f"{out}  {name}".rstrip() if out else f" {name}".rstrip()
+
+
+def today_said(rows: list[Record]) -> list[str]:
+    """What changing the interval of today would bring in a month, a sentence each."""
+    said = []
+    for row in rows:
+        parts = [
+            _gained(shown, value, words)
+            for value, shown, words in (
+                (row["freed_h"], f"{fixed_text(abs(row['freed_h']), 2)} h", ("sooner", "later")),
+                (row["spared_usd"], money(abs(row["spared_usd"])), ("less", "more")),
+                (row["spared_kgco2e"], mass(abs(row["spared_kgco2e"])), ("less", "more")),
+            )
+        ]
+        said.append(
+            f"A checkpoint every {fixed_text(row['interval_min'], 1)} min ({row['change_to']}) does the same "
+            f"work of a month {', '.join(parts)}."
+        )
+    return said
+
+
+def _gained(shown: str, value: float, words: tuple[str, str]) -> str:
+    return f"{shown} {words[0] if value >= 0 else words[1]}"
+
+
+def _today(rows: list[Record]) -> list[str]:
+    return ["", "Against the interval of today:", *today_said(rows)]
 
 
 def _policies(document: Record) -> Iterator[str]:

@@ -26,7 +26,7 @@ WORTH = {
     "knowing": "knowing the future before ordering (expected value of perfect information)",
 }
 # Column of a future's row -> what a table calls it; objectives end in the unit of the objective.
-_COLUMNS = {
+COLUMNS = {
     "future": "future",
     "probability_fraction": "probability_fraction",
     "objective_value": "objective",
@@ -137,4 +137,4 @@ def _filled(rows: Sequence[Record]) -> list[Record]:
 
 def _future_row(row: Record, unit: str) -> Record:
     """A row of a future as the page shows it."""
-    return {f"{name}_{unit}" if key in _OBJECTIVES else name: row[key] for key, name in _COLUMNS.items()}
+    return {f"{name}_{unit}" if key in _OBJECTIVES else name: row[key] for key, name in COLUMNS.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from planner.answers.saved.recompute import Repeat, recompute
 from planner.inputs.scenario import Scenario
 from planner.report import findings
 from planner.report.text import to_terminal
+from planner.store.labels import Labels
 from planner.store.store import Fit, SavedFuturesPlan, SavedPlan, Store, open_store
 from planner.trace.currency import in_its_currency
 from planner.trace.numbers import mass, money, percent_text, quantities_text
@@ -27,12 +28,27 @@ MOST_LINES = 20
 
 
 def save_plan(
-    address: str | None, scenario: Scenario, document: Mapping[str, Any], *, baselines: bool
+    address: str | None,
+    scenario: Scenario,
+    document: Mapping[str, Any],
+    *,
+    baselines: bool,
+    labels: Labels | None = None,
 ) -> str:
     """Save a plan that was just made; gives the line that says so."""
     store = open_store(address)
-    digest = store.save_plan(scenario, document, baselines=baselines)
+    digest = store.save_plan(scenario, document, baselines=baselines, labels=labels)
     return f"saved as {digest[:SHORT]} in {store.address}"
+
+
+def label_saved(address: str | None, digest: str, labels: Labels, stated: frozenset[str]) -> Said:
+    """A saved plan called otherwise in what is stated; the rest stays."""
+    store = open_store(address)
+    held = store.plan(digest)
+    before = Labels(held.name, held.note, held.tags, held.owner)
+    store.label_plan(held.digest, replace(before, **{name: getattr(labels, name) for name in stated}))
+    found = store.plan(held.digest)
+    return _record(found), _line(found)
 
 
 def save_fit(address: str | None, document: Mapping[str, Any]) -> str:
@@ -48,7 +64,7 @@ def save_futures(address: str | None, scenario: Scenario, document: Mapping[str,
 
 
 def list_saved(address: str | None, *, title: str = "") -> Said:
-    """Saved plans, fits and plans for several futures whose title or name holds a text, the newest first."""
+    """Saved plans, fits and plans for several futures whose title or labels hold a text, the newest first."""
     store, text = open_store(address), title.casefold()
     fits = [fit for fit in store.fits() if text in fit.name.casefold()]
     futures = [plan for plan in store.futures.all() if text in plan.title.casefold()]
@@ -84,15 +100,20 @@ def compared_text(found: Record) -> str:
         f"{which}  {plan['digest'][:SHORT]}  {plan['title']} ({plan['status']})"
         for which, plan in zip(("before", "after "), found["plans"], strict=True)
     ]
-    parts = [
-        _part("inputs", [_change_line(row) for row in found["inputs"]]),
-        _part("files with other content", found["files"]),
-        _part("facts", [_change_line(row) for row in found["facts"]]),
-        _part("versions", [_change_line(row) for row in found["versions"]]),
-        _part("totals", [_total_line(row) for row in found["totals"] if row["difference"] != 0]),
-        _part("decisions", [f"only {row['only']}: {row['text']}" for row in found["decisions"]]),
-    ]
+    parts = [_part(title, lines) for title, lines in compared_lines(found).items()]
     return "\n".join([*heads, *filter(None, parts)])
+
+
+def compared_lines(found: Record) -> dict[str, list[str]]:
+    """What differs between two plans, a line each, by what it is."""
+    return {
+        "inputs": [_change_line(row) for row in found["inputs"]],
+        "files with other content": found["files"],
+        "facts": [_change_line(row) for row in found["facts"]],
+        "versions": [_change_line(row) for row in found["versions"]],
+        "totals": [_total_line(row) for row in found["totals"] if row["difference"] != 0],
+        "decisions": [f"only {row['only']}: {row['text']}" for row in found["decisions"]],
+    }
 
 
 def export_saved(address: str | None, digest: str, folder: str) -> Said:
@@ -142,8 +163,8 @@ def _kind_of(store: Store, digest: str) -> str:
 def _record(one: Saved) -> Record:
     if isinstance(one, Fit):
         return {"kind": "fit"} | asdict(one)
-    kind = "plan" if isinstance(one, SavedPlan) else "futures"
-    return {"kind": kind} | asdict(one) | {"versions": dict(one.versions)}
+    record = {"kind": "futures"} | asdict(one) | {"versions": dict(one.versions)}
+    return record | {"kind": "plan", "tags": list(one.tags)} if isinstance(one, SavedPlan) else record
 
 
 def _line(one: Saved) -> str:
@@ -155,7 +176,17 @@ def _line(one: Saved) -> str:
         totals = f"for {one.futures} futures" if one.futures else totals
     elif one.cost_usd is not None and one.carbon_kgco2e is not None:
         totals = f"{money(one.cost_usd)}, {mass(one.carbon_kgco2e)}"
-    return f"{head}  {one.status:<12}  {totals:<26}  {one.title}"
+    return f"{head}  {one.status:<12}  {totals:<26}  {_called(one)}"
+
+
+def _called(one: SavedPlan | SavedFuturesPlan) -> str:
+    """What a plan is called: its name before its title, its owner, its tags and its note."""
+    if isinstance(one, SavedFuturesPlan):
+        return one.title
+    called = f"{one.name}: {one.title}" if one.name else one.title
+    called += f", of {one.owner}" if one.owner else ""
+    called += f" [{', '.join(one.tags)}]" if one.tags else ""
+    return called + (f" ({' '.join(one.note.split())})" if one.note else "")
 
 
 def _part(title: str, lines: Sequence[str]) -> str:

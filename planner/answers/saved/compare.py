@@ -8,9 +8,10 @@ from typing import Any
 
 from planner.answers.saved.recompute import fact_values
 from planner.inputs.scenario import Scenario
-from planner.inputs.scenario.bundle import restored
+from planner.inputs.scenario.bundle import KeptScenario, restored
 from planner.inputs.scenario.problems import label
 from planner.inputs.scenario.writing import tables
+from planner.store.packing import versions_here
 from planner.store.store import SavedPlan, Store
 from planner.trace.explain import Gathered, Step, packed
 from planner.trace.numbers import share_of
@@ -135,7 +136,24 @@ def common_currency(documents: Sequence[Mapping[str, Any]]) -> Record:
 
 def head_of(plan: SavedPlan) -> Record:
     """What names a plan in a comparison."""
-    return {"digest": plan.digest, "title": plan.title, "saved": plan.saved, "status": plan.status}
+    return {
+        "digest": plan.digest,
+        "title": plan.title,
+        "saved": plan.saved,
+        "status": plan.status,
+        "name": plan.name,
+        "note": plan.note,
+        "tags": list(plan.tags),
+        "owner": plan.owner,
+    }
+
+
+def made_side(kept: KeptScenario, document: Record) -> Side:
+    """A plan that was just made as one side."""
+    with restored(kept) as scenario:
+        inputs = flat_inputs(scenario)
+    head = {"digest": "", "title": document["title"], "saved": "", "status": document["status"]["name"]}
+    return Side(head, document, inputs, kept.files, versions_here())
 
 
 def flat_inputs(scenario: Scenario) -> Record:

@@ -10,6 +10,33 @@ from planner.report.charts.compared import UNITS
 from planner.trace.numbers import exact_text, percent_text, quantity_text, share_of
 from planner.trace.units import everyday
 
+SAID = ("cost", "carbon", "energy", "capex")
+
+
+def differences_said(record: Record, names: Sequence[str]) -> list[str]:
+    """How each plan differs from the first, a sentence each: what it takes more or less, and by how much."""
+    first, *others = names
+    said = []
+    for number, name in enumerate(others, start=1):
+        parts = [_part_said(total, number) for total in record["totals"] if total["name"] in SAID]
+        changed = sum(row["values"][number] != row["values"][0] for row in record["inputs"])
+        inputs = f"{changed or 'no'} input{'s' * (changed != 1)} differ{'s' * (changed == 1)}"
+        said.append(f"{name} against {first}: {'; '.join(filter(None, [*parts, inputs]))}.")
+    return said
+
+
+def _part_said(total: Record, number: int) -> str:
+    """What a plan takes more or less than the first of one total."""
+    more, share = total["differences"][number], total["difference_fractions"][number]
+    if more is None:
+        return ""
+    label = str(total["label"]).lower()
+    if not more:
+        return f"the same {label}"
+    shown = quantity_text(abs(more), total["unit"])
+    relative = "" if share is None else f" ({percent_text(share, sign=True)})"
+    return f"{shown} {'more' if more > 0 else 'less'} {label}{relative}"
+
 
 def totals_rows(record: Record, names: Sequence[str]) -> list[Record]:
     """Each total of each plan, with what it has more than that of the first."""

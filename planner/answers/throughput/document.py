@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planner.answers.throughput.costs import best_rows, costs_note, grid_of
 from planner.answers.throughput.equations import needed_per_s
 from planner.answers.throughput.generation import generation_table
 from planner.answers.throughput.measured import with_calibration, with_point, with_serving_point
@@ -55,17 +56,21 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     elif question.calibration is not None:
         setting = with_calibration(setting, question.calibration)
     table, steps = _table(kind, setting), Steps()
-    cells = {"rows": table.cells(steps)}
+    cells, best = {"rows": table.cells(steps)}, best_rows(table.rows)
+    cells["best"] = [cells["rows"][place] for place in best]
     document: Record = {
         "everfleet_throughput": 1,
         "kind": kind,
         "model": question.model,
         "precision": question.precision,
         "unit": table.unit,
+        "million_of": "tokens written" if kind == ANSWERS else table.unit,
         "about": dict(table.about),
         "titles": {sku.name: sku.title for sku in setting.inputs.skus},
         "rows": table.rows,
+        "best": [table.rows[place] for place in best],
         "calibrated_skus": _calibrated_skus(kind, setting),
+        "grid": grid_of(setting),
         "notes": table.notes,
     }
     if question.wants_target:
@@ -78,7 +83,11 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         document["why"] = question.why
         document["explanations"] = cells["rows"][_row_of_why(question.why, table)]
     packed = steps.packed()
-    document["notes"] = [*table.notes, *own_notes((step["name"] for step in packed), catalogue)]
+    document["notes"] = [
+        *table.notes,
+        costs_note(setting),
+        *own_notes((step["name"] for step in packed), catalogue),
+    ]
     return document | {"cells": cells, "steps": packed}
 
 

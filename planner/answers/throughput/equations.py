@@ -32,6 +32,43 @@ def yield_per_kwh(*, rate_per_s: Column, nodes: Column, node_kw: Column) -> Colu
     return 3600.0 * np.asarray(rate_per_s) / (nodes * np.asarray(node_kw))
 
 
+def each_j(*, per_kwh: Column) -> Column:
+    """Energy at the plugs for one token, sample, image or request.
+
+    e = 3.6 10^6 / y
+
+    Source: 1 kWh is 3.6 MJ.
+    """
+    result: Column = 3.6e6 / np.asarray(per_kwh)
+    return result
+
+
+def million_usd(*, nodes: Column, had_usd: Column, energy_usd: Column, rate_per_s: Column) -> Column:
+    """Money of a million of what is delivered, on nodes that deliver at this rate in every hour.
+
+    M = n (m_had + m_energy) 10^6 / (3600 X)
+
+    Both are of one node for one hour.
+
+    Source: definition.
+    """
+    return nodes * (np.asarray(had_usd) + energy_usd) * 1e6 / (3600.0 * np.asarray(rate_per_s))
+
+
+def million_kgco2e(
+    *, nodes: Column, made_kgco2e: Column, energy_kgco2e: Column, rate_per_s: Column
+) -> Column:
+    """Carbon of a million of what is delivered, on nodes that deliver at this rate in every hour.
+
+    C = n (c_made + c_energy) 10^6 / (3600 X)
+
+    Both are of one node for one hour.
+
+    Source: definition.
+    """
+    return nodes * (np.asarray(made_kgco2e) + energy_kgco2e) * 1e6 / (3600.0 * np.asarray(rate_per_s))
+
+
 def joint_error_fraction(
     *, fit_error_fraction: Column, hardware_error_fraction: Column, model_error_fraction: Column
 ) -> Column:

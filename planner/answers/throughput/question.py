@@ -57,6 +57,23 @@ def models(catalogue: Catalogue) -> dict[str, str]:
     return {name: room for room, having in rooms.items() for name in catalogue.names(room, having)}
 
 
+def choices(catalogue: Catalogue) -> dict[str, list[str]]:
+    """What may be chosen by name; a SKU stands with its title."""
+    return {
+        "models": list(models(catalogue)),
+        "writing": [
+            name
+            for name, room in models(catalogue).items()
+            if room == "model" and not catalogue.has(f"model.{name}.patch_pixels")
+        ],
+        "skus": [one.name for one in catalogue.skus.values()],
+        "titles": [one.title for one in catalogue.skus.values()],
+        "mixes": list(mixes(catalogue)),
+        "precisions": list(PRECISIONS),
+        "grids": list(catalogue.names("grid", "intensity")),
+    }
+
+
 def mixes(catalogue: Catalogue) -> dict[str, str]:
     """Request mixes by name, and by what they are of where that is plain: azure-conversation."""
     names = {name: name for name in catalogue.names("traffic", "mean_context")}
@@ -118,6 +135,11 @@ def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
     if question.mix is not None and question.mix not in (named := mixes(catalogue)):
         yield Problem(
             "--mix", f"the catalogue has no request mix {shown(question.mix)}; {near(question.mix, named)}"
+        )
+    if question.grid is not None and question.grid not in (grids := catalogue.names("grid", "intensity")):
+        yield Problem(
+            "--grid",
+            f"the catalogue has no grid {shown(question.grid)}; {near_or_own('grid', question.grid, grids)}",
         )
     engines = [one.name for one in catalogue.engines.values() if not one.only]
     if question.engine is not None and question.engine not in engines:

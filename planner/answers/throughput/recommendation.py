@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.equations import (
     kept_values,
     mean_width,
     multiplied_use_fraction,
     rank_samples,
     row_state_bytes,
-    yield_per_kwh,
 )
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.single_device import peak_of, reached_fraction
@@ -132,7 +132,7 @@ def _columns(
         "step_s": step.total_s,
         "exposed_fraction": exposed,
         "node_kw": node_kw,
-        "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
+        **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),
     }
     return _memory(setting, shape, constants, each, accelerators), columns
 

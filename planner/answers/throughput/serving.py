@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.answers.throughput.costs import per_million
 from planner.answers.throughput.disaggregated import apart_rows
 from planner.answers.throughput.equations import written_tokens_per_s, yield_per_kwh
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
@@ -83,6 +84,7 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
         "tokens_per_s": tokens,
         "replica_kw": replica_kw,
         "tokens_per_kwh": derive(yield_per_kwh, rate_per_s=tokens, nodes=one, node_kw=replica_kw),
+        **per_million(setting, kinds.sku, rate=tokens, nodes=kinds.nodes, node_kw=kinds.busy_kw),
     }
     if setting.question.requests_per_s is not None:
         columns |= replicas_for(setting, kinds, replica_kw)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.answers.throughput.equations import joint_efficiency_fraction, system_per_s, yield_per_kwh
+from planner.answers.throughput.costs import delivered
+from planner.answers.throughput.equations import joint_efficiency_fraction, system_per_s
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
@@ -123,5 +124,5 @@ def _columns(
     return ranged(rate, one.error) | {
         "step_s": one.time_s,
         "node_kw": node_kw,
-        "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
+        **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),
     }

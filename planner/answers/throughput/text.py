@@ -110,6 +110,8 @@ def _cells(document: Record) -> list[Column]:
         "step_s": Column(f"{turn} s", lambda row: number_text(row["step_s"]), 8),
         "node_kw": Column("node kW", lambda row: fixed_text(row["node_kw"], 2), 7),
         "per_kwh": Column(f"{unit}/kWh", lambda row: number_text(row["per_kwh"]), 11),
+        "million_usd": Column("USD/M", lambda row: number_text(row["million_usd"], 3), 8),
+        "million_kgco2e": Column("kg/M", lambda row: number_text(row["million_kgco2e"], 3), 8),
         "layout": Column("layout", lambda row: _layout(row, document), right=False),
     }
     return cells + [cell for name, cell in optional.items() if rows and name in rows[0]]
@@ -137,7 +139,9 @@ def _answer_cells(document: Record) -> list[Column]:
         Column("running", lambda row: fixed_text(row["running"], 1), 7),
         Column("tokens/s", lambda row: number_text(row["tokens_per_s"]), 9),
         Column("kW", lambda row: fixed_text(row["replica_kw"], 2), 6),
-        Column("J/token", lambda row: number_text(3.6e6 / row["tokens_per_kwh"], 3), 8),
+        Column("J/token", lambda row: number_text(row["each_j"], 3), 8),
+        Column("USD/M", lambda row: number_text(row["million_usd"], 3), 8),
+        Column("kg/M", lambda row: number_text(row["million_kgco2e"], 3), 8),
     ]
     if any("replicas" in row for row in document["rows"]):
         cells += [

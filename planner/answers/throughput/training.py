@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.answers.throughput.equations import system_per_s, yield_per_kwh
+from planner.answers.throughput.costs import delivered
+from planner.answers.throughput.equations import system_per_s
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, training_error
 from planner.inputs.software import default_stack
 from planner.performance.adapters import adapter_parameters
@@ -199,7 +200,7 @@ def _columns(
         "step_s": step.total_s,
         "exposed_fraction": _exposed(step),
         "node_kw": node_kw,
-        "per_kwh": derive(yield_per_kwh, rate_per_s=rate, nodes=nodes, node_kw=node_kw),
+        **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),
     }
     if question.adapter_rank is None:
         columns["mfu_fraction"] = _mfu(arguments, each, parameters)

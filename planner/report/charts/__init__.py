@@ -17,6 +17,7 @@ from planner.report.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.charts.futures import FUTURES_PICTURES
 from planner.report.charts.jobs import JOB_PICTURES
 from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
+from planner.report.charts.throughput import THROUGHPUT_MEASURES, side_by_side
 from planner.trace.records import Record
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "PALETTE",
     "PLAN_PICTURES",
     "SURVIVAL_KEY",
+    "THROUGHPUT_MEASURES",
     "TIMELINE_KEY",
     "Document",
     "Picture",
@@ -38,6 +40,7 @@ __all__ = [
     "every",
     "interval_map",
     "policy_curves",
+    "side_by_side",
     "size_curves",
     "to_svg",
 ]

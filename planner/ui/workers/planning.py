@@ -23,7 +23,7 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
 
     Asked to stop, it keeps the best plan found so far. With `prices` it goes on, once the plan is told as a
     part, to what each limit is worth; with `verify` to playing its services. The store is that at
-    `store_address`; none is the user's own.
+    `store_address`; none is the user's own, and an empty one keeps nothing.
 
     Raises:
         InputError: the scenario is wrong, or names what nobody knows.
@@ -108,6 +108,8 @@ def _in_store(scenario: Scenario, document: Record, address: str | None) -> Reco
     """The digest of what was saved, or the reason why nothing was: the plan itself is not lost with it."""
     from planner.store import StoreError, open_store
 
+    if address == "":
+        return {"saved": None, "unsaved": ""}
     try:
         store = open_store(address)
         try:

@@ -14,6 +14,7 @@ from planner.trace.records import Record
 
 SCENARIO = "next-quarter"
 NAMES = ("front", "front_of_time", "compared")
+VALIDATION = "validation"  # made from the published rows
 
 
 def shipped(name: str, text: str) -> Record | None:
@@ -27,13 +28,15 @@ def shipped(name: str, text: str) -> Record | None:
 
 def shipped_path(name: str) -> Path:
     """Where the answer lies."""
+    if name == VALIDATION:
+        return data_folder() / "solved" / f"{name}.json.gz"
     if name not in NAMES:
         raise ValueError(f"no shipped work '{name}'; there are {', '.join(NAMES)}")
     return data_folder() / "solved" / f"{SCENARIO}-{name.replace('_', '-')}.json.gz"
 
 
 def made_from(text: str) -> Record:
-    """What an answer depends on: the scenario, the facts, and the version of everfleet."""
+    """What an answer depends on: the scenario or the rows, the facts, and the version of everfleet."""
     return {
         "scenario": hashlib.sha256(text.encode()).hexdigest(),
         "facts": load_catalogue().digest,
@@ -48,6 +51,12 @@ def write_shipped(name: str, text: str, answer: Record) -> Path:
     content = json.dumps({"made_from": made_from(text), "answer": answer})
     path.write_bytes(gzip.compress(content.encode(), mtime=0))
     return path
+
+
+def published_text() -> str:
+    """The published rows that ours are set next to."""
+    files = sorted((data_folder() / "published").glob("*.csv"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def shipped_as_it_was(name: str) -> Record:

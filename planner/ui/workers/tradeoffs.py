@@ -37,7 +37,7 @@ def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     from planner.answers.tradeoffs.points import capped_changes, numbered, point_record, reference_record
     from planner.program.plan import Plan, plan_fleet
 
-    with _scenario(arguments) as scenario:
+    with checked_scenario(arguments) as scenario:
         own = plan_fleet(scenario, watch=tell, should_stop=should_stop)
         references = [reference_record(name, plan) for name, plan in _own_and_today(own)]
         tell("the scenario's own plan is there; now the front", part={"beside": references})
@@ -68,7 +68,7 @@ def front_of_time(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     from planner.answers.tradeoffs.points import cleanest_changes, numbered, point_record
     from planner.answers.tradeoffs.time_front import time_document
 
-    with _scenario(arguments) as scenario:
+    with checked_scenario(arguments) as scenario:
         records: dict[int, Record] = {}
 
         def met(point: Timed) -> None:
@@ -106,7 +106,7 @@ def alternatives(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     )
     from planner.program.plan import plan_fleet
 
-    with _scenario(arguments) as scenario:
+    with checked_scenario(arguments) as scenario:
         made = plan_fleet(scenario, baselines=False, watch=tell, should_stop=should_stop)
         tell("looking for plans of nearly the same worth that decide otherwise")
         made = with_alternatives(
@@ -135,7 +135,7 @@ def sensitivity(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     """
     from planner.answers.tradeoffs.sensitivity import sensitivity_document
 
-    with _scenario(arguments) as scenario:
+    with checked_scenario(arguments) as scenario:
         vary = arguments.get("vary") or ()
         return sensitivity_document(scenario, vary=vary, watch=tell, should_stop=should_stop)
 
@@ -165,7 +165,7 @@ def _tornado(own: Plan) -> Record:
 
 
 @contextmanager
-def _scenario(arguments: Record) -> Iterator[Scenario]:
+def checked_scenario(arguments: Record) -> Iterator[Scenario]:
     """The scenario of the arguments with its files, checked."""
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario

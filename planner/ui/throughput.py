@@ -1,0 +1,185 @@
+"""Throughput: what hardware delivers for a model, chip by chip, and what a million tokens cost and emit."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from planner.report.cells import opened_at
+from planner.report.charts import THROUGHPUT_MEASURES, Document, Record, side_by_side
+from planner.report.data import csv_text, to_json
+from planner.report.tables import table_of
+from planner.trace.errors import InputError
+from planner.ui import logs, shared, work_button
+from planner.ui.chart_cache import draw_kept
+
+if TYPE_CHECKING:
+    from planner.trace.explain import Explanation
+
+FIRST = {"model": "llama-3.1-70b", "skus": ["h100-8", "h200-8", "b200-8", "mi300x-8"]}
+SIDE_BY_SIDE = (
+    "sku",
+    "nodes",
+    "accelerators",
+    "rate_per_s",
+    "low_per_s",
+    "high_per_s",
+    "error_fraction",
+    "replica_kw",
+    "node_kw",
+    "each_j",
+    "million_usd",
+    "million_kgco2e",
+)
+
+
+def render() -> None:
+    """Draw the page."""
+    st.title("Throughput")
+    st.markdown(
+        "What hardware delivers for a model, chip next to chip, and what a million tokens take on it."
+    )
+    asked = question()
+    try:
+        document = shown(json.dumps(asked, sort_keys=True))
+    except InputError as error:
+        work_button.refused("This has no answer.", error)
+        return
+    results(document, asked)
+    downloads(document)
+    shared.next_step("what of it to buy, and when", "plan")
+
+
+def question() -> dict[str, Any]:
+    """What the reader asks, by the names of the options of `everfleet throughput`."""
+    known = _choices()
+    titles = dict(zip(known["skus"], known["titles"], strict=True))
+    left, middle, right = st.columns(3)
+    model = left.selectbox("Model", known["models"], known["models"].index(FIRST["model"]), key="tp.model")
+    serve = (
+        middle.segmented_control(
+            "Work", ["Serve it", "Train it"], default="Serve it", required=True, key="tp.work"
+        )
+        == "Serve it"
+    )
+    precision = right.selectbox(
+        "Precision", known["precisions"], known["precisions"].index("bf16"), key="tp.precision"
+    )
+    skus = st.multiselect(
+        "Chips; none is all",
+        known["skus"],
+        FIRST["skus"],
+        format_func=lambda name: f"{name}: {titles[name]}",
+        key="tp.skus",
+    )
+    asked: dict[str, Any] = {"model": model, "serve": serve, "precision": precision, "skus": skus}
+    with st.expander("Targets, requests and grid", key="tp.more", icon=":material/tune:"):
+        asked["grid"] = st.selectbox("Grid region", known["grids"], known["grids"].index("us"), key="tp.grid")
+        if serve and model in known["writing"]:
+            asked |= _targets(known["mixes"])
+        elif not serve:
+            asked |= _amount()
+    return asked
+
+
+def _targets(mixes: list[str]) -> dict[str, Any]:
+    """How fast answers have to be, and which requests come."""
+    first, each, demand, mix = st.columns(4)
+    many = demand.number_input("Requests a second; 0: none", 0.0, 1e6, 0.0, key="tp.demand")
+    return {
+        "ttft_s": first.number_input("First token within (s)", 0.01, 600.0, 2.0, key="tp.ttft"),
+        "tpot_s": each.number_input("Each further one (ms)", 1.0, 10_000.0, 100.0, key="tp.tpot") / 1000,
+        "requests_per_s": many or None,
+        "mix": mix.selectbox("Requests as in", mixes, mixes.index("azure-conversation"), key="tp.mix"),
+    }
+
+
+def _amount() -> dict[str, Any]:
+    """How much there is to train by when."""
+    tokens, days = st.columns(2)
+    billions = tokens.number_input("Billion tokens to train on; 0: none", 0.0, 1e6, 0.0, key="tp.tokens")
+    by_d = days.number_input("In days", 1.0, 3650.0, 90.0, key="tp.days")
+    return {"tokens": billions * 1e9, "by_h": f"{by_d} d"} if billions else {}
+
+
+def results(document: Document, asked: Record) -> None:
+    """The chips side by side, then every size, and what does not work."""
+    best, rows = document["best"], document["rows"]
+    if best:
+        measure = st.segmented_control(
+            "Measure",
+            list(THROUGHPUT_MEASURES),
+            format_func=THROUGHPUT_MEASURES.__getitem__,
+            default="million_usd",
+            required=True,
+            key="tp.measure",
+        )
+        digest = logs.digest_of({"asked": asked, "measure": measure})
+        draw_kept(digest, lambda: side_by_side(document, measure))
+        st.caption(f"A million {document['million_of']}; each SKU at its size of least money.")
+        keys = [key for key in SIDE_BY_SIDE if key in best[0]]
+        opens = shared.each_cell(partial(_opened, json.dumps(asked, sort_keys=True), "best"))
+        shared.sheet(table_of("", best, keys), "Chips side by side", opens, "tp.best")
+    else:
+        st.warning("None of these chips does this: the reasons are below.")
+    if reached := document.get("reached"):
+        st.subheader("Smallest size that is enough")
+        opens = shared.each_cell(partial(_opened, json.dumps(asked, sort_keys=True), "reached"))
+        shared.sheet(table_of("", reached), "Smallest size that is enough", opens, "tp.reached")
+    if failing := [row for row in rows if not row["fits"]]:
+        shared.data("", failing, "What does not work, and why", key="tp.failing")
+    fitting = [row for row in rows if row["fits"]]
+    places = [place for place, row in enumerate(rows) if row["fits"]]
+    every = shared.each_cell(
+        lambda row, key: _opened(json.dumps(asked, sort_keys=True), "rows", places[row], key)
+    )
+    shared.data("", fitting, "Every size", every, "tp.rows")
+    shared.lines(document["notes"])
+
+
+def downloads(document: Document) -> None:
+    """The rows and the whole document, as the command writes them."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "Rows (CSV)",
+            lambda: csv_text("", document["rows"]),
+            "throughput.csv",
+            "text/csv",
+            key="tp.csv",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Data (JSON)",
+            lambda: to_json(document),
+            "throughput.json",
+            "application/json",
+            key="tp.json",
+            on_click="ignore",
+        )
+
+
+def _opened(asked: str, table: str, row: int, key: str) -> Explanation | None:
+    return opened_at(shown(asked), table, row, key)
+
+
+@st.cache_data(show_spinner="Looking at every chip and size", max_entries=32)
+def shown(asked: str) -> Document:
+    """The document of a question, as JSON."""
+    from planner.answers.throughput import question_of, throughput_document
+
+    said = json.loads(asked)
+    return throughput_document(question_of(said | {"skus": tuple(said["skus"])}))
+
+
+@st.cache_data(show_spinner=False, max_entries=1)
+def _choices() -> Record:
+    from planner.answers.throughput import choices
+    from planner.inputs.catalogue import load_catalogue
+
+    return choices(load_catalogue())
+
+
+render()

@@ -37,6 +37,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     completion = command("completion", run_completion, "a script that completes commands in your shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which one")
     app = command("app", run_app, "the same in a browser, on this machine only")
+    app.add_argument("--host", default="127.0.0.1", help="127.0.0.1; another one is for a container or a proxy")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
 
@@ -87,7 +88,7 @@ def run_app(options: argparse.Namespace) -> int:
     """Serve the app on this machine until interrupted."""
     from planner.ui.launch import serve
 
-    return serve(port=options.port)
+    return serve(host=options.host, port=options.port)
 
 
 def run_serve(options: argparse.Namespace) -> int:

@@ -77,7 +77,7 @@ def schema_of(question: str) -> dict[str, Any]:
     """JSON Schema of the body of a question."""
     properties: dict[str, Any] = {}
     required = []
-    about = _arguments_in(inspect.getdoc(function_of(question)) or "")
+    about = arguments_in(inspect.getdoc(function_of(question)) or "")
     for name, one in parameters_of(question).items():
         kinds = [_TYPES[kind] for kind in _kinds(str(one.annotation))]
         shape: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
@@ -177,7 +177,7 @@ def _kinds(annotation: str) -> list[str]:
     return [part for part in dict.fromkeys(found) if part in _TYPES]
 
 
-def _arguments_in(text: str) -> dict[str, str]:
+def arguments_in(text: str) -> dict[str, str]:
     """What a docstring says of each argument."""
     found: dict[str, str] = {}
     name = ""

@@ -31,10 +31,11 @@ def app_script() -> Path:
     return checkout if (package.parent / "pyproject.toml").is_file() else package / "_app.py"
 
 
-def serve(*, port: int) -> int:
+def serve(*, port: int, host: str = ADDRESS) -> int:
     """Run the script with the configuration next to it, on this machine's own address.
 
-    The address is said here too: a variable of the environment would win against the configuration.
+    The address is said here too: a variable of the environment would win against the configuration. On another
+    one, as inside of a container, pages are still opened only by the host names that the configuration has.
 
     Returns:
         The exit code, 0 after Ctrl-C.
@@ -45,14 +46,14 @@ def serve(*, port: int) -> int:
     from streamlit.starlette import App
 
     with socket.socket() as asking:
-        if asking.connect_ex((ADDRESS, port)) == 0:
+        if asking.connect_ex((host, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
-    print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    print(f"everfleet is at http://{host}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
     script = str(app_script())
     sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:
         guards = [Middleware(Guard), Middleware(_known_hosts)]
-        App(script, middleware=guards).run(config={"server.port": port, "server.address": ADDRESS})
+        App(script, middleware=guards).run(config={"server.port": port, "server.address": host})
     except KeyboardInterrupt:
         pass
     return 0

@@ -1,7 +1,7 @@
 """The site's own part of MkDocs: pages that are made at the build, and links that leave `docs/`.
 
-What a page links to outside of `docs/` is part of the site, too, below `checkout/`: READMEs as pages, other files
-as they are. Mathematics becomes MathML, which browsers draw without a library.
+What a page links to outside of `docs/` is part of the site, too, below `checkout/`: READMEs as pages, other
+files as they are. Mathematics becomes MathML, which browsers draw without a library.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from benchmarks.site import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 MIRROR = "checkout"
+LONG = (
+    100  # characters of an equation that may be wider than a page, and is reached by the keyboard to scroll
+)
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s#]+)((?:#[^)\s]*)?\))")
 _MATHS = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _LETTERS = re.compile(r'<mrow>((?:<mi mathvariant="normal">[^<]+</mi>)+)</mrow>')
@@ -30,6 +33,10 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made here, and what pages link to outside of `docs/`."""
     for place, text in pages.made().items():
         files.append(File.generated(config, place, content=text))
+    told = files.get_file_from_path("llms.txt")
+    if told is not None:
+        files.remove(told)
+        files.append(File.generated(config, "llms.txt", content=_for_assistants()))
     waiting = [path for path in sorted((ROOT / "docs").glob("*.md"))] + [
         ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md")
     ]
@@ -48,6 +55,16 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_content(content: str, page: Page, config: Any, files: Files) -> str:
+    """Facts break inside of a name where they must, so that their tables fit."""
+    return f'<div class="facts">{content}</div>' if page.file.src_uri.startswith("facts/") else content
+
+
+def on_post_page(output: str, page: Page, config: Any) -> str:
+    """The dialog of the theme's search is named for who cannot see it."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+
+
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
     """Lead links to where their targets are in the site, and draw mathematics."""
     place = page.file.src_uri
@@ -64,6 +81,18 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
     return _MATHS.sub(lambda found: mathml(found[1]), _LINK.sub(led, markdown))
 
 
+def _for_assistants() -> str:
+    """`llms.txt` with the addresses that pages have in the site."""
+    origin = ROOT / "docs" / "llms.txt"
+
+    def led(found: re.Match[str]) -> str:
+        place = site_place(target(origin, found[2]).relative_to(ROOT).as_posix())
+        page = re.sub(r"(README)?\.md$", lambda end: "index.html" if end[1] else ".html", place)
+        return f"{found[1]}{page}{found[3]}"
+
+    return _LINK.sub(led, origin.read_text(encoding="utf-8"))
+
+
 def target(origin: Path, link: str) -> Path:
     """The file that a link of a page means; of a folder its README."""
     path = Path(posixpath.normpath((origin.parent / link).as_posix()))
@@ -77,5 +106,7 @@ def site_place(name: str) -> str:
 
 def mathml(latex: str) -> str:
     """An equation as MathML, each name one word, with its LaTeX for whoever copies it."""
-    drawn = _LETTERS.sub(lambda found: f"<mi>{re.sub('<[^>]+>', '', found[1])}</mi>", convert(latex, display="block"))
-    return f'<div class="equation" title="{html.escape(latex)}">{drawn}</div>'
+    drawn = convert(latex, display="block")
+    drawn = _LETTERS.sub(lambda found: f"<mi>{re.sub('<[^>]+>', '', found[1])}</mi>", drawn)
+    scrolls = ' tabindex="0"' if len(latex) > LONG else ""
+    return f'<div class="equation" title="{html.escape(latex)}"{scrolls}>{drawn}</div>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ _KINDS = (
     ("assumed", "a guess of ours, with a range"),
     ("yours", "your own"),
 )
+LEAST_IN_A_TABLE = 5  # facts in the mean: a family of smaller parts is one table
 
 
 def made() -> dict[str, str]:
@@ -47,8 +49,8 @@ def functions() -> str:
     """The public functions of Python, out of their signatures and docstrings."""
     parts = [
         "# Functions of Python",
-        "`import everfleet as ef` offers these names and no others. Each function asks what the command of its name\n"
-        "asks, and gives an `Answer`. How to use them, with examples: [everfleet in Python](python.md).",
+        "`import everfleet as ef` offers these names and no others. Each function asks what the command\n"
+        "of its name asks, and gives an `Answer`. Examples: [everfleet in Python](python.md).",
     ]
     offered = {name: getattr(everfleet, name) for name in everfleet.__all__}
     for name in sorted(offered, key=lambda each: (each[0].isupper(), each)):
@@ -69,8 +71,8 @@ def _described(name: str, held: Any) -> Iterator[str]:
     if inspect.isfunction(held):
         known = dict(inspect.signature(held).parameters)
         known.pop("self", None)
-        stars = [f"{'*' * (one.kind is one.VAR_POSITIONAL)}{key}" for key, one in known.items()]
-        yield f"```python\n{name}({', '.join(stars)})\n```"
+        stars = ", ".join(f"{'*' * (one.kind is one.VAR_POSITIONAL)}{key}" for key, one in known.items())
+        yield f"```python\n{textwrap.fill(f'{name}({stars})', 76, subsequent_indent='    ')}\n```"
     for paragraph in about.split("\n\n"):
         yield f"```pycon\n{paragraph}\n```" if paragraph.startswith(">>>") else paragraph
     if sections:
@@ -86,8 +88,10 @@ def _described(name: str, held: Any) -> Iterator[str]:
 
 
 def _default(one: inspect.Parameter) -> str:
-    return "required" if one.default is inspect.Parameter.empty and one.kind is not one.VAR_POSITIONAL else (
-        "" if one.kind is one.VAR_POSITIONAL else _code(repr(one.default))
+    return (
+        "required"
+        if one.default is inspect.Parameter.empty and one.kind is not one.VAR_POSITIONAL
+        else ("" if one.kind is one.VAR_POSITIONAL else _code(repr(one.default)))
     )
 
 
@@ -103,15 +107,20 @@ def tables() -> str:
     """Every table with its columns: name, unit, meaning."""
     parts = [
         "# Tables and their columns",
-        "Names and units as JSON, CSV and Python have them (`csv/columns.csv` says the same of each plan). A share, in\n"
-        "a column that ends in `_fraction`, is a number from 0 to 1. Pages and workbooks show the same columns in\n"
-        'the units that read best. A plan holds the tables that have something to say: `answer["purchases"]`.',
+        "Names and units as JSON, CSV and Python have them (`csv/columns.csv` says the same of each plan).\n"
+        "A share, in a column that ends in `_fraction`, is a number from 0 to 1. Pages and workbooks show\n"
+        "the same columns in the units that read best. A plan holds the tables that have something to say:\n"
+        '`answer["purchases"]`.',
     ]
     for name, columns in COLUMNS.items():
         parts.append(f"## {TITLES.get(name) or _OTHER_TITLES[name]}: `{name}`")
         of_row = set(_OF_ROW) if "unit" in columns else set()
         rows = [
-            (f"`{key}`", column_unit(key) or ("that of the row" if key in of_row else ""), meaning_of(name, key))
+            (
+                f"`{key}`",
+                column_unit(key) or ("that of the row" if key in of_row else ""),
+                meaning_of(name, key),
+            )
             for key in columns
         ]
         parts.append(_markdown(("column", "unit", "meaning"), rows))
@@ -130,9 +139,9 @@ def facts() -> dict[str, str]:
     ]
     index = [
         "# Facts",
-        f"All {sum(map(len, families.values()))} facts of the catalogue, by family. The search above finds each by the\n"
-        "words of its name. The same on the command line: `everfleet facts WORDS`; in the app: the page Sources. How\n"
-        "to state your own: [facts of your own](../your-own-facts.md).",
+        f"All {sum(map(len, families.values()))} facts of the catalogue, by family. The search finds each\n"
+        "by the words of its name. The same on the command line: `everfleet facts WORDS`; in the app: the\n"
+        "page Sources. How to state your own: [facts of your own](../your-own-facts.md).",
         _markdown(("family", "facts", "such as"), rows),
         "## Kinds",
         _markdown(("kind", "what it means"), _KINDS),
@@ -144,11 +153,13 @@ def facts() -> dict[str, str]:
 
 
 def _family(family: str, held: Sequence[Fact]) -> str:
-    """Facts as tables of plain HTML, which MkDocs takes as they are: one for each second part of the name."""
+    """Facts as tables of plain HTML, which MkDocs takes as they are: one for each part of a large family."""
     groups: dict[str, list[Fact]] = defaultdict(list)
+    parts = {fact.key: fact.key.split(".") for fact in held}
+    sized = len(held) >= LEAST_IN_A_TABLE * len({tuple(part[:2]) for part in parts.values()})
     for fact in sorted(held, key=lambda each: each.key):
-        parts = fact.key.split(".")
-        groups[".".join(parts[:2]) if len(parts) > 2 else family].append(fact)
+        part = parts[fact.key]
+        groups[".".join(part[:2]) if sized and len(part) > 2 else family].append(fact)
     body = [f"# Facts: {family.replace('_', ' ')}", f"{len(held)} facts. [All families](index.md)"]
     for name, rows in groups.items():
         body += [f"## {name}", _html(rows, name)]

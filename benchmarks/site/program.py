@@ -25,11 +25,11 @@ def page() -> str:
         "# The integer program",
         "Every kind of constraint, as the function that adds it states it: one function for each kind, its\n"
         "inequality first in its docstring. This page is made from those docstrings by `python -m\n"
-        "benchmarks.site.program`, so it says what the code says. The objective, what an option's money and carbon\n"
-        "are, and how a plan is found and checked: [solver](../solver/README.md).",
+        "benchmarks.site.program`, so it says what the code says. The objective, what an option's money and\n"
+        "carbon are, and how a plan is found and checked: [solver](../solver/README.md).",
         _letters(),
-        "`give` is what a limit gives way by where no plan exists and the cheapest repair is looked for; in a plan\n"
-        "it is 0.",
+        "`give` is what a limit gives way by where no plan exists and the cheapest repair is looked for;\n"
+        "in a plan it is 0.",
     ]
     for name in FILES:
         tree = ast.parse((ROOT / "solver" / name).read_text(encoding="utf-8"))
@@ -91,7 +91,7 @@ def _statements(paragraph: str) -> list[str]:
 
 
 def _clauses(statements: list[str]) -> Iterator[str]:
-    """Parts of statements that stand alone: split at semicolons, ends of sentences, and before `, x[..] =`."""
+    """Parts of statements that stand alone: split at semicolons, at ends of sentences, before `, x[..] =`."""
     for statement in statements:
         for part in re.split(r"(?<=[.;])\s+|,\s+(?=[a-z]\[[^\]]*\] = )", statement):
             yield part.strip()

@@ -37,7 +37,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     completion = command("completion", run_completion, "a script that completes commands in your shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which one")
     app = command("app", run_app, "the same in a browser, on this machine only")
-    app.add_argument("--host", default="127.0.0.1", help="127.0.0.1; another one is for a container or a proxy")
+    app.add_argument("--host", default="127.0.0.1", help="127.0.0.1; others are for a container or a proxy")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
 
 

@@ -22,7 +22,7 @@ __all__ = ["csv_text", "to_csv_files", "to_json"]
 def to_csv_files(document: Document) -> dict[str, str]:
     """One CSV for each table that holds rows, in the document's own units and at full precision.
 
-    `columns.csv` says what each column of each table means and is in, and the version of the document's schema.
+    `columns.csv` says what each column of each table means, its unit, and the version of the schema.
     """
     named: dict[str, Sequence[Record]] = {
         "totals": document["totals"],

@@ -34,8 +34,8 @@ def app_script() -> Path:
 def serve(*, port: int, host: str = ADDRESS) -> int:
     """Run the script with the configuration next to it, on this machine's own address.
 
-    The address is said here too: a variable of the environment would win against the configuration. On another
-    one, as inside of a container, pages are still opened only by the host names that the configuration has.
+    The address is said here too: a variable of the environment would win against the configuration. On
+    another one, as in a container, pages are still opened only by the names that the configuration has.
 
     Returns:
         The exit code, 0 after Ctrl-C.

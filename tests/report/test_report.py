@@ -454,7 +454,7 @@ def test_csv_holds_every_table_in_full(document: dict[str, Any]) -> None:
 
 
 def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> None:
-    """Every column of every table once; money in USD, a share as it is; its meaning, and the schema's version."""
+    """Every column of every table once; money in USD, a share as it is; its meaning; the schema's version."""
     files = to_csv_files(document)
     listed = list(csv.DictReader(io.StringIO(files.pop("columns.csv"))))
     held = [(name[:-4], key) for name, text in files.items() for key in next(csv.reader(io.StringIO(text)))]

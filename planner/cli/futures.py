@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, clear, say, show_answer, stoppable, watcher, write_file
+from planner.cli.console import (
+    ANSWER,
+    INTERRUPTED,
+    NO_PLAN,
+    clear,
+    say,
+    show_answer,
+    stoppable,
+    watcher,
+    write_file,
+)
 from planner.cli.loading import named_scenario, see_store
 
 
@@ -50,6 +60,8 @@ def run_futures(options: argparse.Namespace) -> int:
         from planner.answers.saved.commands import save_futures
 
         say(save_futures(options.store, scenario, document))
+    if should_stop():
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 
@@ -80,4 +92,6 @@ def run_replay(options: argparse.Namespace) -> int:
         )
     clear(options)
     show_answer(options, (document, text))
+    if should_stop():
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN

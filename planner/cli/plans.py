@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli import arguments
 from planner.cli.console import (
     ANSWER,
+    INTERRUPTED,
     NO_PLAN,
     WRONG_INPUT,
     clear,
@@ -118,6 +119,8 @@ def run_plan(options: argparse.Namespace) -> int:
         from planner.answers.saved.commands import save_plan
 
         say(save_plan(options.store, scenario, document, baselines=not options.no_baselines))
+    if document["status"]["name"] == "interrupted":
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 

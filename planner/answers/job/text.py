@@ -6,10 +6,10 @@ import textwrap
 
 from planner.answers.job.model_card import assumed_said, grid_said, said
 from planner.report.tables import why_text
+from planner.report.text import terminal_columns
 from planner.trace.numbers import fixed_text, percent_text
 from planner.trace.records import Record
 
-WIDTH = 100
 LEAST_SHOWN = 0.001
 
 
@@ -30,7 +30,7 @@ def to_text(document: Record, why: bool = False) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.fill(text, terminal_columns(), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _mass(kgco2e: float) -> str:
@@ -63,7 +63,7 @@ def _phases(document: Record) -> str:
     lines = [f"{'Phase':<17}{'carbon':>13}{'share':>8}{'electricity':>13}{'hardware':>13}  what"]
     for row in document["phases"]:
         parts = "".join(f"{_mass(row[name]):>13}" for name in ("electricity_kgco2e", "hardware_kgco2e"))
-        what = textwrap.shorten(row["what"], WIDTH - 66, placeholder="…")
+        what = textwrap.shorten(row["what"], max(terminal_columns() - 66, 12), placeholder="…")
         share = percent_text(row["of_total_fraction"])
         lines.append(f"{row['phase']:<17}{_mass(row['kgco2e']):>13}{share:>8}{parts}  {what}")
     for row in document["metered"]:

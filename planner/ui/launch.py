@@ -49,6 +49,12 @@ def serve(*, port: int, host: str = ADDRESS) -> int:
         if asking.connect_ex((host, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet is at http://{host}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    if host not in LOCAL:
+        print(
+            "other machines can reach this address: it knows no users, so put a proxy in front that does",
+            file=sys.stderr,
+            flush=True,
+        )
     script = str(app_script())
     sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:

@@ -34,11 +34,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     arguments.store_option(futures)
     arguments.quiet_option(futures)
 
-    played = command("replay", run_replay, "a plan made anew each period in what came, and its regret")
+    played = command("replay", run_replay, "planned again each period, in the future that came; its regret")
     arguments.scenario_options(played)
     came = played.add_mutually_exclusive_group(required=True)
-    came.add_argument("--realised", metavar="FILE", help="what came: a TOML file with the keys of a future")
-    came.add_argument("--draw", type=arguments.seed, metavar="SEED", help="what came, by chance")
+    came.add_argument("--realised", metavar="FILE", help="a TOML file: the future that came")
+    came.add_argument("--draw", type=arguments.seed, metavar="SEED", help="a future that came by chance")
     played.add_argument("--persist", action="store_true", help="expect later periods as the last one was")
     arguments.quiet_option(played)
 

@@ -43,7 +43,7 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 	for scenario in data/scenarios/*.toml; do $(BIN)/everfleet check "$$scenario" || exit 1; done
 
 docs: $(VENV)/.test ## write the documentation as a site, without the network: build/site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -33,9 +33,9 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made here, and what pages link to outside of `docs/`."""
     for place, text in pages.made().items():
         files.append(File.generated(config, place, content=text))
-    told = files.get_file_from_path("llms.txt")
-    if told is not None:
-        files.remove(told)
+    listed = files.get_file_from_path("llms.txt")
+    if listed is not None:
+        files.remove(listed)
         files.append(File.generated(config, "llms.txt", content=_for_assistants()))
     waiting = [path for path in sorted((ROOT / "docs").glob("*.md"))] + [
         ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md")

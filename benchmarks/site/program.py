@@ -72,7 +72,7 @@ def blocks(docstring: str) -> Iterator[str]:
 
 
 def _sentences(clauses: list[str]) -> str:
-    """Clauses as they stand, letters and indexed names in them set as code."""
+    """Clauses unchanged, letters and indexed names in them set as code."""
     text = _INLINE.sub(r"`\1`", " ".join(clauses).rstrip(";"))
     text = re.sub(r"^([a-z])(?= )", r"`\1`", text)
     text = text[:1].upper() + text[1:]

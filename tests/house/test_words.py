@@ -69,6 +69,7 @@ POOLS = {
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/physics/training_options.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
+            planner/report/meanings.py
             """,
         "pools": """
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
@@ -84,7 +85,8 @@ POOLS = {
             planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py
             planner/physics/experiments.py
             planner/physics/training_options.py planner/program/assembly.py
-            planner/program/future_scenarios.py planner/program/ledger.py planner/report/tables.py
+            planner/program/future_scenarios.py planner/program/ledger.py planner/report/meanings.py
+            planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             """,
     },

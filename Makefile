@@ -19,7 +19,7 @@ endif
 INSTALL_SELF = $(INSTALL) --no-deps --no-build-isolation --editable .
 
 .DEFAULT_GOAL := help
-.PHONY: help plan app quick test check bench examples fit lock screenshots clean
+.PHONY: help plan app quick test check docs bench examples fit lock screenshots clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/everfleet check data/scenarios/*.toml
+
+docs: $(VENV)/.test ## write the documentation as a site, without the network: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -64,7 +67,7 @@ COMPILE = $(UV) pip compile pyproject.toml --group build --quiet --universal --g
 
 lock: ## choose the locked versions anew (needs uv; ARGS=--upgrade for the newest)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv"; exit 1; }
-	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra postgresql --output-file requirements.lock
 	$(COMPILE) --extra test --constraint requirements.lock --output-file requirements-test.lock
 
 clean: ## remove what the other commands made, the environment included

@@ -62,7 +62,7 @@ as spares, nodes retired at five years. All else is planned as well as in the jo
 the join itself saves, not what a plan saves against none."""
 LEGEND = f"""\
 Saved by the joint plan, in % of the other plan: money / carbon, **both with carbon at its price**, which is
-what the joint plan makes least. A minus: the other plan has less of it. `=`: the plans differ by no more than
+what the joint plan minimizes. A minus: the other plan has less of it. `=`: the plans differ by no more than
 the gaps to which both are solved (at most {GAP_FRACTION:.1%} for each program that was solved)."""
 METHOD = """\
 ## How habits are judged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,11 +12,54 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 from planner.trace.errors import InputError
 
 ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+# What a terminal is told to draw in bold, dim, or in a colour.
+_BOLD, _DIM, _RED, _GREEN, _YELLOW = "1", "2", "31", "32", "33"
+_ENDS = {
+    "OPTIMAL": _GREEN,
+    "WITHIN GAP": _GREEN,
+    "TIME LIMIT": _YELLOW,
+    "INTERRUPTED": _YELLOW,
+    "NO INCUMBENT": _RED,
+    "INFEASIBLE": _RED,
+    "UNBOUNDED": _RED,
+}
+
+
+def in_colour(stream: TextIO) -> bool:
+    """Whether somebody reads this on a terminal with colours, and has not said NO_COLOR (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def drawn(text: str) -> str:
+    """A text as a terminal draws it: title and headings bold, rules dim, how a search ended in colour."""
+    if text.startswith(("{", "[", "#")):  # data, and Markdown: to be copied as it is
+        return text
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        rule = lines[number + 1] if number + 1 < len(lines) else ""
+        ended = line.partition(": ")[0]
+        if number == 0 or _is_rule(rule):
+            lines[number] = _in(_BOLD, line)
+        elif _is_rule(line):
+            lines[number] = _in(_DIM, line)
+        elif ended in _ENDS:
+            lines[number] = _in(_ENDS[ended], ended) + line.removeprefix(ended)
+    return "\n".join(lines)
+
+
+def _is_rule(line: str) -> bool:
+    return bool(re.fullmatch(r"-[- ]*", line))
+
+
+def _in(style: str, text: str) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if text else text
 
 
 def say(text: str) -> None:
@@ -24,13 +68,17 @@ def say(text: str) -> None:
 
 
 def wrong(text: str) -> int:
-    """Say what is wrong with the input."""
+    """Say what is wrong with the input, on a terminal each place in red."""
+    if in_colour(sys.stderr):
+        text = re.sub(r"^[^:\n]+:", lambda place: _in(_RED, place[0]), text, flags=re.MULTILINE)
     say(text)
     return WRONG_INPUT
 
 
 def show(text: str) -> None:
     """Print what is also to be saved: a reader that left early (`| head`) does not stop the saving."""
+    if in_colour(sys.stdout):
+        text = drawn(text)
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -105,7 +105,7 @@ def _log_options(parser: argparse.ArgumentParser) -> None:
         "--mapping", metavar="FILE", help="what its columns mean; default: what fits the header"
     )
     parser.add_argument(
-        "--fleet-size", type=int, metavar="NODES", help="nodes watched, with those that never failed"
+        "--fleet-size", type=int, metavar="NODES", help="nodes in the log, with those that never failed"
     )
     parser.add_argument(
         "--severities",

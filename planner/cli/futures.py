@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, clear, say, show_answer, stoppable, watcher, write_file
+from planner.cli.console import (
+    ANSWER,
+    INTERRUPTED,
+    NO_PLAN,
+    clear,
+    say,
+    show_answer,
+    stoppable,
+    watcher,
+    write_file,
+)
 from planner.cli.loading import named_scenario, see_store
 
 
@@ -24,11 +34,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     arguments.store_option(futures)
     arguments.quiet_option(futures)
 
-    played = command("replay", run_replay, "a plan made anew each period in what came, and its regret")
+    played = command("replay", run_replay, "planned again each period, in the future that came; its regret")
     arguments.scenario_options(played)
     came = played.add_mutually_exclusive_group(required=True)
-    came.add_argument("--realised", metavar="FILE", help="what came: a TOML file with the keys of a future")
-    came.add_argument("--draw", type=arguments.seed, metavar="SEED", help="what came, by chance")
+    came.add_argument("--realised", metavar="FILE", help="a TOML file: the future that came")
+    came.add_argument("--draw", type=arguments.seed, metavar="SEED", help="a future that came by chance")
     played.add_argument("--persist", action="store_true", help="expect later periods as the last one was")
     arguments.quiet_option(played)
 
@@ -50,6 +60,8 @@ def run_futures(options: argparse.Namespace) -> int:
         from planner.answers.saved.commands import save_futures
 
         say(save_futures(options.store, scenario, document))
+    if should_stop():
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 
@@ -80,4 +92,6 @@ def run_replay(options: argparse.Namespace) -> int:
         )
     clear(options)
     show_answer(options, (document, text))
+    if should_stop():
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN

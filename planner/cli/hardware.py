@@ -18,7 +18,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     throughput = command("throughput", run_throughput, "what any hardware delivers and draws for a model")
     _throughput_options(throughput)
 
-    calibrate = command("calibrate", run_calibrate, "your measured point carried to all sizes")
+    calibrate = command("calibrate", run_calibrate, "your measured point applied to all sizes")
     calibrate.add_argument(
         "measurements",
         nargs="*",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli import arguments
 from planner.cli.console import (
     ANSWER,
+    INTERRUPTED,
     NO_PLAN,
     WRONG_INPUT,
     clear,
@@ -80,7 +81,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     )
     start.add_argument("--templates", type=Path, metavar="FOLDER", help="write tables to fill in there")
 
-    check = command("check", run_check, "is a scenario or a job right; every problem at once")
+    check = command("check", run_check, "whether a scenario or a job is right; every problem at once")
     check.add_argument("scenarios", nargs="+", metavar="FILE")
 
     explain = command("explain", run_explain, "where does a number come from")
@@ -90,7 +91,10 @@ def add_commands(command: arguments.AddCommand) -> None:
         help="a folder of a plan, a fit or a job, the JSON of any answer, or a scenario (then solved)",
     )
     explain.add_argument(
-        "number", nargs="?", metavar="NUMBER", help="a total or term, such as cost or carbon; none lists them"
+        "number",
+        nargs="?",
+        metavar="NUMBER",
+        help="a total or term, such as cost; without it, a list",
     )
     explain.add_argument("--depth", type=int, help="open so many levels only")
 
@@ -123,6 +127,8 @@ def run_plan(options: argparse.Namespace) -> int:
 
         baselines = not options.no_baselines
         say(save_plan(options.store, scenario, document, baselines=baselines, labels=labels))
+    if document["status"]["name"] == "interrupted":
+        return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 

@@ -33,10 +33,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     server.add_argument("--host", default="127.0.0.1", help="127.0.0.1; other machines need EVERFLEET_TOKEN")
     server.add_argument("--port", type=arguments.port, default=8600, help="8600")
     server.add_argument("--at-once", type=arguments.count, default=2, help="questions worked on at once; 2")
-    command("mcp", run_mcp, "the same for an assistant, by the Model Context Protocol")
+    command("mcp", run_mcp, "the questions of Python for an assistant, by the Model Context Protocol")
     completion = command("completion", run_completion, "a script that completes commands in your shell")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="which one")
-    app = command("app", run_app, "the same in a browser, on this machine only")
+    app = command("app", run_app, "plans, jobs and checkpoints in a browser, on this machine")
+    app.add_argument("--host", default="127.0.0.1", help="127.0.0.1; others are for a container or a proxy")
     app.add_argument("--port", type=arguments.port, default=8501, help="8501")
     app.add_argument(
         "--read-only",
@@ -92,7 +93,7 @@ def run_app(options: argparse.Namespace) -> int:
     """Serve the app on this machine until interrupted."""
     from planner.ui.launch import serve
 
-    return serve(port=options.port, read_only=options.read_only)
+    return serve(host=options.host, port=options.port, read_only=options.read_only)
 
 
 def run_serve(options: argparse.Namespace) -> int:

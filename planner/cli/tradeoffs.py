@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, clear, say, show, stoppable, watcher
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show, stoppable, watcher
 from planner.cli.loading import named_scenario
 
 
@@ -63,4 +63,6 @@ def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:
 
         paths = save_findings(document, Path(options.out))
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")
-    return ANSWER if any(section["tables"] for section in document["sections"].values()) else NO_PLAN
+    if not any(section["tables"] for section in document["sections"].values()):
+        return NO_PLAN
+    return ANSWER if document["complete"] else INTERRUPTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
@@ -20,6 +21,8 @@ _UNIONS = {
     "Watch": "Callable | None",
     "Quantity": "float | text with a unit",
 }
+LARGEST = 1e30  # of any number: above it equations that square and multiply have no end
+MOST_COUNTED = 2**53  # beyond it a float no longer knows each whole number
 _WORDS = {
     "int": "a whole number",
     "float": "a number",
@@ -61,6 +64,8 @@ def checked(arguments: inspect.BoundArguments) -> None:
         except TypeError:
             wanted = " or ".join(dict.fromkeys(_WORDS[kind] for kind in kinds if kind != "None"))
             problems.append(f"{name}: {_shown(value)} is not {wanted}")
+        except OverflowError:
+            problems.append(f"{name}: {_shown(value)} is larger than anything that can be asked about")
     if problems:
         raise InputError("\n".join(problems))
 
@@ -76,12 +81,15 @@ def _plain(value: Any, kinds: list[str]) -> Any:
 
     Raises:
         TypeError: it is of none.
+        OverflowError: it is a number that nothing in the world has.
     """
     if value is None and "None" in kinds:
         return None
     if type(value).__name__ in ("bool", "bool_") and "bool" in kinds:
         return bool(value)
     if isinstance(value, Real) and type(value).__name__ not in ("bool", "bool_"):
+        if math.isfinite(value) and abs(value) > LARGEST:
+            raise OverflowError
         if "float" in kinds:
             return int(value) if isinstance(value, int) else float(value)
         if "int" in kinds:
@@ -97,13 +105,16 @@ def whole(value: Any) -> int:
     """A whole number, of NumPy or without a fraction.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is none, or too large to be counted.
     """
     if isinstance(value, bool | str):
         raise TypeError
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return operator.index(value)
+    if isinstance(value, float) and not value.is_integer():
+        raise TypeError
+    number = int(value) if isinstance(value, float) else operator.index(value)
+    if abs(number) > MOST_COUNTED:
+        raise TypeError
+    return number
 
 
 def _shown(value: Any) -> str:

@@ -54,6 +54,8 @@ def plan(
     Raises:
         InputError: the scenario is wrong; the error holds every problem.
     """
+    if alternatives < 0:
+        raise InputError(f"alternatives: {alternatives} is no number of plans: write 0 or more")
     from planner.answers.plan.defended import Defence, defended
     from planner.answers.plan.document import plan_document
     from planner.notebook.plan_answers import plan_made

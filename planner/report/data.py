@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.report.meanings import meaning_of
 from planner.report.plain import plain, to_json
 from planner.report.spreadsheets import csv_of
 from planner.report.tables import BASELINES, COLUMNS, TITLES, column_unit, money_in_rows
@@ -21,7 +22,7 @@ __all__ = ["csv_text", "to_csv_files", "to_json"]
 def to_csv_files(document: Document) -> dict[str, str]:
     """One CSV for each table that holds rows, in the document's own units and at full precision.
 
-    `columns.csv` says what each column of each table is in, and the version of the document's schema.
+    `columns.csv` says what each column of each table means, its unit, and the version of the schema.
     """
     named: dict[str, Sequence[Record]] = {
         "totals": document["totals"],
@@ -72,7 +73,7 @@ def _in_currency(row: Record) -> Record:
 
 
 def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[Record]:
-    """Table, column and unit of everything that the CSV files hold."""
+    """Table, column, unit and meaning of everything that the CSV files hold."""
     found = []
     for name, rows in named.items():
         own = any("unit" in row for row in rows)
@@ -82,5 +83,8 @@ def _column_records(named: Mapping[str, Sequence[Record]], schema: int) -> list[
             unit = column_unit(key, rows) or ("that of its row" if own and number else "")
             facts = name.startswith("facts")
             column, unit = (key, unit) if facts else (_named(key), shown_unit(unit)[1])
-            found.append({"table": name, "column": column, "unit": unit, "schema": schema})
+            meaning = meaning_of(name, key)
+            found.append(
+                {"table": name, "column": column, "unit": unit, "meaning": meaning, "schema": schema}
+            )
     return found

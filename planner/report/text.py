@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterable
 
@@ -25,7 +27,8 @@ from planner.report.tables import (
 from planner.trace.currency import currency_of, in_its_currency
 from planner.trace.explain import rate_line
 
-TERMINAL_COLUMNS = 100
+COLUMNS_OF_A_FILE = 100
+LEAST_COLUMNS, MOST_COLUMNS = 40, 160  # below, tables say nothing any more; above, lines are hard to read
 _PLAYED = (
     "service",
     "period",
@@ -72,7 +75,7 @@ def to_markdown(document: Document) -> str:
 
 @in_its_currency
 def to_terminal(document: Document) -> str:
-    """The plan in a terminal: what a manager reads first, no line wider than 100 columns."""
+    """The plan in a terminal: what a manager reads first, no line wider than it is."""
     status = document["status"]
     blocks = [wrapped(one_line(document["title"])), wrapped(f"{status['name'].upper()}: {status['text']}")]
     if (rate := currency_of(document)) is not None:
@@ -135,6 +138,14 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
+def terminal_columns() -> int:
+    """Columns of the terminal that shows standard output; a file or a pipe has 100, whatever its reader."""
+    if not sys.stdout.isatty():
+        return COLUMNS_OF_A_FILE
+    columns = shutil.get_terminal_size((COLUMNS_OF_A_FILE, 24)).columns
+    return min(max(columns, LEAST_COLUMNS), MOST_COLUMNS)
+
+
 def text_table(table: Table) -> str:
     """A table for a terminal, its widest columns cut where it would not fit."""
     lines = [tuple(map(one_line, line)) for line in (table.headings, *table.cells)]
@@ -145,12 +156,12 @@ def text_table(table: Table) -> str:
 
 def _fitted(widths: list[int]) -> list[int]:
     """Take from the widest columns until the table fits."""
-    fitted = list(widths)
-    while sum(fitted) + 2 * (len(fitted) - 1) > TERMINAL_COLUMNS and max(fitted) > 4:
+    fitted, columns = list(widths), terminal_columns()
+    while sum(fitted) + 2 * (len(fitted) - 1) > columns and max(fitted) > 4:
         fitted[fitted.index(max(fitted))] -= 1
     return fitted
 
 
 def wrapped(text: str, indent: str = "") -> str:
     """A paragraph for a terminal."""
-    return textwrap.fill(one_line(text), TERMINAL_COLUMNS, subsequent_indent=indent)
+    return textwrap.fill(one_line(text), terminal_columns(), subsequent_indent=indent)

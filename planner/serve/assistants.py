@@ -5,11 +5,12 @@ Source of the protocol: modelcontextprotocol.io, specification of 2025-06-18.
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 from typing import Any
 
 from planner.serve.processes import worked_on
-from planner.serve.questions import schema_of, summary_of
+from planner.serve.questions import MOST_BYTES, schema_of, summary_of
 from planner.trace.errors import InputError
 
 # The name of a tool, and the question that it asks.
@@ -70,6 +71,8 @@ def server() -> Any:
     async def called(name: str, arguments: dict[str, Any]) -> list[types.TextContent]:
         if name not in TOOLS:
             raise InputError(f"there is no tool {name}: call one of {', '.join(TOOLS)}")
+        if len(json.dumps(arguments)) > MOST_BYTES:
+            raise InputError(f"the arguments are larger than {MOST_BYTES / 1e6:g} MB: send less of the files")
         return [types.TextContent(type="text", text=text_of(await worked_on(TOOLS[name], arguments)))]
 
     found.list_tools()(listed)

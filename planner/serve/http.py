@@ -22,12 +22,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from planner.serve.processes import worked_on
-from planner.serve.questions import QUESTIONS, schema_of, summary_of
+from planner.serve.questions import MOST_BYTES, QUESTIONS, schema_of, summary_of
 from planner.trace.errors import InputError
 
 TOKEN = "EVERFLEET_TOKEN"
 LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
-MOST_BYTES = 8_000_000  # of a body
 MOST_WAITING = 32  # questions
 LONGEST_S = 900.0  # of an answer, its turn not counted
 
@@ -48,7 +47,7 @@ def api(*, token: str = "", hosts: tuple[str, ...] = LOCAL, limits: Limits | Non
     """The application: a route for each question, its description, and a sign of life.
 
     Args:
-        token: what whoever asks has to bear; none is asked for where it is empty.
+        token: what each request has to send; empty: none is needed.
         hosts: names that this server goes by; "*" is any.
         limits: how much may be asked.
     """
@@ -76,7 +75,7 @@ def serve(*, host: str, port: int, at_once: int) -> int:
 
     token, local = os.environ.get(TOKEN, ""), host in LOCAL
     if not local and not token:
-        raise InputError(f"--host {host} lets other machines ask: set {TOKEN} to a long word that they bear")
+        raise InputError(f"--host {host} lets other machines ask: set {TOKEN} to a long word that they send")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as asking:
         if asking.connect_ex((host, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
@@ -132,7 +131,7 @@ class _Door:
         return answer
 
     def see_token(self, request: Request) -> None:
-        """See that whoever asks may.
+        """See that a request has the token.
 
         Raises:
             HTTPException: 401.

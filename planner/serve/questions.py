@@ -43,6 +43,8 @@ _TYPES = {
     "None": {"type": "null"},
 }
 _UNIONS = {"Named": "str | Path | Mapping", "Changes": "Mapping | None", "Quantity": "float | str"}
+MOST_BYTES = 8_000_000  # of a question
+LONGEST_NAME = 255  # bytes: what file systems take
 _ABOVE = re.compile(r"^(/|~\S*/|[A-Za-z]:[\\/])|(^|[\\/])\.\.([\\/]|$)")
 
 
@@ -77,7 +79,7 @@ def schema_of(question: str) -> dict[str, Any]:
     """JSON Schema of the body of a question."""
     properties: dict[str, Any] = {}
     required = []
-    about = _arguments_in(inspect.getdoc(function_of(question)) or "")
+    about = arguments_in(inspect.getdoc(function_of(question)) or "")
     for name, one in parameters_of(question).items():
         kinds = [_TYPES[kind] for kind in _kinds(str(one.annotation))]
         shape: dict[str, Any] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
@@ -141,11 +143,11 @@ def question_of(question: str, body: Any) -> Question:
 def _unsent(
     arguments: Mapping[str, Any], known: Mapping[str, inspect.Parameter]
 ) -> Iterator[tuple[str, str]]:
-    """Arguments that may be paths and are: a folder stands in them."""
+    """Arguments that may be paths and are: a folder stands in them, or no file could have such a name."""
     for name, value in arguments.items():
         may_be_path = name in known and "Path" in _kinds(str(known[name].annotation))
         if may_be_path and isinstance(value, str) and not outside(value) and not _is_bare(value):
-            yield name, value
+            yield name, value if len(value) <= 60 else f"{value[:57]}..."
 
 
 def outside(text: str) -> bool:
@@ -167,7 +169,12 @@ def _outside(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _is_bare(name: str) -> bool:
-    return bool(name) and not re.search(r"[\\/\0]", name) and name not in (".", "..")
+    return (
+        bool(name)
+        and len(name.encode()) <= LONGEST_NAME
+        and not re.search(r"[\\/\0]", name)
+        and name not in (".", "..")
+    )
 
 
 def _kinds(annotation: str) -> list[str]:
@@ -177,7 +184,7 @@ def _kinds(annotation: str) -> list[str]:
     return [part for part in dict.fromkeys(found) if part in _TYPES]
 
 
-def _arguments_in(text: str) -> dict[str, str]:
+def arguments_in(text: str) -> dict[str, str]:
     """What a docstring says of each argument."""
     found: dict[str, str] = {}
     name = ""

@@ -34,13 +34,15 @@ def app_script() -> Path:
     return checkout if (package.parent / "pyproject.toml").is_file() else package / "_app.py"
 
 
-def serve(*, port: int, read_only: bool = False) -> int:
+def serve(*, port: int, host: str = ADDRESS, read_only: bool = False) -> int:
     """Run the script with the configuration next to it, on this machine's own address.
 
-    The address is said here too: a variable of the environment would win against the configuration.
+    The address is said here too: a variable of the environment would win against the configuration. On
+    another one, as in a container, pages are still opened only by the names that the configuration has.
 
     Args:
         port: where it listens.
+        host: the address of this machine on which it listens.
         read_only: whether nothing that visitors make is saved.
 
     Returns:
@@ -52,16 +54,22 @@ def serve(*, port: int, read_only: bool = False) -> int:
     from streamlit.starlette import App
 
     with socket.socket() as asking:
-        if asking.connect_ex((ADDRESS, port)) == 0:
+        if asking.connect_ex((host, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
-    print(f"everfleet is at http://{ADDRESS}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    print(f"everfleet is at http://{host}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    if host not in LOCAL:
+        print(
+            "other machines can reach this address: it knows no users, so put a proxy in front that does",
+            file=sys.stderr,
+            flush=True,
+        )
     if read_only:
         os.environ[READ_ONLY] = "1"
     script = str(app_script())
     sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:
         guards = [Middleware(Guard), Middleware(_known_hosts)]
-        App(script, middleware=guards).run(config={"server.port": port, "server.address": ADDRESS})
+        App(script, middleware=guards).run(config={"server.port": port, "server.address": host})
     except KeyboardInterrupt:
         pass
     return 0

@@ -302,7 +302,7 @@ def test_ctrl_c_keeps_the_best_plan_so_far(
     status = strict_json(out)["status"]
 
     assert heard
-    assert code == ANSWER
+    assert code == INTERRUPTED
     assert status["name"] == "interrupted"
     assert status["verified"] is True
     assert status["gap_fraction"] > 0

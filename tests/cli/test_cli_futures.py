@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
+from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.console import stoppable
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import load_scenario
@@ -234,12 +234,12 @@ def interrupted(*arguments: str, after: str) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_keeps_the_points_of_a_front() -> None:
-    """The points told before are there, the front says that it is cut short, and that is an answer."""
+    """The points told before are there, the front says that it is cut short, and so does the code."""
     code, found = interrupted("pareto", JOB, "--points", "40", after="point 2")
     front = found["sections"]["front"]
     points = front["tables"]["points"]
 
-    assert code == ANSWER
+    assert code == INTERRUPTED
     assert found["complete"] is False
     assert 2 <= len(points) < 40
     assert front["said"][0] == f"Stopped early: {len(points)} points are there, the rest is not known."
@@ -251,7 +251,7 @@ def test_ctrl_c_keeps_what_was_looked_at() -> None:
     code, found = interrupted("sensitivity", JOB, after="2 of 5")
     flips = found["sections"]["flips"]
 
-    assert code == ANSWER
+    assert code == INTERRUPTED
     assert found["complete"] is False
     looked_at = list(dict.fromkeys(row["what"] for row in flips["tables"]["flips"]))
     assert looked_at[0] == "price of electricity at stockholm"
@@ -264,7 +264,7 @@ def test_one_ctrl_c_ends_the_search_for_a_plan_of_all_futures(scenario: str) -> 
     """Pressed in the first of many solves: none of the later ones is waited for, and the answer says so."""
     code, found = interrupted("futures", scenario, after="future as stated")
 
-    assert code == NO_PLAN
+    assert code == INTERRUPTED
     assert found["status"]["text"].startswith("Stopped on request before there was one plan for all futures;")
 
 
@@ -273,7 +273,7 @@ def test_one_ctrl_c_ends_a_replay(scenario: str) -> None:
     """Pressed before the first period is planned: no other period is, and that is said."""
     code, found = interrupted("replay", scenario, "--draw", "1", after="had all been known")
 
-    assert code == NO_PLAN
+    assert code == INTERRUPTED
     assert found["stopped"] is True
     assert found["status"]["text"].startswith("Stopped on request: ")
 

@@ -121,6 +121,48 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
 
 
+@pytest.mark.usefixtures("few_plan_draws", "few_job_draws")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("role", "commands", "says"),
+    [
+        ("planners", 7, ["Order 3 nodes", "bought_usd", "mine.toml: fine", "plan_usd"]),
+        ("ml-leads", 5, ["tokens/kWh", "requests/s", "time-optimal", "MFU"]),
+        (
+            "sustainability-leads",
+            8,
+            ["## Environmental impact", "grid.de.intensity", "CodeCarbon", "Source: "],
+        ),
+    ],
+)
+def test_path_of_a_role_runs(
+    role: str,
+    commands: int,
+    says: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every command and the Python of the page give an answer, with only what the page brings along."""
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.txt").write_bytes(SAMPLE.read_bytes())
+    Path("emissions.csv").write_bytes((ROOT / "tests" / "metered" / "codecarbon-germany.csv").read_bytes())
+    ran = []
+    for kind, text in blocks((ROOT / "docs" / f"for-{role}.md").read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(text, f"for-{role}.md", "exec"), {})
+            continue
+        assert kind == "sh"
+        for line in text.splitlines():
+            words = shlex.split(line)[1:]
+            found = [sorted(map(str, Path().glob(word))) if "*" in word else [word] for word in words]
+            ran.append(main([word for each in found for word in each]))
+    printed = capsys.readouterr().out
+
+    assert ran == [ANSWER] * commands
+    assert [each for each in says if each not in printed] == []
+
+
 @pytest.mark.usefixtures("few_plan_draws")  # the page shows no range of a plan
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # fourteen commands

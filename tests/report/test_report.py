@@ -21,12 +21,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.report import charts, saving
+from planner.report import charts, meanings, saving
 from planner.report.charts import drawing, plans
 from planner.report.data import csv_text, to_csv_files, to_json
+from planner.report.meanings import meaning_of
 from planner.report.page import to_html
 from planner.report.saving import ReportError, save
-from planner.report.tables import range_text, table_of, tables, why_text
+from planner.report.tables import COLUMNS, range_text, table_of, tables, why_text
 from planner.report.text import to_markdown, to_terminal
 from planner.trace.numbers import quantity_text
 
@@ -453,7 +454,7 @@ def test_csv_holds_every_table_in_full(document: dict[str, Any]) -> None:
 
 
 def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> None:
-    """Every column of every table once; money in USD, a share as it is; the version of the schema beside."""
+    """Every column of every table once; money in USD, a share as it is; its meaning; the schema's version."""
     files = to_csv_files(document)
     listed = list(csv.DictReader(io.StringIO(files.pop("columns.csv"))))
     held = [(name[:-4], key) for name, text in files.items() for key in next(csv.reader(io.StringIO(text)))]
@@ -466,6 +467,18 @@ def test_csv_columns_are_listed_with_their_unit(document: dict[str, Any]) -> Non
     assert units["jobs", "tokens_per_s"] == "1/s"
     assert units["limits", "used"] == units["totals", "value"] == "that of its row"
     assert units["jobs", "site"] == ""
+    assert all(row["meaning"] for row in listed), [row for row in listed if not row["meaning"]]
+
+
+def test_every_column_has_a_meaning_and_every_meaning_a_column() -> None:
+    """What is new in a table is explained with it; what has gone is explained no more."""
+    columns = {(table, column) for table, held in COLUMNS.items() for column in held}
+    own = {(table, column) for table, held in meanings._BY_TABLE.items() for column in held}
+    common = {column for table, column in columns if (table, column) not in own}
+
+    assert {each for each in columns if not meaning_of(*each)} == set()
+    assert own <= columns
+    assert set(meanings._EVERYWHERE) <= common
 
 
 @given(st.sampled_from(FORMULAS) | st.text(max_size=12), st.floats(allow_nan=False, allow_infinity=False))

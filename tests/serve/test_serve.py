@@ -30,7 +30,7 @@ from planner.serve import api
 from planner.serve import http as door
 from planner.serve.assistants import MOST_CHARACTERS, TOOLS, text_of
 from planner.serve.http import LOCAL, Limits
-from planner.serve.questions import NOT_OVER_HTTP, QUESTIONS, parameters_of, schema_of
+from planner.serve.questions import MOST_BYTES, NOT_OVER_HTTP, QUESTIONS, parameters_of, schema_of
 
 pytestmark = pytest.mark.slow
 SECRET = "a long word"
@@ -187,10 +187,26 @@ def test_a_client_has_its_numbers_explained(server: str) -> None:
     assert "there is no number 'karbon'" in wrong.json()["problems"][0]["message"]
 
 
+def test_a_client_is_refused_as_it_expects(server: str) -> None:
+    """By httpx: no token, a wrong one, too large a body, no JSON; afterwards it answers."""
+    known = {"Authorization": f"Bearer {SECRET}"}
+    with httpx.Client(base_url=server, timeout=100) as client:
+        bare = client.post("/facts", json={"words": ["pue"]})
+        wrong = client.post("/facts", json={"words": ["pue"]}, headers={"Authorization": "Bearer guess"})
+        huge = client.post("/fit", json={"log": "a", "files": {"a": "x" * MOST_BYTES}}, headers=known)
+        form = client.post("/facts", data={"words": "pue"}, headers=known)
+        right = client.post("/facts", json={"words": ["pue.default"]}, headers=known)
+
+    assert [one.status_code for one in (bare, wrong, huge, form, right)] == [401, 401, 413, 415, 200]
+    assert bare.headers["www-authenticate"] == "Bearer"
+    assert huge.json() == {"error": "the body is larger than 8 MB: send less of the files"}
+    assert SECRET not in bare.text + wrong.text
+
+
 def test_an_assistant_asks_by_its_protocol() -> None:
     """The client of the protocol's own library: tools with their schemas, an answer, and a refusal."""
 
-    async def talk() -> tuple[Any, Any, Any]:
+    async def talk() -> tuple[Any, Any, Any, list[Any]]:
         started = StdioServerParameters(
             command=sys.executable, args=["-m", "planner.cli", "mcp"], env=dict(os.environ)
         )
@@ -199,9 +215,14 @@ def test_an_assistant_asks_by_its_protocol() -> None:
             tools = await session.list_tools()
             right = await session.call_tool("facts", {"words": ["pue.default"], "explain": []})
             wrong = await session.call_tool("plan", {"scenario": "no-such", "speed": 3})
-            return tools, right, wrong
+            refused = [
+                await session.call_tool("checkpoint", {"nodes": "many"}),
+                await session.call_tool("fit", {"log": "a.csv", "files": {"a.csv": "x" * MOST_BYTES}}),
+                await session.call_tool("no-such", {}),
+            ]
+            return tools, right, wrong, refused
 
-    tools, right, wrong = ended(talk())
+    tools, right, wrong, refused = ended(talk())
     assert {tool.name: tool.inputSchema for tool in tools.tools} == {
         name: schema_of(question) for name, question in TOOLS.items()
     }
@@ -209,6 +230,11 @@ def test_an_assistant_asks_by_its_protocol() -> None:
     assert "pue.default" in right.content[0].text
     assert wrong.isError
     assert "speed: plan takes no such argument" in wrong.content[0].text
+    assert all(one.isError for one in refused)
+    for one, said in zip(
+        refused, ("is not a whole number", "larger than 8 MB", "there is no tool"), strict=True
+    ):
+        assert said in one.content[0].text
 
 
 def test_a_long_answer_is_cut_and_says_so() -> None:
@@ -254,6 +280,18 @@ def test_a_shell_completes_every_command(shell: str, capsys: pytest.CaptureFixtu
         ("/plan", {"scenario": "a.toml", "files": {"../a.toml": ""}}, "has a folder"),
         ("/plan", {"scenario": "a.toml", "files": {"a.toml": 3}}, "are no texts by name"),
         ("/facts", {"words": "pue"}, "words: is not a list"),
+        (
+            "/plan",
+            {"scenario": "one-training-job", "baselines": "no"},
+            "baselines: 'no' is not True or False",
+        ),
+        ("/plan", {"scenario": "one-training-job", "alternatives": 1.5}, "alternatives: 1.5 is not a whole"),
+        ("/plan", {"scenario": "one-training-job", "alternatives": -1}, "-1 is no number of plans"),
+        ("/plan", {"scenario": "x" * 5000}, "lies outside"),
+        ("/fit", {"log": "x" * 5000}, "lies outside"),
+        ("/checkpoint", {"nodes": 1e308}, "larger than anything"),
+        ("/throughput", {"model": "llama-3.1-8b", "nodes": [2**60]}, "are no counts"),
+        ("/job_carbon", {"model": ["llama-3.1-8b"]}, "model: ['llama-3.1-8b'] is not"),
         ("/throughput", {"model": "llama-3.1-8b", "nodes": "many"}, "nodes"),
     ],
 )

@@ -123,12 +123,18 @@ def test_only_this_machine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (config["client"]["showErrorDetails"], config["client"]["showErrorLinks"]) == ("none", False)
 
 
-def test_the_command_takes_no_other_address(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who wants to serve others says so to a proxy, not in passing to a command."""
-    with pytest.raises(SystemExit, match="2"):
-        main(["app", "--address", "0.0.0.0"])
+def test_another_address_is_served_on_request_and_says_what_it_means(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a container: `--host` alone does it, and host names stay those of the configuration."""
+    noted: list[dict[str, Any]] = []
+    monkeypatch.setattr("sys.argv", ["everfleet"])
+    monkeypatch.setattr("streamlit.config._main_script_path", None)
+    monkeypatch.setattr("streamlit.starlette.App.run", lambda _, *, config: noted.append(config))
 
-    assert "--address" in capsys.readouterr().err
+    assert main(["app", "--host", "0.0.0.0", "--port", "8123"]) == 0
+    assert noted == [{"server.port": 8123, "server.address": "0.0.0.0"}]
+    assert "other machines can reach this address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["99999", "80", "0", "-1", "eight"])

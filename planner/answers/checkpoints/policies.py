@@ -254,7 +254,7 @@ def kgco2e_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
 
 
 def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:
-    """What an objective makes least: hours, money or carbon of one useful hour."""
+    """What an objective minimizes: hours, money or carbon of one useful hour."""
     if objective == "time":
         return derive(hours_ratio, ettr_ratio=policy.hours(pattern).ettr)
     return (usd_per_useful_h if objective == "money" else kgco2e_per_useful_h)(policy, pattern)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from planner.answers.job.model_card import assumed_said, grid_said, said
 from planner.report.columns import Column, aligned
 from planner.report.tables import why_text
+from planner.report.text import terminal_columns
 from planner.trace.numbers import fixed_text, percent_text
 from planner.trace.records import Record
 
-WIDTH = 100
 LEAST_SHOWN = 0.001
 
 
@@ -32,7 +32,7 @@ def to_text(document: Record, why: bool = False) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.fill(text, terminal_columns(), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _mass(kgco2e: float) -> str:
@@ -82,7 +82,9 @@ def _phases(document: Record) -> str:
         _weight("hardware", "hardware_kgco2e"),
         Column(
             "  what",
-            lambda row: f"  {textwrap.shorten(row['what'], WIDTH - 66, placeholder='…')}",
+            lambda row: (
+                f"  {textwrap.shorten(row['what'], max(terminal_columns() - 66, 12), placeholder='…')}"
+            ),
             right=False,
         ),
     )

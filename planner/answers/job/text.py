@@ -73,6 +73,11 @@ def _weight(heading: str, key: str) -> Column:
     return Column(heading, lambda row: _mass(row[key]), 13)
 
 
+def _what(row: Record) -> str:
+    """What a phase does, as far as the terminal has room."""
+    return "  " + textwrap.shorten(row["what"], max(terminal_columns() - 66, 12), placeholder="…")
+
+
 def _phases(document: Record) -> str:
     columns = (
         Column("Phase", lambda row: row["phase"], 17, right=False),
@@ -80,13 +85,7 @@ def _phases(document: Record) -> str:
         Column("share", lambda row: percent_text(row["of_total_fraction"]), 8),
         _weight("electricity", "electricity_kgco2e"),
         _weight("hardware", "hardware_kgco2e"),
-        Column(
-            "  what",
-            lambda row: (
-                f"  {textwrap.shorten(row['what'], max(terminal_columns() - 66, 12), placeholder='…')}"
-            ),
-            right=False,
-        ),
+        Column("  what", _what, right=False),
     )
     lines = aligned(columns, document["phases"], gap="")
     for row in document["metered"]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from sizes import NIGHTLY, at_night, few_ranges, size
+from sizes import NIGHTLY, at_night, few_ranges
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -78,6 +78,19 @@ MARKED_PATHS = {
 }
 MARKED_FIXTURES = {"browser": "chromium", "package": "built"}
 KINDS = {"slow", *MARKED_PATHS, *MARKED_FIXTURES}
+# Rooms that document plans and jobs.
+DRAWING = (
+    "answers/",
+    "cli/",
+    "house/test_tutorial",
+    "notebook/",
+    "program/",
+    "report/",
+    "serve/",
+    "store/",
+    "ui/",
+    "validation/test_peers_page",
+)
 SLOW_S = 1.0  # above it a test is `slow`
 PATIENCE_S = 3.0  # above it an unmarked one fails: a busy machine counts up to three times as much
 
@@ -203,21 +216,18 @@ def shipped_validation(worked_out_once: Callable[[str, Callable[[], Any]], Any])
     return code, document
 
 
-@pytest.fixture(scope="module")
-def few_job_draws() -> Iterator[None]:
-    """Ranges of jobs from few draws: tests that ask for this look at all the rest of an estimate."""
-    from planner.answers.job import document
+@pytest.fixture(scope="module", autouse=True)
+def few_draws(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ranges of plans and jobs from few draws, and few facts that move them: tests look at all the rest.
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(document, "DRAWS", size(20, nightly=document.DRAWS))
+    A file whose claims are about ranges says `EVERY_DRAW = True`.
+    """
+    place = request.path.relative_to(ROOT / "tests").as_posix()
+    if getattr(request.module, "EVERY_DRAW", False) or not place.startswith(DRAWING):
         yield
-
-
-@pytest.fixture
-def few_plan_draws() -> Iterator[None]:
-    """Ranges of plans from few draws, and few facts that move them: tests that ask look at all the rest."""
-    with few_ranges(8):
-        yield
+    else:
+        with few_ranges(plans=8, jobs=20):
+            yield
 
 
 @pytest.fixture

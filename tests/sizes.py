@@ -25,12 +25,13 @@ def size(usual: int, *, nightly: int) -> int:
 
 
 @contextmanager
-def few_ranges(draws: int) -> Iterator[None]:
-    """Plans are documented in a third of the time: their ranges from few draws, their swings of few facts."""
-    from planner.answers.plan import document
+def few_ranges(*, plans: int, jobs: int) -> Iterator[None]:
+    """Plans and jobs in a third of the time: ranges from few draws, swings of plans of few facts."""
+    from planner.answers.job import document as job
+    from planner.answers.plan import document as plan
     from planner.trace import uncertainty
 
-    every, widths = uncertainty.ranged_facts, document.swings
+    every, widths = uncertainty.ranged_facts, plan.swings
 
     def swings(target: Traced) -> list[uncertainty.Swing]:
         with pytest.MonkeyPatch.context() as looked_at:
@@ -39,6 +40,7 @@ def few_ranges(draws: int) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         if not at_night():
-            patched.setattr(document, "DRAWS", draws)
-            patched.setattr(document, "swings", swings)
+            patched.setattr(plan, "DRAWS", plans)
+            patched.setattr(plan, "swings", swings)
+            patched.setattr(job, "DRAWS", jobs)
         yield

@@ -37,8 +37,6 @@ from planner.inputs.software import default_stack
 from planner.report.saving import ReportError
 from planner.trace.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("few_job_draws")
-
 CATALOGUE = load_catalogue()
 METERED = Path(__file__).parents[1] / "metered"
 SHIPPED = sorted(path.stem for path in (data_folder() / "jobs").glob("*.toml"))

@@ -36,8 +36,6 @@ from planner.trace.records import table_rows
 from planner.trace.uncertainty import ranged_facts, spread
 from planner.ui import shared
 
-pytestmark = pytest.mark.usefixtures("few_job_draws")
-
 PAGE = Path(__file__).resolve().parents[2] / "planner" / "ui" / "job.py"
 ESTIMATE = ("totals", "scores", "phases", "scopes", "failures", "changes", "tornado", "facts", "predicted")
 ELSEWHERE = ("hours", "months", "places")

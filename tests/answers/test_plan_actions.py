@@ -12,8 +12,6 @@ from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.plan import plan_fleet
 from planner.report.integrity import disagreements
 
-pytestmark = pytest.mark.usefixtures("few_plan_draws")
-
 
 def test_everything_to_do_stands_once_in_the_order_of_days() -> None:
     """A job on one node that is bought and one that is reserved; four that stand are sold."""

@@ -37,8 +37,6 @@ from planner.report.text import to_markdown
 from solver.answer import answer
 from solver.backend import Status
 
-pytestmark = pytest.mark.usefixtures("few_plan_draws")
-
 JOB = "training.train-8b"
 CLOUD = {"name": "cloud", "sku": "h100-8", "grid": "se", "pue": 1.2, "price": "2 USD/h"}
 PAUSABLE = {f"{JOB}.pausable": True}

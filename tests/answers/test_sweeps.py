@@ -245,7 +245,6 @@ def test_a_point_that_fails_is_a_result(store: Store, scenario: Scenario) -> Non
     assert [(s.points, s.done, s.state) for s in store.sweeps.all()] == [(3, 2, "done")]
 
 
-@pytest.mark.usefixtures("few_plan_draws")
 def test_a_sweep_that_is_stopped_goes_on(store: Store, scenario: Scenario) -> None:
     """Two points and then four, and nothing twice; other facts or another grid would be another sweep."""
     shown: list[str] = []
@@ -258,7 +257,6 @@ def test_a_sweep_that_is_stopped_goes_on(store: Store, scenario: Scenario) -> No
     assert [text.split()[0] for text in shown] == ["0", "1", "2", "2", "3", "4", "5", "6"]
 
 
-@pytest.mark.usefixtures("few_plan_draws")
 @POSIX
 def test_a_sweep_that_is_killed_goes_on(store: Store, scenario: Scenario) -> None:
     """A kill -9 in the middle: the points that were done are planned once, all others are there in the end.
@@ -303,7 +301,6 @@ def test_a_sweep_that_is_killed_goes_on(store: Store, scenario: Scenario) -> Non
     assert {point.state for point in result.points} == {"done"}
 
 
-@pytest.mark.usefixtures("few_plan_draws")
 def test_the_front_is_what_nothing_beats(store: Store, scenario: Scenario) -> None:
     """Against a comparison of every pair of points."""
     rows = sweep_records(

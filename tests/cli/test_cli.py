@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 import pytest
 from explained import explained
-from sizes import few_ranges
 
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.commands import parser
@@ -85,14 +84,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def plan_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the smallest scenario."""
     folder = tmp_path_factory.mktemp("report") / "plan"
-    with few_ranges(8):
-        assert main(["plan", JOB, "--quiet", "--no-baselines", "--out", str(folder)]) == ANSWER
+    assert main(["plan", JOB, "--quiet", "--no-baselines", "--out", str(folder)]) == ANSWER
     return folder
-
-
-@pytest.fixture
-def few_draws(few_plan_draws: None) -> None:
-    """These tests look at commands, not at ranges."""
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -114,7 +107,7 @@ def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
 # plan
 
 
-def test_plan_prints_the_plan_and_talks_aside(run: Run, few_draws: None) -> None:
+def test_plan_prints_the_plan_and_talks_aside(run: Run) -> None:
     code, out, err = run("plan", JOB)
 
     assert code == ANSWER
@@ -125,7 +118,7 @@ def test_plan_prints_the_plan_and_talks_aside(run: Run, few_draws: None) -> None
     assert "working out" not in out
 
 
-def test_plan_writes_the_whole_report_and_says_where(run: Run, few_draws: None, tmp_path: Path) -> None:
+def test_plan_writes_the_whole_report_and_says_where(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "report"
     code, _, err = run("plan", JOB, "--quiet", "--out", str(folder))
 
@@ -141,7 +134,7 @@ def test_plan_writes_the_whole_report_and_says_where(run: Run, few_draws: None, 
     assert err == f"report: {folder / 'plan.html'}\n"
 
 
-def test_plan_as_json_is_one_strict_document(run: Run, few_draws: None) -> None:
+def test_plan_as_json_is_one_strict_document(run: Run) -> None:
     code, out, err = run("plan", JOB, "--json", "--quiet")
     found = strict_json(out)
 
@@ -154,7 +147,7 @@ def test_plan_as_json_is_one_strict_document(run: Run, few_draws: None) -> None:
     assert first["cost_only"] == pytest.approx(found["totals"][0]["value"])
 
 
-def test_the_printed_plan_is_the_written_one(run: Run, plan_folder: Path, few_draws: None) -> None:
+def test_the_printed_plan_is_the_written_one(run: Run, plan_folder: Path) -> None:
     """--json and plan.json are one shape, and the same scenario is planned the same way."""
     _, out, _ = run("plan", JOB, "--json", "--quiet", "--no-baselines")
     printed, written = strict_json(out), strict_json((plan_folder / "plan.json").read_text(encoding="utf-8"))
@@ -165,7 +158,7 @@ def test_the_printed_plan_is_the_written_one(run: Run, plan_folder: Path, few_dr
     assert printed["tables"] == written["tables"]
 
 
-def test_plan_with_a_changed_value(run: Run, few_draws: None) -> None:
+def test_plan_with_a_changed_value(run: Run) -> None:
     """Two changes at once; the doubled price is in the file's place, and the deadline moves the finish."""
     _, out, _ = run(
         "plan",
@@ -217,7 +210,7 @@ def test_a_scenario_that_cannot_be_is_a_document_too(run: Run, tmp_path: Path) -
     assert strict_json((tmp_path / "why" / "plan.json").read_text(encoding="utf-8")) == found
 
 
-def test_leaving_all_work_out_is_a_plan(run: Run, few_draws: None) -> None:
+def test_leaving_all_work_out_is_a_plan(run: Run) -> None:
     """Nothing bought and a small penalty paid: an answer, although no node is in service."""
     code, out, _ = run(
         "plan",
@@ -270,7 +263,7 @@ def test_a_wrong_change_is_refused_whole_and_nothing_is_written(
         assert problem in err
 
 
-def test_a_foreign_folder_is_left_alone(run: Run, few_draws: None, tmp_path: Path) -> None:
+def test_a_foreign_folder_is_left_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     code, _, err = run("plan", JOB, "--quiet", "--no-baselines", "--out", str(tmp_path))
 
@@ -284,9 +277,7 @@ def test_a_missing_file_is_wrong_input(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_keeps_the_best_plan_so_far(
-    run: Run, few_draws: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_keeps_the_best_plan_so_far(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The main thread is interrupted, as Ctrl-C does it, as soon as a first plan is known."""
     heard: list[str] = []
 
@@ -393,7 +384,7 @@ def test_explain_says_the_same_of_a_folder_and_of_its_file(run: Run, plan_folder
     assert run("explain", str(plan_folder), "cost") == run("explain", str(plan_folder / "plan.json"), "cost")
 
 
-def test_explain_solves_a_scenario(run: Run, plan_folder: Path, few_draws: None) -> None:
+def test_explain_solves_a_scenario(run: Run, plan_folder: Path) -> None:
     number = "job.train-8b.interval"
     code, solved, _ = run("explain", JOB, number, "--json")
 

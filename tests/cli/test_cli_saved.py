@@ -11,7 +11,6 @@ from typing import Any
 import highspy
 import openpyxl
 import pytest
-from sizes import few_ranges
 
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from solver.build import THOUSAND
@@ -38,11 +37,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store of one plan, its report and its program in both formats."""
     folder = tmp_path_factory.mktemp("saved")
-    with few_ranges(8):
-        for name in ("program.lp", "program.mps"):
-            command = ["plan", JOB, "--quiet", "--no-baselines", "--program", str(folder / name), "--json"]
-            command += ["--save", "--store", str(folder / "plans.sqlite"), "--out", str(folder / "plan")]
-            assert main(command) == ANSWER
+    for name in ("program.lp", "program.mps"):
+        command = ["plan", JOB, "--quiet", "--no-baselines", "--program", str(folder / name), "--json"]
+        command += ["--save", "--store", str(folder / "plans.sqlite"), "--out", str(folder / "plan")]
+        assert main(command) == ANSWER
     return folder
 
 
@@ -77,17 +75,12 @@ def test_a_program_of_another_kind_is_wrong_usage(run: Run, capsys: pytest.Captu
     assert "end it in .lp or .mps" in capsys.readouterr().err
 
 
-def test_a_program_that_cannot_be_written_is_told(run: Run, tmp_path: Path, few_draws: None) -> None:
+def test_a_program_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None:
     code, out, err = run("plan", JOB, "--quiet", "--no-baselines", "--program", str(tmp_path / "no" / "p.lp"))
 
     assert code == WRONG_INPUT
     assert "p.lp: cannot be written: No such file or directory" in err
     assert out.startswith("One 8B training run"), "the plan itself was told"
-
-
-@pytest.fixture
-def few_draws(few_plan_draws: None) -> None:
-    """These tests look at commands, not at ranges."""
 
 
 def test_the_purchase_list_says_what_a_buyer_needs(made: Path) -> None:
@@ -125,9 +118,7 @@ def test_a_saved_plan_is_listed_shown_and_exported(run: Run, made: Path, tmp_pat
     assert str(tmp_path / "quarter" / "scenario") in out
 
 
-def test_a_saved_plan_is_compared_with_itself_and_worked_out_again(
-    run: Run, made: Path, few_draws: None
-) -> None:
+def test_a_saved_plan_is_compared_with_itself_and_worked_out_again(run: Run, made: Path) -> None:
     """Nothing differs from itself, and what is stored gives the same plan to the last bit."""
     store = ("--store", str(made / "plans.sqlite"))
     digest = digest_in(run, made)
@@ -151,9 +142,7 @@ def test_a_store_that_cannot_be_used_is_told_before_the_work(
     assert str(tmp_path / "store") in err
 
 
-def test_a_sweep_prints_every_point_and_goes_on_where_it_was(
-    run: Run, tmp_path: Path, few_draws: None
-) -> None:
+def test_a_sweep_prints_every_point_and_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     """Two caps, one too small for any plan; the second run plans nothing anew and says the same."""
     command = ["sweep", JOB, "--vary", "sites.stockholm.power_cap=2 MW,5 kW", "--quiet", "--json"]
     command += ["--store", str(tmp_path / "plans.sqlite"), "--out", str(tmp_path / "sweep")]
@@ -170,7 +159,7 @@ def test_a_sweep_prints_every_point_and_goes_on_where_it_was(
 
 
 def test_a_sweep_without_any_plan_has_none_and_one_of_no_kind_is_wrong_input(
-    run: Run, tmp_path: Path, few_draws: None
+    run: Run, tmp_path: Path
 ) -> None:
     store = ("--store", str(tmp_path / "plans.sqlite"), "--quiet")
     assert run("sweep", JOB, *TOO_LITTLE_POWER, "--vary", "title=one", *store)[0] == NO_PLAN

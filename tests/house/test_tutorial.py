@@ -121,7 +121,6 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
 
 
-@pytest.mark.usefixtures("few_plan_draws", "few_job_draws")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "commands", "says"),
@@ -163,7 +162,6 @@ def test_path_of_a_role_runs(
     assert [each for each in says if each not in printed] == []
 
 
-@pytest.mark.usefixtures("few_plan_draws")  # the page shows no range of a plan
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # fourteen commands
 def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(

@@ -64,8 +64,6 @@ from solver.backend import Status
 from solver.problem import Objective, Solution
 from solver.verify import objective_value, verify
 
-pytestmark = pytest.mark.usefixtures("few_plan_draws")
-
 JOB, SERVING, QUARTER = "one-training-job", "serving-only", "next-quarter"
 EXACT = {"solve.gap": "0 %"}
 RATIO = "reliability.spares.variance_to_mean"

@@ -41,7 +41,7 @@ Open = Callable[[], AppTest]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _fresh(few_job_draws: None) -> Iterator[None]:
+def _fresh() -> Iterator[None]:
     """What other modules kept is no part of what these see."""
     st.cache_data.clear()
     yield

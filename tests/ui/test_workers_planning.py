@@ -73,7 +73,6 @@ def test_a_store_that_fails_costs_the_save_and_not_the_plan(tmp_path: Path) -> N
     assert open_store(str(tmp_path / "good.sqlite")).plan(kept["saved"]).title == found["document"]["title"]
 
 
-@pytest.mark.usefixtures("few_plan_draws")
 def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     """The plan is there, and saved, before its prices are looked for; less work is always worth something."""
     quarter = {
@@ -94,7 +93,6 @@ def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     assert heard.texts[-1] == "looking for what the limits are worth"
 
 
-@pytest.mark.usefixtures("few_plan_draws")
 def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is there, and saved, before they are; asked to stop while they are played, it stays."""
     monkeypatch.setattr("planner.answers.plan.verified.SECONDS", 5.0)

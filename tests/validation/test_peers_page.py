@@ -14,7 +14,7 @@ from planner.inputs.catalogue import load_catalogue
 
 
 @pytest.fixture(scope="module")
-def jobs(few_job_draws: None) -> dict[str, Any]:
+def jobs() -> dict[str, Any]:
     """The jobs of the page without what else would change them, which it does not show."""
     with pytest.MonkeyPatch.context() as patched:
         for name in ("changes_of", "swings_of"):

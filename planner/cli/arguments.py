@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.asked import asked_of, flag
+from planner.inputs.question_fields import fields_of, flag
 
 CHANGE_EXAMPLE = "policy.carbon_price=300 USD/t"
 
@@ -206,7 +206,7 @@ def question_options(
 ) -> None:
     """An option for each field that a question asks, or `only` for some; what is not said stays None."""
     groups: dict[str, Any] = {"": parser}
-    for name, one in asked_of(question).items():
+    for name, one in fields_of(question).items():
         if only is not None and name not in only:
             continue
         group = groups.get(one.group) or groups.setdefault(one.group, parser.add_argument_group(one.group))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from planner.cli import arguments
 from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show, watcher
 from planner.cli.loading import see_store
-from planner.inputs.asked import asked_of
 from planner.inputs.log_question import OF_A_FIT, OF_EVERY_LOG, FitQuestion
+from planner.inputs.question_fields import fields_of
 
 if TYPE_CHECKING:
     from reliability.logs import FailureLog
@@ -93,7 +93,7 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
 
 def _question_of_log(options: argparse.Namespace) -> FitQuestion:
     """What the options ask of a log; those that the command does not have stay as they are."""
-    said = {name: getattr(options, name, None) for name in asked_of(FitQuestion)}
+    said = {name: getattr(options, name, None) for name in fields_of(FitQuestion)}
     return FitQuestion(**{name: value for name, value in said.items() if value is not None})
 
 

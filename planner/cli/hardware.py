@@ -8,8 +8,8 @@ from pathlib import Path
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json, write_file
-from planner.inputs.asked import asked_of
 from planner.inputs.hardware_question import Question
+from planner.inputs.question_fields import fields_of
 from planner.trace.errors import InputError
 
 
@@ -128,7 +128,7 @@ def _hardware_question(options: argparse.Namespace) -> Question:
     """The question that the options ask; quantities in their units, every one that is wrong at once."""
     from planner.answers.throughput import question_of
 
-    said = {name: getattr(options, name) for name in ("model", "serve", *asked_of(Question))}
+    said = {name: getattr(options, name) for name in ("model", "serve", *fields_of(Question))}
     return question_of(said)
 
 

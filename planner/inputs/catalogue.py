@@ -272,8 +272,8 @@ def noting_facts() -> Iterator[set[str]]:
     outer = load_catalogue()
     keys: set[str] = set()
     noted = replace(outer, facts_used=keys)
-    for own, known in ((noted._named, outer._named), (noted._begun, outer._begun)):
-        own.update(known)  # names are the same, and looked for by every row
+    noted._named.update(outer._named)  # names are the same, and looked for by every row
+    noted._begun.update(outer._begun)
     token = _NOTED.set(noted)
     try:
         yield keys

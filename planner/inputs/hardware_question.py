@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.inputs.asked import asked
+from planner.inputs.question_fields import question_field
 
 TEXT, VISION = "train-text", "train-vision"
 RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
@@ -21,34 +21,34 @@ class Question:
 
     model: str
     serve: bool = False
-    precision: str = asked("bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16", "bf16")
-    skus: tuple[str, ...] = asked("default: all", (), reads="names", option="--sku", value="SKU,...")
-    nodes: tuple[int, ...] = asked(
+    precision: str = question_field("bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16", "bf16")
+    skus: tuple[str, ...] = question_field("default: all", (), reads="names", option="--sku", value="SKU,...")
+    nodes: tuple[int, ...] = question_field(
         "sizes to look at; 1,2,4 to 128", (), reads="counts", value="N,...", kinds=_SIZED
     )
-    grid: str | None = asked("grid region, for money and carbon of a million tokens; us")
-    why: str = asked("open the numbers of one row down to their sources", "", value="SKU:SIZE")
+    grid: str | None = question_field("grid region, for money and carbon of a million tokens; us")
+    why: str = question_field("open the numbers of one row down to their sources", "", value="SKU:SIZE")
 
-    sequence_tokens: int | None = asked(
+    sequence_tokens: int | None = question_field(
         "8192", reads="count", option="--sequence", value="TOKENS", group="training", kinds=(TEXT,)
     )
-    batch_tokens: float | None = asked(
+    batch_tokens: float | None = question_field(
         "tokens of a step", reads="number", value="TOKENS", group="training", kinds=(TEXT,)
     )
-    batch: int | None = asked(
+    batch: int | None = question_field(
         "images or samples of a step, or made at once", reads="count", group="training", kinds=_MADE
     )
-    image_pixels: int | None = asked(
+    image_pixels: int | None = question_field(
         "side; 224", reads="count", option="--image", value="PIXELS", group="training", kinds=(VISION,)
     )
-    adapter_rank: int | None = asked(
+    adapter_rank: int | None = question_field(
         "train adapters of this rank, all else frozen (LoRA)",
         reads="count",
         value="R",
         group="training",
         kinds=(TEXT,),
     )
-    target_per_s: float | None = asked(
+    target_per_s: float | None = question_field(
         "tokens or samples a second: the smallest size of each SKU that delivers them",
         reads="rate",
         option="--target",
@@ -56,35 +56,37 @@ class Question:
         group="training",
         kinds=_SIZED,
     )
-    tokens: float | None = asked(
+    tokens: float | None = question_field(
         "the same from tokens to train on, with --by", reads="number", group="training", kinds=(TEXT,)
     )
-    by_h: float | None = asked(
+    by_h: float | None = question_field(
         "time to train them in, '90 d'", reads="time", option="--by", value="TIME", group="training"
     )
 
-    measured: str = asked(
+    measured: str = question_field(
         "what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
         "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
         "",
         value="POINT",
         kinds=_MEASURED,
     )
-    calibration: Path | None = asked(  # noqa: RUF009  # makes a field, as `field` does
+    calibration: Path | None = question_field(  # noqa: RUF009  # makes a field, as `field` does
         "what `everfleet calibrate ... --json` printed", reads="path", value="FILE", kinds=_MEASURED
     )
 
-    engine: str | None = asked("of `everfleet facts performance.engine.`; the newest", group="serving")
-    mix: str | None = asked(
+    engine: str | None = question_field(
+        "of `everfleet facts performance.engine.`; the newest", group="serving"
+    )
+    mix: str | None = question_field(
         "trace whose requests come; azure-conversation", group="serving", kinds=(ANSWERS,)
     )
-    input_tokens: float | None = asked(
+    input_tokens: float | None = question_field(
         "of one length: their prompt", reads="number", value="N", group="serving", kinds=(ANSWERS,)
     )
-    output_tokens: float | None = asked(
+    output_tokens: float | None = question_field(
         "and their answer", reads="number", value="N", group="serving", kinds=(ANSWERS,)
     )
-    ttft_s: float | None = asked(
+    ttft_s: float | None = question_field(
         "time to the first token, '1 s'",
         reads="time",
         option="--ttft",
@@ -92,7 +94,7 @@ class Question:
         group="serving",
         kinds=(ANSWERS,),
     )
-    tpot_s: float | None = asked(
+    tpot_s: float | None = question_field(
         "time for each further token, '100 ms'",
         reads="time",
         option="--tpot",
@@ -100,7 +102,7 @@ class Question:
         group="serving",
         kinds=(ANSWERS,),
     )
-    quantile_fraction: float | None = asked(
+    quantile_fraction: float | None = question_field(
         "share in time; 0.9",
         reads="share",
         option="--quantile",
@@ -108,7 +110,7 @@ class Question:
         group="serving",
         kinds=(ANSWERS,),
     )
-    requests_per_s: float | None = asked(
+    requests_per_s: float | None = question_field(
         "counts replicas",
         reads="rate",
         option="--requests-per-second",
@@ -116,7 +118,7 @@ class Question:
         group="serving",
         kinds=(ANSWERS,),
     )
-    availability_fraction: float | None = asked(
+    availability_fraction: float | None = question_field(
         "share of time in which enough replicas are up; 0.999",
         reads="share",
         option="--availability",
@@ -124,7 +126,7 @@ class Question:
         group="serving",
         kinds=(ANSWERS,),
     )
-    disaggregated: bool = asked(
+    disaggregated: bool = question_field(
         "prompts read by some replicas and answers written by others, of one SKU or of two",
         False,
         reads="flag",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.inputs.asked import asked, asked_of
+from planner.inputs.question_fields import fields_of, question_field
 from planner.trace.errors import InputError
 
 FIT = "fit"  # what `backtest` does not ask
@@ -14,45 +14,45 @@ FIT = "fit"  # what `backtest` does not ask
 class FitQuestion:
     """Options of a fit; what is None comes from the catalogue and is named in the answer."""
 
-    name: str = asked("name of the fleet; default: that of the file", "", kinds=(FIT,))
-    accelerators_per_node: int | None = asked("8", reads="count", value="N", kinds=(FIT,))
-    interval_fraction: float = asked(
+    name: str = question_field("name of the fleet; default: that of the file", "", kinds=(FIT,))
+    accelerators_per_node: int | None = question_field("8", reads="count", value="N", kinds=(FIT,))
+    interval_fraction: float = question_field(
         "what intervals are to hold; 0.9", 0.90, reads="share", option="--interval", value="FRACTION"
     )
-    spare_confidence_fraction: float = asked(
+    spare_confidence_fraction: float = question_field(
         "share of time that spares suffice; 0.99",
         0.99,
         reads="share",
         option="--confidence",
         value="FRACTION",
     )
-    period_d: float = asked(
+    period_d: float = question_field(
         "length of the periods compared; 91", 91.0, reads="number", option="--period-days", value="D"
     )
-    review_d: float = asked(
+    review_d: float = question_field(
         "days until the spares are sized anew; 7", 7.0, reads="number", option="--review-days", value="D"
     )
-    covariates: tuple[str, ...] | None = asked(
+    covariates: tuple[str, ...] | None = question_field(
         "for hazard ratios; default: all with few levels", reads="names", value="NAME,...", kinds=(FIT,)
     )
-    cross_check: bool = asked(
+    cross_check: bool = question_field(
         "lifetimes and ratios by lifelines too; takes seconds", False, reads="flag", kinds=(FIT,)
     )
-    with_planned: bool = asked("count planned stops as failures", False, reads="flag")
-    prior: str = asked(
+    with_planned: bool = question_field("count planned stops as failures", False, reads="flag")
+    prior: str = question_field(
         "published fleet to start from, or none; 'prior': all of them", "prior", value="NAME", kinds=(FIT,)
     )
-    write_min: float | None = asked(
+    write_min: float | None = question_field(
         "blocking checkpoint write, for ETTR by size", reads="number", value="MIN", kinds=(FIT,)
     )
-    restart_min: float | None = asked(
+    restart_min: float | None = question_field(
         "restart after a failure, for ETTR by size", reads="number", value="MIN", kinds=(FIT,)
     )
 
     def __post_init__(self) -> None:
         stated = {
             name: (one, value)
-            for name, one in asked_of(FitQuestion).items()
+            for name, one in fields_of(FitQuestion).items()
             if (value := getattr(self, name)) is not None
         }
         wrong = [
@@ -69,5 +69,5 @@ class FitQuestion:
             raise InputError("\n".join(wrong))
 
 
-OF_A_FIT = tuple(name for name, one in asked_of(FitQuestion).items() if FIT in one.kinds)
-OF_EVERY_LOG = tuple(name for name in asked_of(FitQuestion) if name not in OF_A_FIT)
+OF_A_FIT = tuple(name for name, one in fields_of(FitQuestion).items() if FIT in one.kinds)
+OF_EVERY_LOG = tuple(name for name in fields_of(FitQuestion) if name not in OF_A_FIT)

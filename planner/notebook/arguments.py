@@ -152,18 +152,20 @@ def counts(value: int | Iterable[int], name: str) -> tuple[int, ...]:
         raise InputError(f"{name}: {found} are no counts: write for example [8, 16]") from None
 
 
-def asked_in_python(said: Mapping[str, Any], question: type[Any]) -> dict[str, Any]:
+def given_in_python(said: Mapping[str, Any], question: type[Any]) -> dict[str, Any]:
     """What a question asks, of the arguments that were given; each in the unit that its name ends in.
 
     Raises:
         InputError: one of them is not what its field takes.
     """
-    from planner.inputs.asked import asked_of
+    from planner.inputs.question_fields import fields_of
 
-    return {name: _as_asked(one.reads, said[name], name) for name, one in asked_of(question).items()}
+    return {
+        name: _as_its_field_reads(one.reads, said[name], name) for name, one in fields_of(question).items()
+    }
 
 
-def _as_asked(reads: str, value: Any, name: str) -> Any:
+def _as_its_field_reads(reads: str, value: Any, name: str) -> Any:
     match reads:
         case "names":
             return None if value is None else names(value)

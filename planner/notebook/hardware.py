@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Quantity, asked_in_python, counts, in_python
+from planner.notebook.arguments import Quantity, counts, given_in_python, in_python
 from planner.trace.errors import InputError
 
 
@@ -91,7 +91,7 @@ def throughput(
     from planner.answers.throughput import Question, question_of, throughput_document
     from planner.notebook.other_answers import throughput_made
 
-    said = asked_in_python(locals(), Question) | {"model": str(model), "serve": serve}
+    said = given_in_python(locals(), Question) | {"model": str(model), "serve": serve}
     return throughput_made(throughput_document(question_of(said)))
 
 

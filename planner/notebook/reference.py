@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Quantity, Watch, asked_in_python, in_python, names
+from planner.notebook.arguments import Quantity, Watch, given_in_python, in_python, names
 
 
 @in_python
@@ -63,7 +63,7 @@ def fit(
     from planner.answers.failures import FitQuestion, fit_document, open_log
     from planner.notebook.other_answers import fit_made
 
-    said = asked_in_python(locals(), FitQuestion)
+    said = given_in_python(locals(), FitQuestion)
     held = open_log(
         Path(log),
         None if mapping is None else Path(mapping),

@@ -236,7 +236,7 @@ class Gathered:
         """The steps behind all that a document keeps by name, and their numbers here."""
         roots = {name: at for name, at in document.get("explanations", {}).items() if isinstance(at, int)}
         start, found = len(self.steps), _below(document.get("steps", []), *roots.values())
-        places = {}
+        places: dict[int, int] = {}
         for old, step in found.items():
             places[old] = start + len(places)
             self.steps.append(step)

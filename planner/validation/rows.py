@@ -98,7 +98,7 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
         # Inputs of a stranger may overflow on the way to a value that is then refused.
         with looking_in([*data, *sibling_folders(path)]), np.errstate(all="ignore"):
             judged += [judge(row) for row in read_rows(path)]
-    rows = [row.document() | row.cells for row in judged]
+    rows = [{**row.document(), **row.cells} for row in judged]
     return stepped({"rows": rows, "summary": summary(judged) | _opened(judged)})
 
 
@@ -187,7 +187,7 @@ def judge(row: Mapping[str, str]) -> Judged:
         judged = replace(judged, cells={"ours": opened, "error": error_of(opened, published(row, expected))})
     return replace(
         judged,
-        cells=judged.cells | ({} if expected is None else {"expected": published(row, expected)}),
+        cells={**judged.cells, **({} if expected is None else {"expected": published(row, expected)})},
         subject=judged.subject or _subject(quantity),
         generation=generation_of(inputs),
         inputs=row["inputs"] if inputs else "{}",

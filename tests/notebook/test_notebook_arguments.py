@@ -15,9 +15,9 @@ import pytest
 
 import everfleet as ef
 from planner.cli import main
-from planner.inputs.asked import asked_of, flag
 from planner.inputs.hardware_question import Question as HardwareQuestion
 from planner.inputs.log_question import FitQuestion
+from planner.inputs.question_fields import fields_of, flag
 from planner.inputs.scenario.files import read_toml
 
 OWN = "tests/own_scenario.toml"
@@ -152,7 +152,7 @@ def test_a_question_is_asked_alike_by_every_door(
     command: str, function: Callable[..., ef.Answer], question: type[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its fields, with their defaults, are arguments; each has its option."""
-    arguments, asked = inspect.signature(function).parameters, asked_of(question)
+    arguments, asked = inspect.signature(function).parameters, fields_of(question)
     with pytest.raises(SystemExit):
         main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())

@@ -159,11 +159,11 @@ def _embodied(document: Record) -> str:
         Column("", lambda row: f"  {row['accelerator']}", 18, right=False),
         Column("", lambda row: f"{row['figure']}: {row['step']}", 62, right=False),
         Column("", lambda row: f"{fixed_text(row['kgco2e'], 1)} kg", 11),
-        Column("", _beside_ours, right=False),
+        Column("", _next_to_ours, right=False),
     )
     head = "Why others print other figures for the accelerator"
     return "\n".join([head, *_body(columns, document["embodied"])])
 
 
-def _beside_ours(row: Record) -> str:
+def _next_to_ours(row: Record) -> str:
     return f"  {fixed_text(row['of_ours_ratio'], 2)} x  {row['boundary']}" if "boundary" in row else ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.inputs import asked
+from planner.inputs import question_fields
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, VISION, Question
 from planner.inputs.scenario import Problem, ScenarioError
@@ -29,7 +29,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     """
     values = {name: value for name, value in said.items() if value is not None}
     problems = []
-    for name, one in ASKED.items():
+    for name, one in FIELDS.items():
         if one.reads == "time" and isinstance(values.get(name), str):
             try:
                 values[name] = parse_quantity(values[name], unit_of(name))
@@ -40,7 +40,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     return Question(**values)
 
 
-ASKED = asked.asked_of(Question)
+FIELDS = question_fields.fields_of(Question)
 WORDS = {
     TEXT: "training a language model",
     VISION: "training a vision model",
@@ -115,7 +115,7 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
 
 def flag(name: str) -> str:
     """The option of the command line behind a field."""
-    return asked.flag(name, Question)
+    return question_fields.flag(name, Question)
 
 
 def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
@@ -167,7 +167,7 @@ def _numbers(question: Question) -> Iterator[Problem]:
     for size in question.nodes:
         if size < 1:
             yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
-    for name, one in ASKED.items():
+    for name, one in FIELDS.items():
         value = getattr(question, name)
         if value is not None and one.above_zero and not 0 < value < math.inf:
             yield Problem(flag(name), f"must be above zero, got {value:g}")
@@ -196,7 +196,7 @@ def _together(question: Question) -> Iterator[Problem]:
 
 
 def _not_meant(question: Question, kind: str) -> Iterator[Problem]:
-    for name, one in ASKED.items():
+    for name, one in FIELDS.items():
         stated = getattr(question, name) not in (None, (), "", False)
         if stated and one.kinds and kind not in one.kinds:
             meant = " or ".join(WORDS[each] for each in one.kinds[:2])

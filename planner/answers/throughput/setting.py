@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.throughput.equations import joint_error_fraction, least_per_s, most_per_s
-from planner.answers.throughput.question import Question
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
 from planner.physics.precisions import FORMATS
 from planner.physics.training_step import LAYOUT

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from planner.answers.throughput.question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, WORDS
+from planner.answers.throughput.question import WORDS
+from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT
 from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened

@@ -16,7 +16,8 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import Assembled, assemble
 from planner.program.engines import require_trusted
-from planner.program.plan import Plan, PlanLedger
+from planner.program.ledger import PlanLedger
+from planner.program.plan import Plan
 from planner.program.searches import Front, Point, gathered, pareto_front
 from planner.program.solution import Problem, Solution, Status
 from planner.trace.currency import currency_record, showing

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionField:
     """How one field is asked.
 
     `reads` says what is written: text, names, counts, path, flag, time, or a number: count, number, rate
@@ -30,17 +30,17 @@ class Asked:
         return self.reads in ("count", "number", "rate", "time")
 
 
-def asked(about: str, default: Any = None, **how: Any) -> Any:
+def question_field(about: str, default: Any = None, **how: Any) -> Any:
     """A field of a frozen dataclass that is asked so."""
-    return field(default=default, metadata={"asked": Asked(about, **how)})
+    return field(default=default, metadata={"question": QuestionField(about, **how)})
 
 
-def asked_of(question: type[Any]) -> Mapping[str, Asked]:
+def fields_of(question: type[Any]) -> Mapping[str, QuestionField]:
     """Each field that is asked, in the order of the question."""
-    return {one.name: one.metadata["asked"] for one in fields(question) if "asked" in one.metadata}
+    return {one.name: one.metadata["question"] for one in fields(question) if "question" in one.metadata}
 
 
 def flag(name: str, question: type[Any]) -> str:
     """The option of the command line behind a field."""
-    held = asked_of(question).get(name)
+    held = fields_of(question).get(name)
     return held.option if held is not None and held.option else f"--{name.replace('_', '-')}"

@@ -121,6 +121,27 @@ def test_the_cheapest_way_out_is_named() -> None:
     assert not held & {row["case"] for row in tables["recourse"]}
 
 
+def test_keeping_what_is_sold_is_a_way() -> None:
+    """Holding less the sale that is spared, no more nodes than are sold; who keeps all has no such way."""
+    changes = {"services.chat.peak_rate": "300 /s", "market": []}
+    sells, keeps = (
+        plan_fleet(
+            with_changes(parse_scenario(FLEET), changes | {"policy.retirement": policy}), baselines=False
+        )
+        for policy in ("allowed", "none")
+    )
+    kept = [row for row in plain_rows(plan_tables(sells)["recourse"]) if row["way"].startswith("keep ")]
+    assert kept
+    sold = solved(sells).retired.sum()
+    for row in kept:
+        assert f"keep {sold} node of" in row["way"]
+        assert row["cheapest"] == "yes"
+        ways = recourse(plan_tables(sells), row["case"])
+        (hourly,) = [one for one in ways if one["way"].startswith("rent up to")]
+        assert row["usd"] < hourly["usd"]
+    assert not any(row["way"].startswith("keep ") for row in plan_tables(keeps)["recourse"])
+
+
 def test_leaving_out_is_a_way_where_a_penalty_is_stated() -> None:
     tables = plan_tables(planned(CHEAP))
     words = [row["way"] for row in tables["recourse"]]

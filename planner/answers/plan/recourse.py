@@ -1,4 +1,4 @@
-"""Ways out of a bad case: moving work, renting, ordering in time, leaving demand out; what each takes.
+"""Ways out of a bad case: moving work, renting, keeping, ordering, leaving demand out; what each takes.
 
 Each way may place work anew on the nodes that are there, and has one means besides. Money and carbon are
 those of the operation then, less those of the operation at the stated facts; what is rented for a year or
@@ -21,6 +21,7 @@ from planner.trace.numbers import count_text, percent_text
 from planner.trace.quantities import derive
 
 MOVE = "move work to free nodes"
+KEEP = "keep {nodes} of {name} that the plan sells"
 YEAR = "1 year"
 
 
@@ -62,6 +63,8 @@ class Recourse:
         found = [self.moved(world), self._by_the_hour(world), self._dropped(world)]
         own = self._own(world)
         found += [self._more(own, offers, text) for offers, text in self._offers(first)]
+        kept = self._kept()
+        found += [self._more(own, kept, KEEP), self._more(world, kept, KEEP, rent=True)] if kept else []
         return sorted((way for way in found if way is not None), key=lambda way: way.usd)
 
     def _own(self, world: World) -> World:
@@ -88,17 +91,22 @@ class Recourse:
         more += totals_by(
             works.node_group[at.work], groups, (found.working - self.solution.work_node_h)[at.work] * at.held
         )
+        more[at.hired] = 0.0
         gained = [p for p in np.argsort(-more.max(axis=1)).tolist() if more[p].max() > 0.05][:2]
         names = " and ".join(at.problem.node_group_name(p) for p in gained)
         return f"{MOVE} of {names}" if names else MOVE
 
     def _by_the_hour(self, world: World) -> Way | None:
         found = self._operated(world, Means(rent=True))
-        if found is None or (found.unserved > NONE).any() or (found.undone > NONE).any():
+        if found is None or _undone(found):
             return None
-        more = found.rented.sum(axis=0) + self.at.hired_nodes(found) - self.at.hired_nodes(self.stated)
-        nodes = float(more.max())
+        nodes = self._hourly_nodes(found)
         return None if nodes < NONE else self._way(f"rent up to {_nodes(nodes)} by the hour", nodes, found)
+
+    def _hourly_nodes(self, found: Operation) -> float:
+        """The most nodes at once by the hour beyond those of the plan."""
+        more = found.rented.sum(axis=0) + self.at.hired_nodes(found) - self.at.hired_nodes(self.stated)
+        return float(more.max())
 
     def _dropped(self, world: World) -> Way | None:
         problem = self.at.problem
@@ -114,9 +122,9 @@ class Recourse:
             f"leave out up to {share} of {name} ({label}) at services.{name}.unmet_penalty", 0.0, found
         )
 
-    def _more(self, world: World, offers: list[More], text: str) -> Way | None:
+    def _more(self, world: World, offers: list[More], text: str, rent: bool = False) -> Way | None:
         """The cheapest of some offers, in whole units; None where they are not enough or none is needed."""
-        found = self._operated(world, Means(more=offers))
+        found = self._operated(world, Means(rent=rent, more=offers))
         if found is None or not (found.more > NONE).any():
             return None
         best = int(found.more.argmax())
@@ -124,13 +132,18 @@ class Recourse:
             replace(one, nodes=min(one.whole * math.ceil(n / one.whole - NONE), one.most))
             for one, n in zip(offers, found.more.tolist(), strict=True)
         ]
-        whole = self._operated(world, Means(more=fixed))
-        if whole is None:
+        whole = self._operated(world, Means(rent=rent, more=fixed))
+        if whole is None or _undone(whole):
             return None
-        nodes = float(whole.more.sum())
-        name = self.at.problem.node_group_name(offers[best].node_group)
-        sku = name.partition(" at ")[0]
-        return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes, whole)
+        nodes, hourly = float(whole.more.sum()), self._hourly_nodes(whole)
+        if rent and hourly < NONE:
+            return None  # they are enough without
+        text += f", and rent up to {_nodes(hourly)} by the hour" if rent else ""
+        names = {self.at.problem.node_group_name(one.node_group) for one in fixed if one.nodes}
+        first = self.at.problem.node_group_name(offers[best].node_group)
+        others = " and others" if len(names) > 1 else ""
+        name, sku = first + others, first.partition(" at ")[0] + others
+        return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes + hourly * rent, whole)
 
     def _offers(self, first: int) -> Iterator[tuple[list[More], str]]:
         """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""
@@ -149,6 +162,30 @@ class Recourse:
             rented.append(More(p, first, float(price.value) * year_h, making, np.inf, on_site=False))
         yield rented, "rent {nodes} of {sku} for a year from " + labels[first] + ", paid to its end"
         yield self._orders(first), "order {nodes} of {name} in time for " + labels[first]
+
+    def _kept(self) -> list[More]:
+        """Standing nodes that the plan parts with before the end of their life, from that day on."""
+        problem, solution, found = self.at.problem, self.solution, list[More]()
+        groups, cohorts = problem.node_groups, problem.cohorts
+        space = problem.places.space_usd_per_kw[groups.site] * groups.space_kw[:, None]
+        for h, t in np.argwhere(solution.retired > 0).tolist():
+            if int(cohorts.must_retire_by[h]) < problem.periods:
+                continue
+            p = int(cohorts.node_group[h])
+            held = cohorts.keep_usd_per_node[h, t:] + groups.idle_usd_per_node[p, t:] + space[p, t:]
+            making = cohorts.keep_kgco2e_per_node[h, t:] + groups.idle_kgco2e_per_node[p, t:]
+            spared = float(cohorts.retire_usd_per_node[h, t])
+            found.append(
+                More(
+                    p,
+                    t,
+                    float(held.sum()) - spared,
+                    float(making.sum()),
+                    float(solution.retired[h, t]),
+                    on_site=True,
+                )
+            )
+        return found
 
     def _orders(self, first: int) -> list[More]:
         """What of the market would be there in a period, within supply, budget and racks."""
@@ -189,6 +226,10 @@ class Recourse:
                 )
             )
         return found
+
+
+def _undone(found: Operation) -> bool:
+    return bool((found.unserved > NONE).any() or (found.undone > NONE).any())
 
 
 def _nodes(nodes: float) -> str:

@@ -28,7 +28,7 @@ Nodes = NDArray[np.float64]
 P95 = float(ndtri(0.95))
 TWICE = 2.0
 WAY = "operation then at its cheapest, by a linear program with the fleet held, less that at the stated facts"
-NO_WAY = "nothing of moving, renting, ordering in time or leaving out demand at a stated penalty is enough"
+NO_WAY = "no way out by moving, renting, keeping, ordering in time or leaving out at a stated penalty"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -44,18 +44,13 @@ def render() -> None:
     data, files = session.own_files()
     found = guided(_said(answers), catalogue, today=date.today(), data=data, files=dict(files))
     step = steps(found)
-    {
-        "Places": _places,
-        "Fleet": _fleet,
-        "Work": _work,
-        "Policy": _policy,
-        "Market": _market,
-        "Review": lambda answers, catalogue: _review(found, files),
-    }[step](answers, catalogue)
-    if step != "Review":
-        _state(step, found)
-        _move(step)
-        _defaults(step, answers, catalogue)
+    if step == "Review":
+        _review(found, files)
+        return
+    _STEPS[step](answers, catalogue)
+    _state(step, found)
+    _move(step)
+    _defaults(step, answers, catalogue)
 
 
 def steps(found: Guided) -> str:
@@ -233,6 +228,15 @@ def _market(answers: Answers, catalogue: Catalogue) -> None:
             _text("rental", row, "nodes", "most nodes at once", most, "no limit")
 
 
+_STEPS: Mapping[str, Callable[[Answers, Catalogue], None]] = {
+    "Places": _places,
+    "Fleet": _fleet,
+    "Work": _work,
+    "Policy": _policy,
+    "Market": _market,
+}
+
+
 def _review(found: Guided, files: session.Files) -> None:
     """What is still missing or wrong; else the file, what was assumed in it, and the ways on."""
     for step in STEPS:
@@ -289,7 +293,7 @@ def _state(step: str, found: Guided) -> None:
     with st.container():  # always there: fields above must not move
         if lines := found.missing[step]:
             st.warning("Missing here: " + "; ".join(map(shared.plain, lines)), icon=":material/edit_note:")
-        elif lines := found.wrong.get(step):
+        elif lines := found.wrong.get(step, ()):
             st.error("  \n".join(map(shared.plain, lines)), icon=":material/error:")
         else:
             st.success("Nothing is missing in this step.", icon=":material/check_circle:")
@@ -335,7 +339,7 @@ def _defaults(step: str, answers: Answers, catalogue: Catalogue) -> None:
 # Fields
 
 
-def _entry(table: str, row: dict[str, str], about: str) -> Any:
+def _entry(table: str, row: Mapping[str, str], about: str) -> Any:
     """A card for an entry, with what it is and a way to take it out."""
     card = st.container(border=True, gap="xsmall")
     with card.container(horizontal=True, vertical_alignment="center"):
@@ -353,7 +357,7 @@ def _entry(table: str, row: dict[str, str], about: str) -> Any:
     return card
 
 
-def _called(table: str, row: dict[str, str]) -> str:
+def _called(table: str, row: Mapping[str, str]) -> str:
     return entry(table, _with_site(row, _named(_answers(), "sites")))
 
 
@@ -375,7 +379,7 @@ def _adder(
     )
 
 
-def _text(table: str, row: dict[str, str], key: str, label: str, place: Any, example: str = "") -> None:
+def _text(table: str, row: Mapping[str, str], key: str, label: str, place: Any, example: str = "") -> None:
     name = f"begin.{table}.{row[_ID]}.{key}"
     place.text_input(
         _label(label),
@@ -388,7 +392,9 @@ def _text(table: str, row: dict[str, str], key: str, label: str, place: Any, exa
     )
 
 
-def _choice(table: str, row: dict[str, str], key: str, label: str, place: Any, said: dict[str, str]) -> None:
+def _choice(
+    table: str, row: Mapping[str, str], key: str, label: str, place: Any, said: dict[str, str]
+) -> None:
     name = f"begin.{table}.{row[_ID]}.{key}"
     options = [*said]
     held = row.get(key, "")
@@ -460,7 +466,7 @@ def _said(answers: Answers) -> Answers:
     return replace(answers, tables=tables)
 
 
-def _with_site(row: Any, sites: dict[str, str]) -> dict[str, str]:
+def _with_site(row: Mapping[str, str], sites: dict[str, str]) -> dict[str, str]:
     return {**row, "site": sites.get(row["site"], "")} if "site" in row else dict(row)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -54,7 +55,7 @@ def with_series(
                 continue
             at = f"{place((section, i), document)}.{key}"
             rest = {other: value for other, value in entry.items() if other != key}
-            said = _read(name, at, folder, lambda path, read=read, rest=rest: read(path, rest, horizon))
+            said = _read(name, at, folder, partial(read, entry=rest, horizon=horizon))
             if isinstance(said, Problem):
                 problems.append(said)
                 entries[i] = rest if "grid" in rest else {**_STAND_INS[key], **rest}

@@ -88,7 +88,7 @@ def _plain(value: Any, kinds: list[str]) -> Any:
     if type(value).__name__ in ("bool", "bool_") and "bool" in kinds:
         return bool(value)
     if isinstance(value, Real) and type(value).__name__ not in ("bool", "bool_"):
-        if math.isfinite(value) and abs(value) > LARGEST:
+        if LARGEST < abs(float(value)) < math.inf:
             raise OverflowError
         if "float" in kinds:
             return int(value) if isinstance(value, int) else float(value)

@@ -95,7 +95,7 @@ def opened(found: list[str]) -> None:
 
 
 def fact(row: Record) -> None:
-    """A fact with its range and its source; an address stands as text."""
+    """A fact with its range and its source; an address stands as text, and opens by a button of its own."""
     st.metric(shared.plain(row["key"]), f"{exact_text(row['value'])} {row['unit']}".rstrip())
     said = {
         "Range": f"{exact_text(row['low'])} to {exact_text(row['high'])} {row['unit']}".rstrip()
@@ -113,6 +113,8 @@ def fact(row: Record) -> None:
     }
     st.markdown("\n".join(f"- {label}: {shared.plain(str(text))}" for label, text in said.items() if text))
     if row["link"]:
+        if row["link"].startswith(("https://", "http://")):  # one's own facts may say anything
+            st.link_button("Open the source", row["link"], icon=":material/open_in_new:")
         st.code(row["link"], language=None, wrap_lines=True)
 
 

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from planner.report import charts, meanings, saving
 from planner.report.charts import drawing, plans
 from planner.report.data import csv_text, to_csv_files, to_json
+from planner.report.glance import glance
 from planner.report.meanings import meaning_of
 from planner.report.page import to_html
 from planner.report.saving import ReportError, save
@@ -401,10 +402,11 @@ def test_html_gives_each_drawing_words_and_a_table(document: dict[str, Any]) -> 
     tags = Elements(to_html(document)).tags
     drawings = [held for _, held in tags if held.get("class") == "drawing"]
 
-    assert len(drawings) == len(charts.PLAN_PICTURES)
+    assert len(drawings) == len(charts.PLAN_PICTURES) + 1  # the fleet stands on the sheet, too
     assert all(held["role"] == "img" and len(held["aria-label"] or "") > 40 for held in drawings)
+    of_sheet = len(glance(document))
     assert (
-        sum(tag == "table" for tag, _ in tags) == len(tables(document)) - 2 + 1
+        sum(tag == "table" for tag, _ in tags) == len(tables(document)) - 2 + 1 + of_sheet
     )  # terms open; the tornado has one
 
 

@@ -12,7 +12,21 @@ import pytest
 from browsing import CLASH, LOG, SCENARIO, TESTS, Visitor, found_by_axe, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
 
-PAGES = ("", "begin", "scenario", "plan", "tradeoffs", "compare", "job", "checkpoints", "failures", "sources")
+PAGES = (
+    "",
+    "begin",
+    "scenario",
+    "plan",
+    "tradeoffs",
+    "futures",
+    "compare",
+    "job",
+    "throughput",
+    "checkpoints",
+    "failures",
+    "sources",
+    "accuracy",
+)
 DESK, PHONE = (1280, 1300), (390, 844)
 LOOKS: tuple[tuple[Literal["light", "dark"], tuple[int, int]], ...] = (
     ("light", DESK),

@@ -30,7 +30,7 @@ def _part_said(total: Record, number: int) -> str:
     more, share = total["differences"][number], total["difference_fractions"][number]
     if more is None:
         return ""
-    label = str(total["label"]).lower()
+    label = str(total["label"]).partition(",")[0].lower()
     if not more:
         return f"the same {label}"
     shown = quantity_text(abs(more), total["unit"])

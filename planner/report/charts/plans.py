@@ -69,7 +69,10 @@ def mix(document: Document) -> Picture | None:
     )
     bars = base.mark_bar(stroke=OUTLINE).encode(y=stacked(), color=colour("sku", "SKU"))
     angle = 270 if len(kept) > WIDE_PERIODS else 0
-    inside = base.mark_text(color=LETTERS, fontSize=11, lineBreak="\n", lineHeight=13, angle=angle)
+    longest = max(len(line) for row in names for line in row["label"].split("\n"))
+    # On a phone letters shrink with the bars: a line of them is 0.6 of its size a letter wide.
+    size = 11 if angle else alt.ExprRef(f"clamp(width / {0.65 * len(kept) * max(longest, 1):.3g}, 7, 11)")
+    inside = base.mark_text(color=LETTERS, fontSize=size, lineBreak="\n", lineHeight=13, angle=angle)
     after = chart_of(ends).mark_text(color=INK, baseline="bottom", dy=-4, fontSize=11, lineBreak="\n")
     last = [row for row in rows if row["period"] == kept[-1]]
     words = ", ".join(f"{row['nodes']} {row['sku']} at {row['site']}" for row in last)
@@ -92,10 +95,7 @@ def _names_and_ends(rows: Sequence[Record], *, upright: bool) -> tuple[list[Reco
         end = ends.setdefault(row["period"], {"period": row["period"], "nodes": 0.0, "short": []})
         end["nodes"] += row["nodes"]
     room = (0.45 if upright else 0.1) * max(end["nodes"] for end in ends.values())
-    named = [
-        row | {"place": place, "label": f"{row['sku']}: {row['nodes']}" + f"\n{row['site']}" * (not upright)}
-        for place, row in enumerate(rows)
-    ]
+    named = [row | {"place": place, "label": _bar_name(row, upright)} for place, row in enumerate(rows)]
     for row in named:
         if row["nodes"] < room:
             ends[row["period"]]["short"].append(f"{row['sku']}: {row['nodes']}, {row['site']}")
@@ -103,6 +103,13 @@ def _names_and_ends(rows: Sequence[Record], *, upright: bool) -> tuple[list[Reco
     # Upright names of many short bars would run into each other: the legend and the table have them.
     labels = ["" if upright else "\n".join(end.pop("short")) for end in ends.values()]
     return named, [end | {"label": label} for end, label in zip(ends.values(), labels, strict=True)]
+
+
+def _bar_name(row: Record, upright: bool) -> str:
+    """SKU, nodes and site within a bar, in lines that are about as long."""
+    if upright:
+        return f"{row['sku']}: {row['nodes']}"
+    return f"{row['sku']}\n{row['nodes']}, {row['site']}"
 
 
 def timeline(document: Document) -> Picture | None:

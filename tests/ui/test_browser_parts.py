@@ -14,6 +14,7 @@ from browsing import (
     CLASH,
     HEADING_PX,
     OPTIMAL,
+    SCENARIO,
     TESTS,
     Visitor,
     address_of_plan,
@@ -28,6 +29,7 @@ from browsing import (
 from playwright.sync_api import Browser, Page, expect
 
 from planner.inputs.catalogue import data_folder
+from planner.inputs.scenario.link import packed_link
 from planner.report.page import to_html
 
 SAMPLE = json.loads((TESTS / "sample_plan.json").read_text(encoding="utf-8"))
@@ -260,3 +262,15 @@ def test_the_report_file_opens_anywhere(chromium: Browser, tmp_path: Path, width
     assert not scrolls_sideways(page)
     assert (requested, errors) == ([file.as_uri()], [])
     context.close()
+
+
+def test_a_link_holds_the_scenario_itself(page: Page, app_url: str) -> None:
+    """Whoever opens it has the scenario, and shares it by the same link; one that is cut says so."""
+    packed = packed_link(SCENARIO.name, SCENARIO.read_text(encoding="utf-8"))
+    opened(page, f"{app_url}/plan?open={packed}")
+    expect(page.get_by_text(OPTIMAL)).to_be_visible()
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.get_by_text(f"/plan?open={packed}")).to_be_visible()
+
+    opened(page, f"{app_url}/plan?open={packed[:-8]}")
+    expect(page.get_by_text("this link holds no scenario: it was cut short")).to_be_visible()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,9 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
 
 def _as_written(row: Record, before: Sequence[Record]) -> Record:
     """A row of the table as the file has it, with what of its future the table does not show."""
-    hidden = next((one["hidden"] for one in before if one["name"] == row["name"] and "hidden" in one), {})
+    hidden: Record = next(
+        (one["hidden"] for one in before if one["name"] == row["name"] and "hidden" in one), {}
+    )
     return hidden | {key: value for key, value in row.items() if not _is_empty(value)}
 
 
@@ -125,11 +128,16 @@ def tables(document: Document) -> None:
     for section in sheets(document)["sections"].values():
         for name, rows in section["tables"].items():
             keys = dict(zip(rows[0], COLUMNS, strict=True)) if name == "futures" else {}
-            opens = shared.each_cell(
-                lambda row, key, name=name, keys=keys: _opened(document, name, row, keys.get(key, key))
-            )
+            opens = shared.each_cell(partial(_named_cell, document, name, keys))
             st.markdown(f"**{section['title']}**")
             shared.sheet(table_of("", rows), section["title"], opens, f"fut.{name}")
+
+
+def _named_cell(
+    document: Document, table: str, keys: Mapping[str, str], row: int, key: str
+) -> Explanation | None:
+    """A cell of a column that the page heads with words."""
+    return _opened(document, table, row, keys.get(key, key))
 
 
 def _opened(document: Document, table: str, row: int, key: str) -> Explanation | None:

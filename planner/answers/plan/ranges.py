@@ -129,19 +129,11 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
     inputs, problem = plan.inputs, plan.problem
     groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
     services, pools = inputs.scenario.services, inputs.scenario.pools
-    ways, doing = (groups.sku[table.node_group] for table in (serves, works))
-    rate, speed = (
-        _each({pair: sigma(*pair) for pair in {*pairs}}, pairs)
-        for pairs, sigma in (
-            (
-                list(zip(serves.service.tolist(), ways.tolist(), strict=True)),
-                lambda i, k: float(serving_sigma(inputs, services[i], k).value),
-            ),
-            (
-                list(zip(works.work.tolist(), doing.tolist(), strict=True)),
-                lambda w, k: float(np.asarray(pool_sigma(inputs, pools[w], k).value)),
-            ),
-        )
+    served = list(zip(serves.service.tolist(), groups.sku[serves.node_group].tolist(), strict=True))
+    worked = list(zip(works.work.tolist(), groups.sku[works.node_group].tolist(), strict=True))
+    rate = _each({at: float(serving_sigma(inputs, services[at[0]], at[1]).value) for at in {*served}}, served)
+    speed = _each(
+        {at: float(np.asarray(pool_sigma(inputs, pools[at[0]], at[1]).value)) for at in {*worked}}, worked
     )
     wanted, needed = _spread(plan, services), _spread(plan, pools)
     names = {
@@ -160,8 +152,8 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
         World(
             stated.services * np.exp(wanted * normal["demand"][:, [i]]),
             stated.pools * np.exp(needed * normal["need"][:, [i]]),
-            np.exp(rate * normal["rate"][ways, i]),
-            np.exp(speed * normal["rate"][doing, i]),
+            np.exp(rate * normal["rate"][groups.sku[serves.node_group], i]),
+            np.exp(speed * normal["rate"][groups.sku[works.node_group], i]),
             np.maximum(at.there - _late(plan, orders, normal["late"][:, i]), 0.0),
         )
         for i in range(draws)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,9 @@ def chosen_futures(draft: session.Draft, stated: Record) -> Record | None:
 
 def _as_written(row: Record, before: Sequence[Record]) -> Record:
     """A row of the table as the file has it, with what of its future the table does not show."""
-    hidden = next((one["hidden"] for one in before if one["name"] == row["name"] and "hidden" in one), {})
+    hidden: Record = next(
+        (one["hidden"] for one in before if one["name"] == row["name"] and "hidden" in one), {}
+    )
     return hidden | {key: value for key, value in row.items() if not _is_empty(value)}
 
 
@@ -125,17 +128,15 @@ def tables(document: Document) -> None:
     for section in sheets(document)["sections"].values():
         for name, rows in section["tables"].items():
             keys = dict(zip(rows[0], COLUMNS, strict=True)) if name == "futures" else {}
-            opens = shared.each_cell(
-                lambda row, key, name=name, keys=keys: _opened(document, name, row, keys.get(key, key))
-            )
+            opens = shared.each_cell(partial(_opened, document, name, keys))
             st.markdown(f"**{section['title']}**")
             shared.sheet(table_of("", rows), section["title"], opens, f"fut.{name}")
 
 
-def _opened(document: Document, table: str, row: int, key: str) -> Explanation | None:
+def _opened(document: Document, table: str, keys: Record, row: int, key: str) -> Explanation | None:
     from planner.report.cells import opened_cell
 
-    key = "value" if table == "worth" else key
+    key = "value" if table == "worth" else keys.get(key, key)
     return opened_cell(document, table, document[table][row], key)
 
 
@@ -195,7 +196,7 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
 
 def _row(future: Record) -> Record:
-    """A future as a row of the table; what the table cannot hold is kept beside it."""
+    """A future as a row of the table; what the table cannot hold is kept next to it."""
     plain = {key: value for key, value in future.items() if isinstance(value, int | float | str)}
     return plain | {"hidden": {key: value for key, value in future.items() if key not in plain}}
 

@@ -181,7 +181,7 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
         held: dict[str, Any] = written(scenario)
         drawn = scenario.uncertainty
-    kinds = {"demand": scenario.services, "work": scenario.pools}
+    kinds = {"demand": scenario.services, "work": held.get("pools")}
     moved = [key for key, works in kinds.items() if works] or ["tokens"]
     futures = [_row(future) for future in held.get("futures", [])]
     return {

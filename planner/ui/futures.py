@@ -181,8 +181,7 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
         held: dict[str, Any] = written(scenario)
         drawn = scenario.uncertainty
-    kinds = {"demand": scenario.services, "work": held.get("pools")}
-    moved = [key for key, works in kinds.items() if works] or ["tokens"]
+    moved = ["demand", "work"] if scenario.services else ["work", "tokens"]
     futures = [_row(future) for future in held.get("futures", [])]
     return {
         "futures": futures,

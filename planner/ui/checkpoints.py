@@ -133,8 +133,8 @@ def chosen_inputs(first: Document) -> dict[str, Any]:
     )
     today = right.number_input("Your interval of today (min); 0: none", 0.0, 10_000.0, 30.0, key="today")
     background = middle.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
-    asked = inputs | {"restart_min": float(restart), "asynchronous": background}
-    return asked | ({"today_min": float(today)} if today else {})
+    wanted = inputs | {"restart_min": float(restart), "asynchronous": background}
+    return wanted | ({"today_min": float(today)} if today else {})
 
 
 def chosen_failures(fleets: list[str], default: str) -> str | dict[str, Any]:

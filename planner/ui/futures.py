@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,22 +128,15 @@ def tables(document: Document) -> None:
     for section in sheets(document)["sections"].values():
         for name, rows in section["tables"].items():
             keys = dict(zip(rows[0], COLUMNS, strict=True)) if name == "futures" else {}
-            opens = shared.each_cell(partial(_named_cell, document, name, keys))
+            opens = shared.each_cell(partial(_opened, document, name, keys))
             st.markdown(f"**{section['title']}**")
             shared.sheet(table_of("", rows), section["title"], opens, f"fut.{name}")
 
 
-def _named_cell(
-    document: Document, table: str, keys: Mapping[str, str], row: int, key: str
-) -> Explanation | None:
-    """A cell of a column that the page heads with words."""
-    return _opened(document, table, row, keys.get(key, key))
-
-
-def _opened(document: Document, table: str, row: int, key: str) -> Explanation | None:
+def _opened(document: Document, table: str, keys: Record, row: int, key: str) -> Explanation | None:
     from planner.report.cells import opened_cell
 
-    key = "value" if table == "worth" else key
+    key = "value" if table == "worth" else keys.get(key, key)
     return opened_cell(document, table, document[table][row], key)
 
 
@@ -188,8 +181,7 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
         held: dict[str, Any] = written(scenario)
         drawn = scenario.uncertainty
-    kinds = {"demand": scenario.services, "work": scenario.pools}
-    moved = [key for key, works in kinds.items() if works] or ["tokens"]
+    moved = ["demand", "work"] if scenario.services else ["work", "tokens"]
     futures = [_row(future) for future in held.get("futures", [])]
     return {
         "futures": futures,
@@ -203,7 +195,7 @@ def _stated(digest: str, _draft: session.Draft) -> Record:
 
 
 def _row(future: Record) -> Record:
-    """A future as a row of the table; what the table cannot hold is kept beside it."""
+    """A future as a row of the table; what the table cannot hold is kept next to it."""
     plain = {key: value for key, value in future.items() if isinstance(value, int | float | str)}
     return plain | {"hidden": {key: value for key, value in future.items() if key not in plain}}
 

@@ -42,13 +42,13 @@ def render() -> None:
     st.markdown(
         "What hardware delivers for a model, chip next to chip, and what a million tokens take on it."
     )
-    asked = question()
+    wanted = question()
     try:
-        document = shown(json.dumps(asked, sort_keys=True))
+        document = shown(json.dumps(wanted, sort_keys=True))
     except InputError as error:
         work_button.refused("This has no answer.", error)
         return
-    results(document, asked)
+    results(document, wanted)
     downloads(document)
     shared.next_step("what of it to buy, and when", "plan")
 
@@ -75,14 +75,16 @@ def question() -> dict[str, Any]:
         format_func=lambda name: f"{name}: {titles[name]}",
         key="tp.skus",
     )
-    asked: dict[str, Any] = {"model": model, "serve": serve, "precision": precision, "skus": skus}
+    wanted: dict[str, Any] = {"model": model, "serve": serve, "precision": precision, "skus": skus}
     with st.expander("Targets, requests and grid", key="tp.more", icon=":material/tune:"):
-        asked["grid"] = st.selectbox("Grid region", known["grids"], known["grids"].index("us"), key="tp.grid")
+        wanted["grid"] = st.selectbox(
+            "Grid region", known["grids"], known["grids"].index("us"), key="tp.grid"
+        )
         if serve and model in known["writing"]:
-            asked |= _targets(known["mixes"])
+            wanted |= _targets(known["mixes"])
         elif not serve:
-            asked |= _amount()
-    return asked
+            wanted |= _amount()
+    return wanted
 
 
 def _targets(mixes: list[str]) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def _amount() -> dict[str, Any]:
     return {"tokens": billions * 1e9, "by_h": f"{by_d} d"} if billions else {}
 
 
-def results(document: Document, asked: Record) -> None:
+def results(document: Document, wanted: Record) -> None:
     """The chips side by side, then every size, and what does not work."""
     best, rows = document["best"], document["rows"]
     if best:
@@ -117,24 +119,24 @@ def results(document: Document, asked: Record) -> None:
             required=True,
             key="tp.measure",
         )
-        digest = logs.digest_of({"asked": asked, "measure": measure})
+        digest = logs.digest_of({"wanted": wanted, "measure": measure})
         draw_kept(digest, lambda: side_by_side(document, measure))
         st.caption(f"A million {document['million_of']}; each SKU at its size of least money.")
         keys = [key for key in SIDE_BY_SIDE if key in best[0]]
-        opens = shared.each_cell(partial(_opened, json.dumps(asked, sort_keys=True), "best"))
+        opens = shared.each_cell(partial(_opened, json.dumps(wanted, sort_keys=True), "best"))
         shared.sheet(table_of("", best, keys), "Chips side by side", opens, "tp.best")
     else:
         st.warning("None of these chips does this: the reasons are below.")
     if reached := document.get("reached"):
         st.subheader("Smallest size that is enough")
-        opens = shared.each_cell(partial(_opened, json.dumps(asked, sort_keys=True), "reached"))
+        opens = shared.each_cell(partial(_opened, json.dumps(wanted, sort_keys=True), "reached"))
         shared.sheet(table_of("", reached), "Smallest size that is enough", opens, "tp.reached")
     if failing := [row for row in rows if not row["fits"]]:
         shared.data("", failing, "What does not work, and why", key="tp.failing")
     fitting = [row for row in rows if row["fits"]]
     places = [place for place, row in enumerate(rows) if row["fits"]]
     every = shared.each_cell(
-        lambda row, key: _opened(json.dumps(asked, sort_keys=True), "rows", places[row], key)
+        lambda row, key: _opened(json.dumps(wanted, sort_keys=True), "rows", places[row], key)
     )
     shared.data("", fitting, "Every size", every, "tp.rows")
     shared.lines(document["notes"])
@@ -161,16 +163,16 @@ def downloads(document: Document) -> None:
         )
 
 
-def _opened(asked: str, table: str, row: int, key: str) -> Explanation | None:
-    return opened_at(shown(asked), table, row, key)
+def _opened(wanted: str, table: str, row: int, key: str) -> Explanation | None:
+    return opened_at(shown(wanted), table, row, key)
 
 
 @st.cache_data(show_spinner="Looking at every chip and size", max_entries=32)
-def shown(asked: str) -> Document:
+def shown(wanted: str) -> Document:
     """The document of a question, as JSON."""
     from planner.answers.throughput import question_of, throughput_document
 
-    said = json.loads(asked)
+    said = json.loads(wanted)
     return throughput_document(question_of(said | {"skus": tuple(said["skus"])}))
 
 

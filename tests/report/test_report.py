@@ -226,7 +226,7 @@ def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
     picture = plans.mix(document)
     bars, ends = spec_rows(picture, "sku"), spec_rows(picture, "nodes", without="sku")
     tops = [name for end in ends for name in re.sub(", .*", "", end["label"]).splitlines()]
-    named = [*(bar["label"].partition("\n")[0] for bar in bars), *tops]
+    named = [*(re.sub(r"\n(\d+), .*", r": \1", bar["label"]) for bar in bars), *tops]
 
     assert sum(bar["nodes"] for bar in bars) == sum(
         row["in_service_nodes"] for row in document["tables"]["fleet"]
@@ -234,7 +234,7 @@ def test_the_mix_shows_and_names_every_node(document: dict[str, Any]) -> None:
     assert sum(end["nodes"] for end in ends) == sum(bar["nodes"] for bar in bars)
     assert sorted(filter(None, named)) == sorted(f"{bar['sku']}: {bar['nodes']}" for bar in bars)
     assert any(end["label"] for end in ends)
-    assert any(bar["label"].endswith(f"\n{bar['site']}") for bar in bars)
+    assert any(bar["label"].endswith(f", {bar['site']}") for bar in bars)
 
 
 def test_the_fullest_period_of_each_limit_is_drawn(document: dict[str, Any]) -> None:

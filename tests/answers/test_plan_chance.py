@@ -27,7 +27,7 @@ from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
 from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record
-from planner.trace.uncertainty import Swing, narrowed
+from planner.trace.uncertainty import Swing, narrowed, swings
 
 pytestmark = pytest.mark.solve
 
@@ -281,8 +281,9 @@ def test_nothing_to_meet_says_nothing() -> None:
     assert chance_sentences(planned({}), []) == []
 
 
-def test_what_a_firm_could_state_is_told_with_what_it_narrows() -> None:
+def test_what_a_firm_could_state_is_told_with_what_it_narrows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices and upkeep first; a stated value leaves the list; two facts of one cause narrow together."""
+    monkeypatch.setattr("planner.answers.plan.document.swings", swings)  # of every fact
     document = plan_document(planned(BUSY))
     rows = document["tables"]["knowable"]
 

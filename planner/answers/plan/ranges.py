@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from planner.answers.plan.fleet import nodes_text
 from planner.inputs.scenario import Pool, Service
 from planner.physics.chance import (
     TRAINING_ERROR,
@@ -26,7 +27,7 @@ from planner.physics.chance import (
 from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
 from planner.program.plan import Plan
 from planner.program.solution import Solution
-from planner.trace.numbers import count_text, percent_text
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Fact, Traced, facts_of, recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
@@ -98,8 +99,8 @@ def held_sentences(held: Held) -> list[str]:
     )
     if held.share < 1.0:
         said += (
-            f"; in half of the others no more than {count_text(math.ceil(held.rented))} nodes at once are "
-            "rented by the hour, which the ranges pay for"
+            f"; in half of the others no more than {nodes_text(math.ceil(held.rented))} at once "
+            f"{'is' if math.ceil(held.rented) == 1 else 'are'} rented by the hour, which the ranges pay for"
         )
     if held.undone:
         said += f"; in {percent_text(held.undone, 0)} work is left undone that no rented node can do"

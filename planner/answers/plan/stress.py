@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from planner.answers.plan.chance import free_nodes
 from planner.answers.plan.recourse import Recourse, Way
 from planner.physics.chance import demand_sigmas
 from planner.program.operation import Desk, World, desk
@@ -150,7 +149,7 @@ def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
     rate = np.array([case.rate.get(int(k), 1.0) for k in groups.sku])
     reference = [plan.inputs.scenario.pools[w].reference for w in works.work.tolist()]
     own = np.array(reference, dtype=str) == np.array(problem.sku_names)[groups.sku[works.node_group]]
-    short = solution.in_service.astype(float) - _there(plan, solution, case)
+    short = solution.in_service - solution.spares - _there(plan, solution, case)
     short[~np.isfinite(short)] = 0.0
     short[plan.assembled.reserved.node_group] = 0.0
     return World(
@@ -207,9 +206,9 @@ def _with_room(plan: Plan, solution: Solution, nodes: Nodes, times: Nodes) -> No
 
 
 def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
-    """Nodes that are there for work in a case (P, T): in service, less those late and those down."""
+    """Nodes that are there for work in a case (P, T): in service, less spares, those late and those down."""
     problem, groups = plan.problem, plan.problem.node_groups
-    there = solution.in_service.astype(float)
+    there = solution.in_service - solution.spares.astype(float)
     if case.late_sites is not None:
         arrived = solution.orders * groups.order_unit_nodes[:, None]
         for p, t in np.argwhere(arrived > 0).tolist():
@@ -220,14 +219,13 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     down_h = (
         np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value, dtype=float).reshape(-1, 1) * repair_h
     )
-    # Spares cover the failures of the plan; of twice as many, the share that spares do not have room for.
+    # Spares cover the failures of the plan; of twice as many, the share that they have no room for.
     extra = (case.failures - 1.0) * down_h / (1.0 + down_h) * solution.in_use
-    room = np.maximum(solution.spares + free_nodes(plan, solution) - down_h * solution.in_use, 0.0)
-    there -= np.maximum(extra - room, 0.0)
+    there -= np.maximum(extra - np.maximum(solution.spares - down_h * solution.in_use, 0.0), 0.0)
     rented = plan.assembled.rented.node_group
     there[rented] = np.inf
     reserved = plan.assembled.reserved.node_group
-    there[reserved] = solution.rented[reserved]
+    there[reserved] = (solution.rented - solution.spares)[reserved]
     return there
 
 

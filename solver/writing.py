@@ -42,6 +42,7 @@ _VARIABLES = {
     "done": "ET",
     "left_out": "J",
     "replicas": "VT",
+    "started": "VT",
     "shed": "IT",
     "work": "OT",
     "matched": "CT",
@@ -53,6 +54,8 @@ _VARIABLES = {
     "promise_step": "QPT",
 }
 _ROWS = {
+    "starts": "VT",
+    "least": "VT",
     "job": "J",
     "pausable": "E",
     "pace": "ET",

@@ -82,11 +82,9 @@ KINDS = {"slow", *MARKED_PATHS, *MARKED_FIXTURES}
 DRAWING = (
     "answers/",
     "cli/",
-    "house/test_tutorial",
     "notebook/",
     "program/",
     "report/",
-    "serve/",
     "store/",
     "ui/",
     "validation/test_peers_page",

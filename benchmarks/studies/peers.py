@@ -340,7 +340,7 @@ def _taken_apart(job: PeerJob, found: Mapping[str, Waterfall]) -> str:
     for number, (cause, _) in enumerate(CAUSES):
         steps = [one.steps[number].kgco2e for one in found.values()]
         if any(steps):
-            rows.append((cause, *(_mass(step, job, sign=True) if step else "" for step in steps)))
+            rows.append((cause, *(_part(step, job) for step in steps)))
     rows.append(("left over", *(_mass(one.residual_kgco2e, job, sign=True) for one in found.values())))
     rows.append(("**theirs**", *(f"**{_mass(one.theirs_kgco2e, job)}**" for one in found.values())))
     rows.append(("left over, share", *(f"{100 * one.residual_fraction:.2f} %" for one in found.values())))
@@ -354,6 +354,12 @@ def _unit(job: PeerJob) -> str:
 def _mass(kgco2e: float, job: PeerJob, sign: bool = False) -> str:
     value = kgco2e / 1e3 if _unit(job) == "tCO2e" else kgco2e
     return f"{value:+.2f}" if sign else f"{value:.1f}"
+
+
+def _part(kgco2e: float, job: PeerJob) -> str:
+    """A cause's part of a difference; nothing where it would read as zero."""
+    shown = _mass(kgco2e, job, sign=True)
+    return shown if float(shown) else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

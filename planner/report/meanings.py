@@ -185,6 +185,14 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "usd": "its cost",
         "kgco2e": "its carbon",
     },
+    "recourse": {
+        "case": "what turns out worse",
+        "way": "a way out that does the work",
+        "added_nodes": "most nodes that it adds at once",
+        "cheapest": "whether it takes the least money",
+        "usd": "its cost",
+        "kgco2e": "its carbon",
+    },
     "knowable": {
         "facts": "facts that your firm can look up",
         "kind": "what the facts say now",

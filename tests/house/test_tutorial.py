@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sizes import few_ranges
 
 from benchmarks.studies import slurm_sample
 from planner.cli import ANSWER, NO_PLAN, main
@@ -121,7 +123,15 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
 
 
+@pytest.fixture
+def no_ranges() -> Iterator[None]:
+    """These pages show no range."""
+    with few_ranges(plans=8, jobs=20):
+        yield
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_ranges")
 @pytest.mark.parametrize(
     ("role", "commands", "says"),
     [
@@ -163,6 +173,7 @@ def test_path_of_a_role_runs(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_ranges")
 @pytest.mark.timeout(300)  # fourteen commands
 def test_tutorial_of_the_next_quarter_runs_and_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

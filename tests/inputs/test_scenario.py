@@ -192,6 +192,9 @@ first_token = "1500 ms"
 per_token = "0.05 s"
 availability = "99.9 %"
 unmet_penalty = ["0.5 USD", "0.4 USD"]
+least_replicas = 2
+skus_today = ["h100-8"]
+sites_today = ["south"]
 skus = ["h100-8"]
 sites = ["south"]
 

@@ -306,6 +306,7 @@ def test_the_command_exits_by_its_answer(tmp_path, capsys):
             "subject": "checkpoint intervals",
             "generation": "",
             "plumbing": False,
+            "inputs": json.dumps(RATIO),
         }
     ]
     tables = {

@@ -23,6 +23,7 @@ from planner.inputs.resolved import HOURS_PER_YEAR
 from planner.physics.equations.money import goodput_usd
 from planner.physics.requests import given
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
 
@@ -46,7 +47,7 @@ def today_rows(policy: OneLevel, today_min: float, intervals: Mapping[str, Trace
     if today_min < least_min:
         raise InputError(
             f"--today-min: {today_min:g} min: a checkpoint is still being written in the background for "
-            f"{least_min:.3g} min after the job goes on; write at least that"
+            f"{number_text(least_min)} min after the job goes on; write at least that"
         )
     now = Pattern(given("today", today_min / 60.0, "h"))
     ettr, length = policy.hours(now).ettr, month()

@@ -105,7 +105,7 @@ def _grid(path: Path, entry: Values, horizon: Periods | None) -> Values:
 
 
 def _keep_price(entry: Values, catalogue: Catalogue) -> None:
-    """The price of electricity that hangs on the grid of a region stays that of the region."""
+    """The price of electricity that follows from the grid of a region stays that of the region."""
     region = catalogue.regions.get(str(entry.get("region")))
     price = None if region is None else catalogue.facts.get(f"electricity.{region.grid}.price")
     if price is not None:

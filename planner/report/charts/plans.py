@@ -71,7 +71,7 @@ def mix(document: Document) -> Picture | None:
     angle = 270 if len(kept) > WIDE_PERIODS else 0
     longest = max(len(line) for row in names for line in row["label"].split("\n"))
     # On a phone letters shrink with the bars: a line of them is 0.6 of its size a letter wide.
-    size = 11 if angle else alt.ExprRef(f"clamp(width / {0.65 * len(kept) * max(longest, 1):.3g}, 7, 11)")
+    size = 11 if angle else alt.ExprRef(f"clamp(width / {0.65 * len(kept) * max(longest, 1)}, 7, 11)")
     inside = base.mark_text(color=LETTERS, fontSize=size, lineBreak="\n", lineHeight=13, angle=angle)
     after = chart_of(ends).mark_text(color=INK, baseline="bottom", dy=-4, fontSize=11, lineBreak="\n")
     last = [row for row in rows if row["period"] == kept[-1]]

@@ -208,7 +208,7 @@ def _with_room(plan: Plan, solution: Solution, nodes: Nodes, times: Nodes) -> No
 def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     """Nodes that are there for work in a case (P, T): in service, less spares, those late and those down."""
     problem, groups = plan.problem, plan.problem.node_groups
-    there = solution.in_service - solution.spares.astype(float)
+    there: Nodes = solution.in_service - solution.spares.astype(float)
     if case.late_sites is not None:
         arrived = solution.orders * groups.order_unit_nodes[:, None]
         for p, t in np.argwhere(arrived > 0).tolist():

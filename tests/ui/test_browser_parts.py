@@ -258,7 +258,7 @@ def test_the_report_file_opens_anywhere(chromium: Browser, tmp_path: Path, width
         "light": ("rgb(28, 35, 33)", "rgb(255, 255, 255)"),
         "dark": ("rgb(230, 235, 233)", "rgb(18, 22, 21)"),
     }[scheme]
-    assert page.locator("svg").count() == 8
+    assert page.locator("svg").count() == 9
     assert not scrolls_sideways(page)
     assert (requested, errors) == ([file.as_uri()], [])
     context.close()

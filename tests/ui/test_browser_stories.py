@@ -16,6 +16,7 @@ from planner.cli import ANSWER, main
 
 MOST_INTERACTIONS = 6
 pytestmark = pytest.mark.browser
+EVERY_DRAW = True  # the app, which is another process, takes all
 
 
 @pytest.fixture

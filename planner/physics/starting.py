@@ -68,12 +68,7 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
             node_h=taken_h,
         ),
         kgco2e=derive(
-            starting_kgco2e,
-            running_kgco2e=replicas.kgco2e,
-            hour_kgco2e=_of_option(rented.kgco2e, rented, group, inputs.periods, "hour_kgco2e", "kgCO2e"),
-            starting_h=hours,
-            period_h=inputs.period_h,
-            node_h=taken_h,
+            starting_kgco2e, running_kgco2e=replicas.kgco2e, starting_h=hours, period_h=inputs.period_h
         ),
         kwh=kwh,
     )

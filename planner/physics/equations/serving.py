@@ -255,16 +255,16 @@ def starting_usd(
     return np.maximum(0.0, running_usd * np.asarray(starting_h) / period_h) + hour_usd * node_h
 
 
-def starting_kgco2e(
-    *, running_kgco2e: Column, hour_kgco2e: Column, starting_h: Column, period_h: Column, node_h: Column
-) -> Column:
-    """Carbon of a replica while it starts: electricity, and the share of rented nodes.
+def starting_kgco2e(*, running_kgco2e: Column, starting_h: Column, period_h: Column) -> Column:
+    """Carbon of a replica while it starts: its electricity.
 
-    C = max(0, C_t * h / h_t) + c * N_h
+    C = max(0, C_t * h / h_t)
+
+    The making of nodes that are rented for these few hours is left out.
 
     Source: definition.
     """
-    return np.maximum(0.0, running_kgco2e * np.asarray(starting_h) / period_h) + hour_kgco2e * node_h
+    return np.maximum(0.0, running_kgco2e * np.asarray(starting_h) / period_h)
 
 
 def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Column, pue: Column) -> Column:

@@ -37,6 +37,16 @@ def fail(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     raise RuntimeError("a wire is loose")
 
 
+def add_up(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
+    """Asked for an end, take four steps of a quarter of a second more, each told."""
+    while not should_stop():
+        time.sleep(0.01)
+    for step in range(4):
+        tell(f"adding up: {step} of 4")
+        time.sleep(0.25)
+    return {"sum": 4}
+
+
 def dawdle(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """Take ten minutes, whoever asks for an end."""
     tell("dawdling")

@@ -85,11 +85,14 @@ def show(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+_COUNTED = re.compile(r", bound|: \d+ of \d+$")  # how far within a step
+
+
 def progress(text: str) -> None:
     """One line that overwrites itself on a terminal; in a log only the steps, not every second."""
     if sys.stderr.isatty():
         print(f"\r{text:<78}", end="" if text else "\r", file=sys.stderr, flush=True)
-    elif text and ", bound" not in text:
+    elif text and not _COUNTED.search(text):
         say(text)
 
 

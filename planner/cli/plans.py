@@ -102,6 +102,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 def run_plan(options: argparse.Namespace) -> int:
     """Plan a scenario, print the plan, write the report."""
     from planner.answers.plan.document import plan_document
+    from planner.program.plan import silent
     from planner.report.data import to_json
     from planner.report.saving import save
     from planner.report.text import to_terminal
@@ -114,7 +115,8 @@ def run_plan(options: argparse.Namespace) -> int:
         see_store(options.store)
     plan = solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
     plan = _defended(plan, options)
-    document = plan_document(plan)
+    document = plan_document(plan, watch=watcher(options) or silent)
+    clear(options)
     show(to_json(document) if options.json else to_terminal(document))
     if options.out is not None:
         paths = save(document, Path(options.out))

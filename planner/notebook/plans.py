@@ -59,12 +59,12 @@ def plan(
     from planner.answers.plan.defended import Defence, defended
     from planner.answers.plan.document import plan_document
     from planner.notebook.plan_answers import plan_made
-    from planner.program.plan import plan_fleet
+    from planner.program.plan import plan_fleet, silent
 
     meant = scenario_of(scenario, changes)
     defence = Defence(verify, prices, alternatives, given_quantity(within_fraction, "within_fraction"))
     found = defended(plan_fleet(meant, baselines=baselines, watch=watch), defence, watch=watch)
-    return plan_made(plan_document(found), meant)
+    return plan_made(plan_document(found, watch=watch or silent), meant)
 
 
 @in_python

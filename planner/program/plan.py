@@ -80,6 +80,11 @@ def first_stage(
 
 Watch = Callable[[str], None]
 
+
+def silent(text: str) -> None:
+    """Nobody wants to know how far it is."""
+
+
 # Repairs are for reading: a close answer soon is better than the exact one late.
 CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
@@ -160,7 +165,7 @@ def plan_fleet(
         InputError: an engine cannot be trusted.
     """
     require_trusted(scenario.solve)
-    tell = watch or (lambda _: None)
+    tell = watch or silent
     ends = time.monotonic() + scenario.solve.time_limit_s
     tell("working out what each option takes")
     inputs = Inputs(scenario, with_cards(scenario, catalogue or load_catalogue()))

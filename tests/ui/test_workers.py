@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def works(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """A registry of the test's own, whose workers know the tasks of `worked`."""
-    for name in ("count", "refuse", "fail", "dawdle"):
+    for name in ("count", "refuse", "fail", "dawdle", "add_up"):
         monkeypatch.setitem(tasks.TASKS, name, f"worked:{name}")
     monkeypatch.syspath_prepend(str(HERE))
     held = Registry()
@@ -242,6 +242,17 @@ def test_what_does_not_stop_is_ended(works: Registry) -> None:
     assert (deaf.state, deaf.error[:32]) == ("failed", "It did not end on request. Begin")
     assert ended(works, quick).state == "stopped"
     assert is_gone(pid)
+
+
+def test_what_still_says_how_far_it_is_may_finish(works: Registry) -> None:
+    """The plan that a stopped search has found is added up in peace, however busy the machine."""
+    works.limits = Limits(longest_s={}, stop_s=0.6)
+    key = works.start("add_up", {})
+    until(lambda: works.works[key].has_task)
+    works.stop(key)
+    seen = ended(works, key)
+
+    assert (seen.state, seen.result) == ("stopped", {"sum": 4})
 
 
 def test_a_wrong_input_is_told_in_its_own_words_and_a_fault_as_one(

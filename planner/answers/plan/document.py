@@ -29,7 +29,7 @@ from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
 from planner.program.option_tables import TOO_SLOW
-from planner.program.plan import Plan, first_tolerance
+from planner.program.plan import Plan, Watch, first_tolerance, silent
 from planner.program.remedies import seconds_text
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
@@ -61,13 +61,16 @@ STATUS_NAMES = {
 }
 
 
-def plan_document(plan: Plan) -> Record:
-    """The document of a plan, or of why there is none; its sentences say money in the scenario's currency."""
+def plan_document(plan: Plan, *, watch: Watch = silent) -> Record:
+    """The document of a plan, or of why there is none; its sentences say money in the scenario's currency.
+
+    `watch` is called with a message on the progress, which is slowest over the ranges.
+    """
     with showing(plan.inputs.currency):
-        return _document(plan) | currency_record(plan.inputs.currency)
+        return _document(plan, watch) | currency_record(plan.inputs.currency)
 
 
-def _document(plan: Plan) -> Record:
+def _document(plan: Plan, watch: Watch) -> Record:
     scenario, horizon = plan.inputs.scenario, plan.inputs.scenario.horizon
     solved = plan.answer.solution is not None
     document: Record = {
@@ -102,8 +105,9 @@ def _document(plan: Plan) -> Record:
     steps, tables = Steps(), traced_tables(plan)
     if solved:
         tables["energy"] = energy_records(plan)
+        watch("looking for the facts that move the plan most")
         every = swings(plan.ledger.objective)
-        accounts, held = _accounts(plan, steps, every)
+        accounts, held = _accounts(plan, steps, every, watch)
         document |= accounts
         tables["knowable"] = knowable_records(every, plan.inputs.catalogue.ranges)
     document["tables"] = {name: plain_rows(rows) for name, rows in tables.items()}
@@ -135,7 +139,7 @@ def _document(plan: Plan) -> Record:
     return document
 
 
-def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing]) -> tuple[Record, Held]:
+def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing], watch: Watch) -> tuple[Record, Held]:
     """Totals with their ranges, what moves them, where they come from, and how often the fleet holds."""
     ledger, solution = plan.ledger, plan.answer.solution
     assert solution is not None, "there is a plan"
@@ -175,7 +179,7 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing]) -> tuple[Record,
             }
             explanations |= {f"job.{job}.{name}": steps.add(node, row=c) for name, node in columns.items()}
     explanations |= pausable_explanations(plan, steps)
-    totals, held = ranged_totals(plan, solution, named, DRAWS)
+    totals, held = ranged_totals(plan, solution, named, DRAWS, watch=watch)
     accounts = {
         "totals": totals,
         "tornado": swing_records(every[:MOST_SWINGS], ledger.objective.unit),

@@ -25,7 +25,7 @@ from planner.physics.chance import (
     serving_sigma,
 )
 from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
-from planner.program.plan import Plan
+from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Fact, Traced, facts_of, recomputed
@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
+TOLD_EVERY = 8  # draws
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,14 @@ class Held:
 
 
 def ranged_totals(
-    plan: Plan, solution: Solution, named: Mapping[str, tuple[str, Traced]], draws: int
+    plan: Plan,
+    solution: Solution,
+    named: Mapping[str, tuple[str, Traced]],
+    draws: int,
+    *,
+    watch: Watch = silent,
 ) -> tuple[list[Record], Held]:
-    """Totals with their ranges, and how often the fleet holds."""
+    """Totals with their ranges, and how often the fleet holds; `watch` is told every eighth draw."""
     at = desk(plan.inputs, plan.assembled, solution)
     targets = [node for _, node in named.values()]
     failing = plan.assembled.nodes.failure_rate_per_node_h
@@ -60,10 +66,12 @@ def ranged_totals(
     facts = ranged_facts(*targets, *traced.values())
     columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, 0), strict=True))
     drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
-    every = list(recomputed([*targets, *traced.values()], drawn))
+    every = recomputed([*targets, *traced.values()], drawn)
     worlds = _worlds(plan, solution, at, draws)
     results, on_top, undone = [], [], []
-    for values, world in zip(every, worlds, strict=True):
+    for i, (values, world) in enumerate(zip(every, worlds, strict=True)):
+        if i % TOLD_EVERY == 0:
+            watch(f"drawing the ranges: {i} of {draws}" if i else "drawing the ranges")
         known = dict(zip(traced, values[len(targets) :], strict=True))
         prices = at.prices(known)
         there = _less_failed(plan, solution, world, np.asarray(known["failures"]))

@@ -44,7 +44,7 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
         made = plan_fleet(scenario, watch=tell, progress=_steps(tell), should_stop=should_stop)
         tell("adding up what the plan costs, emits and draws")
         written = {"scenario": {"name": name, "text": text}}
-        answer = written | _saved(scenario, made, arguments.get("store_address"))
+        answer = written | _saved(scenario, made, arguments.get("store_address"), tell)
         if should_stop() or made.answer.solution is None:
             return answer
         if arguments.get("verify"):
@@ -59,13 +59,13 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
                 )
             except Stopped:
                 return answer
-            return written | _saved(scenario, played, arguments.get("store_address"))
+            return written | _saved(scenario, played, arguments.get("store_address"), tell)
         if not arguments.get("prices"):
             return answer
         tell("looking for what the limits are worth", part=answer)
         limit_s = scenario.solve.time_limit_s
         priced = with_prices(made, time_limit_s=limit_s, should_stop=should_stop)
-        return written | _saved(scenario, priced, arguments.get("store_address"))
+        return written | _saved(scenario, priced, arguments.get("store_address"), tell)
 
 
 def program(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
@@ -96,11 +96,11 @@ def save(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
         return _in_store(scenario, arguments["document"], arguments.get("store_address"))
 
 
-def _saved(scenario: Scenario, made: Plan, address: str | None) -> Record:
+def _saved(scenario: Scenario, made: Plan, address: str | None, tell: Tell) -> Record:
     """The document of a plan, and where it is kept or why it is not."""
     from planner.answers.plan.document import plan_document
 
-    document = plan_document(made)
+    document = plan_document(made, watch=tell)
     return {"document": document, **_in_store(scenario, document, address)}
 
 

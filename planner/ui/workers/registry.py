@@ -38,7 +38,7 @@ class Limits:
     Args:
         longest_s: of each task that has all of its answer or none.
         search_s: of every other task; it is then asked for the best that it has.
-        stop_s: between being asked to stop and being killed.
+        stop_s: between being asked to stop, or what it last said after that, and being killed.
         left_s: after its last visitor has left, while somebody else waits.
         forgotten_s: after its last visitor has left, where nobody waits.
     """
@@ -74,6 +74,7 @@ class _Work:
     error: str = ""
     stop_requested: bool = False
     stop_requested_s: float = 0.0  # when
+    heard_s: float = 0.0  # when it last said something
     cut: str = ""  # why it was ended, where nobody asked for that
     killed: bool = False  # by us
     has_task: bool = False  # the worker knows its task, and what comes next is an order
@@ -84,6 +85,7 @@ class _Work:
 
     def take(self, message: Record) -> None:
         """Note what the worker said."""
+        self.heard_s = time.monotonic()
         self.text = message.get("text", self.text)
         self.result = message.get("result", self.result)
         self.error = message.get("error", self.error)
@@ -303,7 +305,8 @@ class Registry:
         longest_s = limits.longest_s.get(work.task, limits.search_s)
         others_wait = any(other.state == "waiting" for other in self.works.values())
         if work.stop_requested:
-            if now - work.stop_requested_s > limits.stop_s:
+            # What it has found is still added up and its ranges drawn, which takes long on a busy machine.
+            if now - max(work.stop_requested_s, work.heard_s) > limits.stop_s:
                 work.cut = work.cut or STOPPED
                 _kill(work)
         elif now - work.began > longest_s:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,7 @@ class Steps:
     def __init__(self) -> None:
         self._steps: list[Step | None] = []
         self._numbers: dict[tuple[int, Index], int] = {}
+        self._single: dict[int, int] = {}  # of nodes of one number, whatever row is asked for
         self._roots: list[Traced] = []  # as long as they live, no other node has the same id
 
     def add(self, node: Traced, row: int | Index | None = None) -> int:
@@ -140,6 +142,8 @@ class Steps:
         if key in self._numbers:
             return self._numbers[key], place
         number = self._numbers[key] = len(self._steps)
+        if np.ndim(node.value) == 0:
+            self._single[id(node)] = number
         self._steps.append(None)
         value = float(np.asarray(node.value)[index])
         match node:
@@ -161,7 +165,9 @@ class Steps:
                 shape = np.shape(node.value)
                 row_of = _same_row_of if is_each_row(node.call) else _row_of
                 below = {
-                    name: self._visit(child, row_of(child, index, shape))
+                    name: (self._single[id(child)], "")
+                    if id(child) in self._single
+                    else self._visit(child, row_of(child, index, shape))
                     for name, child in children(node).items()
                 }
                 equation, about = _equation(node)
@@ -360,7 +366,13 @@ def _equation(node: Derived) -> tuple[str, str]:
     """The equation and the source lines of a function's docstring."""
     if isinstance(node.call.function, Formula):
         return f"{node.name} = {node.call.function.text}", node.call.function.about
-    text = inspect.cleandoc(node.call.function.__doc__ or "")
+    return _documented(node.call.function)
+
+
+@cache
+def _documented(function: Callable[..., Any]) -> tuple[str, str]:
+    """The equation of a function and its source, read from the docstring once."""
+    text = inspect.cleandoc(function.__doc__ or "")
     lines = text.splitlines()
     equation = next((line.strip() for line in lines[1:] if " = " in line), "")
     source = ""

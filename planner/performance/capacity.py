@@ -21,6 +21,7 @@ from planner.performance.engine import (
 from planner.performance.mix import bursty_departures_per_s, class_context_tokens
 from planner.performance.prefill_queue import PromptReading
 from planner.performance.queueing import state_probability_fraction
+from planner.performance.remembered import remembered
 from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 from planner.performance.serving import prefill_steps
 
@@ -36,6 +37,7 @@ def _one() -> Floats:
 # States in which a step is worked out: every one up to the first figure, then so many to each doubling.
 _EVERY, _TO_A_DOUBLING = 8, 6
 _WHOLE_PROMPT = 1e12  # tokens of a chunk that holds any prompt
+_MOST_REMEMBERED = 256  # results: of plans made again with other prices, of pages drawn again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,7 @@ class ReplicaCapacity:
     wait_s: Column
 
 
+@remembered(_MOST_REMEMBERED)
 def replica_capacity(
     *,
     model: Transformer,
@@ -229,6 +232,7 @@ class ReplicaUse:
     exchange_fraction: Column
 
 
+@remembered(_MOST_REMEMBERED)
 def replica_use(
     *,
     model: Transformer,

@@ -33,8 +33,8 @@ def bundles():
     candidates, _ = serving_candidates(inputs)
     _, first = np.unique(candidates.service, return_index=True)
     few = candidates.some(first)
-    tp, dp = layout_columns(few.accelerators, few.groups)
-    found = replica_arguments(inputs, few.service, inputs.node_group_sku[few.node_group], tp, dp)
+    split = layout_columns(few.accelerators, few.groups, few.stages)
+    found = replica_arguments(inputs, few.service, inputs.node_group_sku[few.node_group], *split)
     return {name: with_values(found[name]) for name in BUNDLES}, len(few)
 
 
@@ -96,8 +96,8 @@ def most_for_its_chips(scenario: str, service: str):
     candidates, _ = serving_candidates(inputs)
     names = [one.name for one in inputs.scenario.services]
     own = candidates.some(np.flatnonzero(candidates.service == names.index(service)))
-    tp, dp = layout_columns(own.accelerators, own.groups)
-    found = replica_arguments(inputs, own.service, inputs.node_group_sku[own.node_group], tp, dp)
+    split = layout_columns(own.accelerators, own.groups, own.stages)
+    found = replica_arguments(inputs, own.service, inputs.node_group_sku[own.node_group], *split)
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson")
     carried = derive_parts(replica_capacity, arrival_scv_ratio=calm, **found).requests_per_s.value
     best = int(np.argmax(carried / own.accelerators))

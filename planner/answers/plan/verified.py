@@ -177,7 +177,7 @@ def _cases(plan: Plan) -> list[_Case]:
                 crew=Crew(
                     carrying=count - spare,
                     standby=spare,
-                    groups=int(replicas.candidates.groups[row]),
+                    groups=int(replicas.candidates.groups[row] * replicas.candidates.stages[row]),
                     replica_nodes=float(np.asarray(replicas.nodes.value)[row]),
                     failure_rate_per_node_h=float(failures.ravel()[group]),
                     down_s=3600.0 * inputs.scenario.reliability.restart_h,
@@ -226,8 +226,8 @@ def _law(plan: Plan, case: _Case) -> _Law:
     inputs, candidates = plan.inputs, plan.ledger.replicas.candidates
     one = np.array([case.row])
     service, sku = np.array([case.service]), inputs.node_group_sku[np.array([case.node_group])]
-    tp, dp = layout_columns(candidates.accelerators[one], candidates.groups[one])
-    arguments = replica_arguments(inputs, service, sku, tp, dp)
+    split = layout_columns(candidates.accelerators[one], candidates.groups[one], candidates.stages[one])
+    arguments = replica_arguments(inputs, service, sku, *split)
     scv = float(
         replica_arrival_scv_ratio(
             trace_scv_ratio=case.demand.trace_scv_ratio,

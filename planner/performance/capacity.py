@@ -412,8 +412,7 @@ class _Steps:
 
         a_j = (T(C) - T(C/2))/(C/2) at the length of class j,  b_j = a_j isl_j,  h = T(0) - (T(C) - a C)
 
-        Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them. Of
-        batches on p stages the others may read in a step in which this one does not.
+        Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them.
         """
         writing = np.maximum(self.running - 1.0, 0.0)
         others = self._one_part_each(writing)
@@ -430,11 +429,6 @@ class _Steps:
 
         every = slice(None)
         calm = self._step(writing, 0.0, others, np.ones((1, 1)), every)[1]
-        each = self.share * self.chunks
-        whole = np.sum(each, axis=-2, keepdims=True)
-        read = np.sum(each / whole * own_s / self.chunks, axis=-2, keepdims=True)
-        alone = 1.0 - np.minimum(whole * self.running / self.answer, 1.0)
-        calm_s = calm + self.stage_wait * (1.0 - alone ** (self.stages - 1.0)) * (read - calm)
         full, token_s = slope(every, met)
         _, class_token_s = slope(slice(0, 1), self.prompts)
         work = class_token_s * self.prompts
@@ -443,12 +437,14 @@ class _Steps:
         return PromptReading(
             found=found,
             own_s=own_s,
-            calm_s=calm_s[..., 0, :],
+            calm_s=calm[..., 0, :],
             hidden_s=saved,
             work_s=work[..., 0],
             share_fraction=self.share[..., 0],
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
+            parts=np.sum(self.share * self.chunks, axis=-2)[..., 0],
+            others=(self.stage_wait * (self.stages - 1.0))[..., 0, 0],
         )
 
     def _one_part_each(self, writing: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from planner.performance._checks import require_open_share, require_positive
-from planner.performance.prefill_queue import at_state, prompt_times, step_moments
+from planner.performance.prefill_queue import at_state, prompt_times, step_moments, waiting_calm_s
 from planner.performance.replica import MixedReplica, mixed_state
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,8 @@ def _share_in_time(
     found = _found(replica, load)
     times = prompt_times(reading)
     at = np.array([at_state(times, reading, np.array([1.0 + k]))[0] for k in found])
-    own_s, calm_s, hidden_s = at[:, :-2], at[:, -2], at[:, -1]
+    own_s, hidden_s = at[:, :-2], at[:, -1]
+    calm_s = waiting_calm_s(reading=reading, arrivals_per_s=np.array(load), own_s=own_s, calm_s=at[:, -2])
     work, part = np.ravel(reading.work_s), np.ravel(reading.share_fraction)
     first, second, third = (float(part @ work**n) for n in (1, 2, 3))
     busy = min(load * first, _HEAVIEST)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.studies.fit_serving import POINTS, read_table
 from planner.answers.throughput.document import throughput_document
 from planner.answers.throughput.question import Question
+from planner.inputs.catalogue import load_catalogue
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving-peers.md"
 COLUMNS = (
@@ -39,6 +40,12 @@ LARGEST = 8  # accelerators of a replica, as the peer's systems had
 NEAR, FAR = 1.25, 2.0
 LAXER = 1.5  # times a target, to see whether an answer hangs at its edge
 RANKED = 3  # chips that make a ranking
+APART = 1.05  # times the rate of another chip, from which on a ranking of two is held to be one
+FAITHFUL = 0.85  # of Kendall's tau
+PRICE = (
+    "rental.{}.price{}"  # of an hour of an accelerator, by contract: one source for all chips that have it
+)
+CONTRACT = "semianalysis-2026-inferencex"  # of whose prices the page makes a ranking
 INTRODUCTION = """\
 Written by `python -m benchmarks.studies.serving_peers`; a test holds the page to it. The peer is
 aiconfigurator 0.12 of NVIDIA, which searches layouts over its tables of measured kernels; what it found is
@@ -48,6 +55,18 @@ targets, on the engine that the peer chose and our best replica of at most eight
 per accelerator. Our kernel facts are derived from the same tables, so that this page checks how the parts
 are put together and not the kernels; runs that somebody measured are checked by
 `python -m benchmarks.studies.fit_serving`."""
+
+
+WHY_MISPLACED = """\
+B200 and GB200 hold the same dies at 1,000 and 1,200 W, B300 those of the next step. By clocks and peaks ours
+puts GB200 before B200, and B300 before both; the peer's tables, measured on each, have it the other way round
+for some shapes. H100 and H200 share a die, too: prompts alone (512/1) ask for matrices, of which the tables
+hold 5 % more on H200. In these questions all other pairs are ranked alike."""
+WHY_FLIPS = """\
+What flips is the reading of prompts in FP8 by a mixture or by Qwen3 32B: ours reads them 1.2 to 1.5 times as
+fast as the peer on Hopper, and mixtures at 0.5 to 0.7 of it on Blackwell. One share of dense and of grouped
+FP8 matrices holds for all engines of a chip, where kernels differ by engine, by the shape of experts and by
+scale; a share for each awaits measurements of more than one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +128,31 @@ def ask(row: dict[str, str]) -> Compared:
     return Compared(row, peer, best["limit_per_s"] / best["accelerators"], best["accelerators"], "")
 
 
-def kendall(first: Sequence[float], second: Sequence[float]) -> float:
+def kendall(first: Sequence[float], second: Sequence[float], apart: float = 1.0) -> float:
     """Kendall's tau: pairs ranked alike less pairs ranked otherwise, over all pairs.
 
-    tau = sum_{i<j} sign(x_i - x_j) sign(y_i - y_j) / (n (n - 1)/2)
+    tau = sum_{i<j} sign(x_i - x_j) sign(y_i - y_j) / n_pairs
+
+    Pairs count whose values in `first` are so many times apart; 1 where there is none.
     """
-    pairs = list(itertools.combinations(range(len(first)), 2))
+    pairs = [
+        (i, j)
+        for i, j in itertools.combinations(range(len(first)), 2)
+        if max(first[i], first[j]) >= apart * min(first[i], first[j])
+    ]
     signs = [np.sign(first[i] - first[j]) * np.sign(second[i] - second[j]) for i, j in pairs]
-    return float(np.sum(signs)) / len(pairs)
+    return float(np.sum(signs)) / len(pairs) if pairs else 1.0
+
+
+def hourly_usd(sku: str) -> float | None:
+    """Price of an hour of an accelerator of an SKU by contract, where the one source of them all has it."""
+    catalogue = load_catalogue()
+    chip = catalogue.skus[sku].accelerator
+    for term in ("@contract-2026", ""):
+        key = PRICE.format(chip, term)
+        if catalogue.has(key) and catalogue.fact(key).source.name == CONTRACT:
+            return float(catalogue.fact(key).value)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +162,21 @@ class Ranking:
     question: tuple[str, ...]
     chips: int
     tau: float
+    tau_apart: float  # of pairs that the peer sets apart
     peer_first: str
     our_first: str
     lead: float  # of the peer's first over what the peer gives ours
+    misplaced: tuple[tuple[str, str, float, float], ...]  # the peer's better, the other, theirs and our lead
+
+
+def by_price(answers: Sequence[Compared]) -> list[Compared]:
+    """Rates for a dollar in place of rates, of those whose price by contract is known."""
+    priced = ((one, hourly_usd(one.row["sku"])) for one in answers)
+    return [
+        replace(one, peer_per_s=one.peer_per_s / usd, ours_per_s=one.ours_per_s / usd)
+        for one, usd in priced
+        if usd is not None
+    ]
 
 
 def rankings(answers: Sequence[Compared]) -> list[Ranking]:
@@ -145,9 +193,15 @@ def rankings(answers: Sequence[Compared]) -> list[Ranking]:
                 question,
                 len(own),
                 kendall(peer, ours),
+                kendall(peer, ours, APART),
                 own[theirs].row["sku"],
                 own[mine].row["sku"],
                 peer[theirs] / peer[mine],
+                tuple(
+                    (a.row["sku"], b.row["sku"], a.peer_per_s / b.peer_per_s, a.ours_per_s / b.ours_per_s)
+                    for a, b in itertools.permutations(own, 2)
+                    if a.peer_per_s > b.peer_per_s and a.ours_per_s < b.ours_per_s
+                ),
             )
         )
     return found
@@ -203,8 +257,21 @@ def page(answers: Sequence[Compared]) -> str:
         f"by rate per accelerator against the peer's is "
         f"{np.mean([one.tau for one in ranked]):.2f} in the mean and "
         f"{min(one.tau for one in ranked):.2f} at least; the first differs in {len(flips)}.",
+        f"Of pairs that the peer sets {APART - 1.0:.0%} apart or more it is "
+        f"{np.mean([one.tau_apart for one in ranked]):.2f} in the mean and "
+        f"{min(one.tau_apart for one in ranked):.2f} at least.",
         "",
         *_flip_lines(flips),
+        "",
+        f"### Where tau is below {FAITHFUL}",
+        "",
+        *WHY_MISPLACED.splitlines(),
+        "",
+        *_misplaced_lines([one for one in ranked if one.tau < FAITHFUL]),
+        "",
+        "## Which accelerator gives most for its price",
+        "",
+        *_price_lines(rankings(by_price(answers))),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -255,6 +322,39 @@ def _flip_lines(flips: Sequence[Ranking]) -> list[str]:
             f"| {one.lead - 1.0:.0%} |"
         )
     return lines
+
+
+def _misplaced_lines(ranked: Sequence[Ranking]) -> list[str]:
+    lines = ["| model | tokens in/out | s, ms | tau | the peer's better, by; ours |", "|---|---|---|--:|---|"]
+    for one in ranked:
+        model, precision, read, written, ttft, tpot = one.question
+        pairs = "; ".join(
+            f"{a} over {b} {theirs - 1.0:+.1%}, {ours - 1.0:+.1%}" for a, b, theirs, ours in one.misplaced
+        )
+        lines.append(f"| {model} {precision} | {read}/{written} | {ttft}, {tpot} | {one.tau:.2f} | {pairs} |")
+    return lines
+
+
+def _price_lines(ranked: Sequence[Ranking]) -> list[str]:
+    """The best buy of the peer's rates and of ours, and what ours would cost by the peer's rates."""
+    if not ranked:
+        return ["None was put on so many."]
+    flips = [one for one in ranked if one.our_first != one.peer_first]
+    leads = [one.lead - 1.0 for one in flips]
+    return [
+        f"By the contract prices of one source ({CONTRACT}), {len(ranked)} questions were put on",
+        f"{RANKED} priced accelerators or more. Tau by rate per dollar is "
+        f"{np.mean([one.tau for one in ranked]):.2f} in the mean",
+        f"({np.mean([one.tau_apart for one in ranked]):.2f} of pairs {APART - 1.0:.0%} apart).",
+        f"The first differs in {len(flips)}; by the peer's rates ours costs {np.mean(leads):.1%} more there "
+        f"in the mean, {max(leads):.1%} at most."
+        if flips
+        else "The first is the same in all.",
+        "",
+        *WHY_FLIPS.splitlines(),
+        "",
+        *_flip_lines(flips),
+    ]
 
 
 def main() -> None:

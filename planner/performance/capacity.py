@@ -135,7 +135,10 @@ def replica_capacity(
     measured, its points count (`calibrated_step_s` for the bound by the peak). Between the states in which
     the step is worked out (every one at first, then six to a doubling) it is a straight line. Burstinesses to
     try may lie on an axis behind the candidates', as then do the results: the steps are worked out once.
-    Where tokens are guessed a request takes osl/a steps of 1 + d_s tokens each, and a token 1/a of a step.
+    Where layers lie on p stages, each of the p batches under way is a queue like that of a group. They step
+    together, so that a prompt of any of them makes the step longer: y = 1 - (1 - min(1, x))^p, as far as an
+    engine does not spread prompts evenly over them (`stage_wait_fraction`). Where tokens are guessed a
+    request takes osl/a steps of 1 + d_s tokens each, and a token 1/a of a step.
 
     Source: `step_times`; queue as in the llm-d autoscaler.
     """
@@ -154,7 +157,8 @@ def replica_capacity(
         guesses=guesses,
     )
     targets = replace(targets, tpot_target_s=np.asarray(targets.tpot_target_s) * accepted)
-    fits, share, groups = np.asarray(limits.batch_limit) >= 1.0, utilisation_fraction, layout.dp
+    fits, share = np.asarray(limits.batch_limit) >= 1.0, utilisation_fraction
+    groups = np.multiply(layout.dp, layout.pp)
     if np.ndim(replica.batch_limit) > np.ndim(limits.batch_limit):  # several burstinesses
         targets = on_axes(targets, 1)
         fits, share, groups = fits[..., None], np.asarray(share)[..., None], np.asarray(groups)[..., None]
@@ -273,7 +277,7 @@ def replica_use(
 
     arrivals = np.asarray(requests_per_s, dtype=np.float64)
     loads = arrivals if arrivals.ndim > limit.ndim else arrivals[..., None]
-    each = np.maximum(loads / np.asarray(layout.dp)[..., None], 1e-12)
+    each = np.maximum(loads / np.multiply(layout.dp, layout.pp)[..., None], 1e-12)
     served = bursty_departures_per_s(
         arrivals_per_s=each,
         departures_per_s=of_states(rates),
@@ -331,7 +335,7 @@ def average_step(
 
     Source: balance of a steady state, as `prefill_tokens`; `step_times`.
     """
-    own = np.maximum(_wide(np.asarray(running) / np.asarray(layout.dp)), 1e-9)
+    own = np.maximum(_wide(np.asarray(running) / np.multiply(layout.dp, layout.pp)), 1e-9)
     chunk = _wide(_WHOLE_PROMPT if chunk_tokens is None else chunk_tokens)
     times, _ = _Steps(model, chip, engine, layout, requests, Measured(), own, chunk).average()
     shape = np.broadcast_shapes(np.shape(running), np.shape(layout.tp), np.shape(requests.input_tokens))
@@ -364,14 +368,15 @@ class _Steps:
         self.running, self.requests = running, requests
         self.drafts = _wide(0.0 if guesses is None else guesses.draft_tokens)
         self.context = _wide(_context(requests) if context_tokens is None else context_tokens)
-        self.groups = _wide(layout.dp)
+        self.groups, self.stages = _wide(layout.dp), _wide(layout.pp)
+        self.stage_wait = _wide(engine.stage_wait_fraction)
         self.ranks = _wide(np.multiply(layout.tp, layout.dp))
         self.chunk = chunk_tokens
         self.parameters = _wide(matrix_parameters(model))
         self.peak = _wide(chip.peak_tflop_per_s)
         self.factor = np.asarray(
             serving_factor_at(
-                batch=(running * self.groups)[..., 0, :],
+                batch=(running * self.groups * self.stages)[..., 0, :],
                 measured_batches=np.asarray(measured.batches)[..., None, :],
                 factors=np.asarray(measured.factors)[..., None, :],
             )
@@ -442,6 +447,8 @@ class _Steps:
             share_fraction=self.share[..., 0],
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
+            parts=np.sum(self.share * self.chunks, axis=-2)[..., 0],
+            others=(self.stage_wait * (self.stages - 1.0))[..., 0, 0],
         )
 
     def _one_part_each(self, writing: Floats) -> Floats:
@@ -460,19 +467,22 @@ class _Steps:
         each = self.share * self.chunks
         whole = np.sum(each, axis=-2, keepdims=True)
         chunks = whole * reading / self.answer  # that a step reads
-        often, more = np.minimum(chunks, 1.0), np.maximum(chunks, 1.0)
+        own, more = np.minimum(chunks, 1.0), np.maximum(chunks, 1.0)
+        # Batches on the stages wait for the one that reads.
+        often = own + (1.0 - own) * self.stage_wait * (1.0 - (1.0 - own) ** (self.stages - 1.0))
         others = self._others(writing, reading)
         without, without_s = self._step(writing, 0.0, others, np.ones((1, 1)))
         reads, reads_s = self._step(writing, self.prompts / self.chunks * more, others)
 
-        def mean(plain: Column, chunked: Column) -> Floats:
-            found: Floats = (1.0 - often) * plain + often * np.sum(
+        def mean(plain: Column, chunked: Column, share: Floats) -> Floats:
+            found: Floats = (1.0 - share) * plain + share * np.sum(
                 each / whole * chunked, axis=-2, keepdims=True
             )
             return found
 
-        parts = {f.name: mean(getattr(without, f.name), getattr(reads, f.name)) for f in fields(reads)}
-        return StepTimes(**parts), mean(without_s, reads_s)
+        parts = {f.name: mean(getattr(without, f.name), getattr(reads, f.name), own) for f in fields(reads)}
+        parts["total_s"] = mean(without.total_s, reads.total_s, often)
+        return StepTimes(**parts), mean(without_s, reads_s, often)
 
     def _step(
         self,

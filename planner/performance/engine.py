@@ -81,9 +81,11 @@ class Chip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLayout:
-    """Accelerators of a replica: `dp` groups that each share attention over `tp`; experts lie on all of them.
+    """Accelerators of a stage: `dp` groups that each share attention over `tp`; experts lie on all of them.
 
-    The link is that of a group for exchanges of tensors and that of the replica for tokens sent to experts.
+    The link is that of a group for exchanges of tensors and that of the stage for tokens sent to experts. The
+    layers of a replica lie on `pp` stages in a row, each with a batch of its own under way; a last link
+    passes a batch from one stage to the next.
     """
 
     tp: Entry
@@ -92,11 +94,18 @@ class ReplicaLayout:
     ring_gb_per_s: Entry
     expert_latency_s: Entry
     expert_gb_per_s: Entry
+    pp: Entry = 1.0
+    stage_latency_s: Entry = 0.0
+    stage_gb_per_s: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What an engine spends around the kernels: on the host, in small kernels, and waiting for exchanges."""
+    """What an engine spends around the kernels: on the host, in small kernels, and waiting for exchanges.
+
+    `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
+    as they come, 0 where all read as much in each step.
+    """
 
     step_s: Entry
     layer_s: Entry
@@ -107,6 +116,7 @@ class Engine:
     link_latency_factor: Entry
     expert_link_factor: Entry
     imbalance_factor: Entry
+    stage_wait_fraction: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +143,9 @@ def on_axes(bundle: Bundle, axes: int) -> Bundle:
 
 def with_values(bundle: Bundle) -> Bundle:
     """A bundle of the values of traced columns, to work with outside a trace."""
+    columns = {f.name: getattr(bundle, f.name) for f in fields(bundle)}
     values: dict[str, Any] = {
-        f.name: np.asarray(getattr(bundle, f.name).value, dtype=np.float64) for f in fields(bundle)
+        name: np.asarray(getattr(one, "value", one), dtype=np.float64) for name, one in columns.items()
     }
     return type(bundle)(**values)
 
@@ -243,6 +254,11 @@ def step_times(
     each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
     guesses take d_s times the head and one layer more of such a step, as the module that guesses is a layer.
 
+    Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
+    the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)
+    + (p-1) (lat_p + n h 2 B/N_p), u = ceil(L/p) p/L. That is the step of each batch; a replica takes p of
+    them in it.
+
     Args:
         model: what is served.
         chip: accelerator of the replica.
@@ -272,6 +288,8 @@ def step_times(
     bytes_per_s = chip.memory_gb_per_s * 1e9
     flop_per_s, half_flop_per_s = chip.peak_tflop_per_s * 1e12, chip.half_peak_tflop_per_s * 1e12
     own = checked + prefill_tokens
+    stages = np.asarray(layout.pp)
+    uneven = np.where(stages > 1, np.ceil(model.layers / stages) * stages / model.layers, 1.0)
     tokens = own * layout.dp if other_tokens is None else own + other_tokens
 
     head = model.head_parameters / layout.tp
@@ -293,9 +311,9 @@ def step_times(
         encoder * model.weight_bytes / (bytes_per_s * chip.weight_read_fraction),
         2.0 * encoder * (heard + chip.matrix_half_tokens) * thin / (flop_per_s * chip.matrix_fraction),
     )
-    matrix_s = matrix_s + np.where(heard > 0, encoder_s, 0.0)
+    matrix_s = uneven * (matrix_s + np.where(heard > 0, encoder_s, 0.0))
     head_flop = 2.0 * head * checked
-    head_s = _corner(
+    head_s = stages * _corner(
         head * 2.0 / (bytes_per_s * chip.weight_read_fraction),
         head_flop / (half_flop_per_s * chip.half_matrix_fraction),
     )
@@ -305,33 +323,41 @@ def step_times(
     held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
     small = 1.0 + chip.grouped_half_weights / np.maximum(held, 1.0)
     touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
-    expert_s = engine.imbalance_factor * _corner(
-        touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
-        2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
+    expert_s = (
+        uneven
+        * engine.imbalance_factor
+        * _corner(
+            touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
+            2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
+        )
     )
 
     attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)
     attending = np.where(hears, model.encoder_layers, model.layers)
     attention_flop = 4.0 * attended * model.attention_width * attending * prefill_tokens / layout.tp
     longer = 1.0 + chip.attention_half_tokens / np.maximum(prompt_tokens, 1.0)
-    attention_s = attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
+    attention_s = uneven * attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
 
     split = np.minimum(layout.tp, model.kv_heads)
     token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
     read_tokens = writing * attended_tokens(model=model, context_tokens=context_tokens)
     cache_bytes = read_tokens * token_bytes
     scores_flop = 4.0 * model.cache_width * model.layers * read_tokens * (1.0 + draft_tokens) / layout.tp
-    cache_s = _corner(
+    cache_s = uneven * _corner(
         engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
         scores_flop / (half_flop_per_s * chip.attention_fraction),
     )
 
     passes = written * model.layers + heard * model.encoder_layers
-    moved_s = engine.value_bytes * passes * model.hidden / bytes_per_s
-    exchange = exchange_s(model=model, engine=engine, layout=layout, tokens=own)
+    moved_s = uneven * engine.value_bytes * passes * model.hidden / bytes_per_s
+    exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
-    host_s = engine.step_s + each_layer_s * model.layers + engine.sequence_s * writing
-    in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + each_layer_s * model.layers
+    kernels_s = uneven * each_layer_s * model.layers
+    host_s = stages * engine.step_s + kernels_s + stages * engine.sequence_s * writing
+    in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + kernels_s
+    passed_on_s = (stages - 1.0) * (
+        layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
+    )
     guesses_s = draft_tokens * (head_s + in_layers_s / model.layers)
     return StepTimes(
         total_s=matrix_s
@@ -341,13 +367,14 @@ def step_times(
         + cache_s
         + moved_s
         + exchange
+        + passed_on_s
         + host_s
         + guesses_s,
         matrix_s=matrix_s + head_s + guesses_s,
         expert_s=expert_s,
         attention_s=attention_s,
         cache_s=cache_s,
-        exchange_s=exchange,
+        exchange_s=exchange + passed_on_s,
         host_s=host_s + moved_s,
         read_gb=(
             (common + np.where(heard > 0, encoder, 0.0) + touched) * model.weight_bytes
@@ -427,6 +454,8 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         memory_gb_per_s=chip.memory_gb_per_s,
         ring_gb_per_s=layout.ring_gb_per_s,
         expert_gb_per_s=layout.expert_gb_per_s,
+        pp=layout.pp,
+        stage_gb_per_s=layout.stage_gb_per_s,
     )
     require_not_negative(
         routed_parameters=model.routed_parameters,

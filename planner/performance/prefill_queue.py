@@ -29,7 +29,9 @@ class PromptReading:
     `found` are the states in which times are known: so many inside, the arrival counted. `own_s` (candidates,
     classes of prompts, states) reads a prompt next to them, `calm_s` is a step without a prompt, of which
     `hidden_s` is hidden where prompts are read. `work_s` (candidates, classes) is what a prompt adds to
-    a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state.
+    a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state, `parts`
+    the steps that read a prompt. So many `others` are batches on other stages that read prompts of their own,
+    for which this one waits.
     """
 
     found: Floats
@@ -40,6 +42,8 @@ class PromptReading:
     share_fraction: Floats
     chunk_s: Floats
     limit: Floats
+    parts: Floats
+    others: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,24 @@ def _in_bursts(calm: _Delay, calm_s: Column, work_scv: Floats, arrival_scv: Colu
     mean = np.maximum(calm_s / 2.0 + longer * for_prompts / (1.0 - at_once), calm.mean_s)
     scv = np.maximum(1.0 + (calm.scv - 1.0) * calm.mean_s / mean, _LEAST)
     return _Delay(1.0 - at_once, mean, np.where(spread > 1.0, scv, calm.scv), busy)
+
+
+def waiting_calm_s(
+    *, reading: PromptReading, arrivals_per_s: Floats, own_s: Floats, calm_s: Floats
+) -> Floats:
+    """A step in which one batch reads no prompt, lengthened by those of batches on other stages.
+
+    t' = t + (1 - e^(-(p-1) lambda c t/(1-rho))) (sum_j w_j r_j/c - t),  c parts of a prompt
+
+    Source: Poisson arrivals at each batch during a step; all stages wait for the slowest.
+    """
+    if not np.any(reading.others > 0):
+        return calm_s
+    read_s = np.sum(reading.share_fraction * own_s, axis=-1) / reading.parts
+    busy = np.minimum(arrivals_per_s * np.sum(reading.share_fraction * reading.work_s, axis=-1), _HEAVIEST)
+    often = -np.expm1(-reading.others * arrivals_per_s * reading.parts * calm_s / (1.0 - busy))
+    result: Floats = calm_s + often * np.maximum(read_s - calm_s, 0.0)
+    return result
 
 
 def wait_in_time_fraction(*, wait: PromptWait, own_s: Floats, spare_s: Column) -> Floats:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from planner.performance._checks import require_open_share
-from planner.performance.mix import weighted_quantile
 from planner.performance.replica import MixedReplica, first_tokens_in_time_fraction, mixed_state
 
 _HALVINGS = 40  # of the bracket: to 1e-12 of it
@@ -34,17 +33,3 @@ def first_token_quantile_s(
         middle = (low + high) / 2.0
         low, high = (low, middle) if met(middle) >= quantile_fraction else (middle, high)
     return high
-
-
-def token_time_quantile_s(*, replica: MixedReplica, arrivals_per_s: float, quantile_fraction: float) -> float:
-    """Time between two tokens in the states in which this share of running time is spent.
-
-    Weights are k p[k]: a request meets a state as often as it is one of those that run in it.
-
-    Source: definition, over the chain of `mixed_state`.
-    """
-    state = mixed_state(replica=replica, arrivals_per_s=arrivals_per_s)
-    busy = state.probability_fraction[..., 1:] * replica.running
-    return weighted_quantile(
-        values=np.broadcast_to(replica.tpot_s, busy.shape), weights=busy, quantile_fraction=quantile_fraction
-    )

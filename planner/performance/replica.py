@@ -17,6 +17,7 @@ from planner.performance.prefill_queue import (
     prompt_times,
     prompt_wait,
     wait_in_time_fraction,
+    waiting_calm_s,
 )
 from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
 
@@ -168,7 +169,7 @@ def _with_axis(replica: MixedReplica) -> MixedReplica:
     reading = replica.reading
     if reading is not None:
         behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "share_fraction": 1}
-        behind |= {"chunk_s": 0, "limit": 0}
+        behind |= {"chunk_s": 0, "limit": 0, "parts": 0, "others": 0}
         more = {name: np.expand_dims(getattr(reading, name), -1 - axes) for name, axes in behind.items()}
         reading = dataclasses.replace(reading, **more)
     return dataclasses.replace(replica, **wide, reading=reading)
@@ -253,9 +254,12 @@ def _prompts(
 ) -> tuple[PromptWait, Floats]:
     """Wait for other prompts, and time to read one's own by class, next to so many others."""
     found = at_state(times, reading, others + 1.0)
+    calm_s = waiting_calm_s(
+        reading=reading, arrivals_per_s=load, own_s=found[..., :-2], calm_s=found[..., -2]
+    )
     wait = prompt_wait(
         arrivals_per_s=load,
-        calm_s=found[..., -2],
+        calm_s=calm_s,
         hidden_s=found[..., -1],
         work_s=reading.work_s,
         share_fraction=reading.share_fraction,

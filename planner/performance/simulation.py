@@ -99,7 +99,7 @@ def step_table(
     one = float(law(1.0, 1.0, 0.0, prompt_tokens).item())
     cached = (float(law(1.0, 1.0, 1e4, prompt_tokens).item()) - one) / 1e4
     pair = (float(law(1.0, 1.0, 0.0, prompt_tokens + 1e4).item()) - one) / 1e4
-    groups = float(np.asarray(layout.dp).item())
+    groups = float(np.multiply(layout.dp, layout.pp).item())
     factors = serving_factor_at(
         batch=np.maximum(writing, 1.0) * groups,
         measured_batches=np.atleast_1d(np.asarray(measured.batches, dtype=np.float64)),

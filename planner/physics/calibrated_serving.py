@@ -92,8 +92,8 @@ def modelled_rate(
 def _arguments(inputs: Inputs, accelerators: int, groups: int | None) -> dict[str, Any]:
     candidates = _candidates(inputs, accelerators, groups)
     row = np.zeros(1, dtype=np.intp)
-    tp, dp = layout_columns(candidates.accelerators[:1], candidates.groups[:1])
-    return dict(replica_arguments(inputs, row, row, tp, dp))
+    split = layout_columns(candidates.accelerators[:1], candidates.groups[:1], candidates.stages[:1])
+    return dict(replica_arguments(inputs, row, row, *split))
 
 
 def held_requests_of(inputs: Inputs, accelerators: int, groups: int | None = None) -> float:
@@ -109,7 +109,8 @@ def _candidates(inputs: Inputs, accelerators: int, groups: int | None) -> Servin
     find = serving_candidates if groups is None else possible_layouts
     candidates, dropped = find(inputs, (accelerators,))
     if groups is not None:
-        candidates = candidates.some(np.flatnonzero(candidates.groups == groups))
+        whole = candidates.stages == 1  # a measured replica says its groups alone
+        candidates = candidates.some(np.flatnonzero((candidates.groups == groups) & whole))
     if len(candidates):
         return candidates
     if dropped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -323,6 +323,7 @@ def served_replica(
     tp: float,
     dp: float = 1.0,
     cache_precision: str | None = None,
+    pp: float = 1.0,
 ) -> tuple[Transformer, Chip, Engine, ReplicaLayout]:
     """What a step of one replica is made of, of values: the road of a plan for a question about one run.
 
@@ -334,20 +335,22 @@ def served_replica(
     if at is None:
         raise InputError(f"no SKU has the accelerator '{accelerator}'")
     row = np.array([at], dtype=np.intp)
-    split, groups = chosen("tp", np.array([tp]), "as stated"), chosen("dp", np.array([dp]), "as stated")
+    split = [chosen(name, np.array([n]), "as stated") for name, n in (("tp", tp), ("dp", dp), ("pp", pp))]
     return (
         with_values(served_model(inputs, model, precision, cache_precision)),
         with_values(
             served_chip(inputs, accelerator, precision, one_scale=has_one_scale(inputs, model, engine))
         ),
-        with_values(engine_constants(inputs, [engine], row)),
-        with_values(replica_layout(inputs, row, split, groups)),
+        with_values(engine_constants(inputs, [engine], row, split[-1])),
+        with_values(replica_layout(inputs, row, *split)),
     )
 
 
-def replica_layout(inputs: Inputs, sku: Indices, tp: Traced, dp: Traced) -> ReplicaLayout:
-    """Links of replicas of SKUs, for groups that share attention and for all ranks that hold experts."""
-    ranks = chosen("ranks", np.asarray(tp.value) * np.asarray(dp.value), "accelerators of a replica")
+def replica_layout(
+    inputs: Inputs, sku: Indices, tp: Traced, dp: Traced, pp: Traced | None = None
+) -> ReplicaLayout:
+    """Links of replicas of SKUs: of groups that share attention, of ranks that hold experts, of stages."""
+    ranks = chosen("ranks", np.asarray(tp.value) * np.asarray(dp.value), "accelerators of a stage")
 
     def of_size(what: str, accelerators: Traced) -> Traced:
         sizes = {
@@ -368,7 +371,77 @@ def replica_layout(inputs: Inputs, sku: Indices, tp: Traced, dp: Traced) -> Repl
         ring_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", tp)),
         expert_latency_s=of_size("ring_latency", ranks),
         expert_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", ranks)),
+        **(
+            {}
+            if pp is None or np.all(np.asarray(pp.value) == 1.0)
+            else _stage_links(inputs, sku, pp, link, of_size, ranks)
+        ),
     )
+
+
+def _stage_links(
+    inputs: Inputs,
+    sku: Indices,
+    pp: Traced,
+    link_gb_per_s: Traced,
+    of_size: Callable[[str, Traced], Traced],
+    ranks: Traced,
+) -> dict[str, Traced]:
+    """What passes a batch on: the link inside a domain of links, else the network between nodes."""
+    pair = chosen("accelerators", 2.0, "one passes on to the next")
+    domain = inputs.of_sku(inputs.accelerator("link_domain"), sku)
+    apart = chosen(
+        "apart",
+        (np.asarray(ranks.value) * np.asarray(pp.value) > np.asarray(domain.value)).astype(float),
+        "1 where the stages of a replica are more than fast links join",
+    )
+    return {
+        "pp": pp,
+        "stage_latency_s": derive(
+            stage_latency_s,
+            apart=apart,
+            near_s=of_size("ring_latency", pair),
+            far_s=inputs.fact("performance.training.ring_hop_far"),
+        ),
+        "stage_gb_per_s": derive(
+            stage_gb_per_s,
+            apart=apart,
+            link_gb_per_s=link_gb_per_s,
+            link_fraction=of_size("ring_share", pair),
+            network_gb_per_s=inputs.of_sku(inputs.accelerator("network_bandwidth"), sku),
+            network_fraction=inputs.fact("performance.training.network_efficiency"),
+        ),
+    }
+
+
+def stage_latency_s(*, apart: Column, near_s: Column, far_s: Column) -> Column:
+    """Time to pass a small batch on to the next stage.
+
+    lat_p = lat(2) where fast links join the stages, a hop between nodes where they do not
+
+    Source: an exchange of two is as long as a message and its answer; hops as of training.
+    """
+    result: Column = np.where(np.asarray(apart) > 0, far_s, near_s)
+    return result
+
+
+def stage_gb_per_s(
+    *,
+    apart: Column,
+    link_gb_per_s: Column,
+    link_fraction: Column,
+    network_gb_per_s: Column,
+    network_fraction: Column,
+) -> Column:
+    """Rate at which a batch is passed on to the next stage.
+
+    N_p = e_2 N_l where fast links join the stages, e_i N between nodes
+
+    Source: bus bandwidth of an exchange of two; share of the network as of training.
+    """
+    near, far = np.multiply(link_gb_per_s, link_fraction), np.multiply(network_gb_per_s, network_fraction)
+    result: Column = np.where(np.asarray(apart) > 0, far, near)
+    return result
 
 
 def ring_fraction(
@@ -406,8 +479,12 @@ def _ring(inputs: Inputs, accelerator: str, name: str) -> Fact:
     own = f"kernel.{accelerator}.{name}"
     if inputs.catalogue.has(own):
         return inputs.fact(own)
-    slow = inputs.fact(f"accelerator.{accelerator}.link_bandwidth").value < PCIE_GB_PER_S
-    return inputs.fact(f"kernel.prior.{name}{'-pcie' if slow else ''}")
+    return inputs.fact(f"kernel.prior.{name}{'-pcie' if has_slow_links(inputs, accelerator) else ''}")
+
+
+def has_slow_links(inputs: Inputs, accelerator: str) -> bool:
+    """Whether accelerators of a node are joined by PCI Express alone."""
+    return float(inputs.fact(f"accelerator.{accelerator}.link_bandwidth").value) < PCIE_GB_PER_S
 
 
 def engine_of(inputs: Inputs, service: Service) -> str:
@@ -420,9 +497,14 @@ def engine_title(inputs: Inputs, service: Service) -> str:
     return inputs.catalogue.engines[engine_of(inputs, service)].title
 
 
-def engine_constants(inputs: Inputs, engines: Sequence[str], sku: Indices) -> Engine:
-    """Constants of an engine for each row; of a generation of accelerators where it has its own."""
-    return Engine(**{name: _column(inputs, engines, sku, key) for name, key in ENGINE.items()})
+def engine_constants(
+    inputs: Inputs, engines: Sequence[str], sku: Indices, pp: Traced | None = None
+) -> Engine:
+    """What the engine of each row spends around the kernels of its accelerator."""
+    constants = {parameter: _column(inputs, engines, sku, key) for parameter, key in ENGINE.items()}
+    if pp is not None and np.any(np.asarray(pp.value) > 1.0):
+        constants["stage_wait_fraction"] = _column(inputs, engines, sku, "stage_wait")
+    return Engine(**constants)
 
 
 def limits(inputs: Inputs, engines: Sequence[str], sku: Indices, batch_limit: Traced) -> Limits:

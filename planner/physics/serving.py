@@ -114,6 +114,7 @@ class Kinds:
     sku: NDArray[np.intp]
     accelerators: Traced  # of a replica
     groups: NDArray[np.intp]
+    stages: NDArray[np.intp]
     power_cap_fraction: NDArray[np.float64]
     batch: Traced
     capacity: Mapping[str, Traced]
@@ -132,6 +133,7 @@ class Kinds:
             service=self.service[index],
             sku=self.sku[index],
             groups=self.groups[index],
+            stages=self.stages[index],
             power_cap_fraction=self.power_cap_fraction[index],
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
             **{name: rows(getattr(self, name), index) for name in columns},
@@ -143,8 +145,9 @@ def serving_candidates(
 ) -> tuple[ServingCandidates, list[Dropped]]:
     """Every service on every group in every size that holds a request, each in the layout that carries most.
 
-    Only replicas of mixtures have more than one layout: attention shared by all accelerators, or repeated. Of
-    those that carry as much, but for what rates are not known better than, attention is repeated least.
+    Replicas of mixtures share attention by all accelerators or repeat it; where links are slow, layers may
+    lie on stages. Of those that carry as much, but for what rates are not known better than, the one with
+    fewest stages is taken, then the one that repeats attention least.
     """
     every, dropped = possible_layouts(inputs, sizes)
     keys = np.stack([every.service, every.node_group, every.accelerators, every.power_cap_fraction])
@@ -153,30 +156,31 @@ def serving_candidates(
         return every, dropped
     back = back.ravel()
     row = np.flatnonzero(counts[back] > 1)
-    tp, dp = layout_columns(every.accelerators[row], every.groups[row])
+    split = layout_columns(every.accelerators[row], every.groups[row], every.stages[row])
     arguments = replica_arguments(
-        inputs, every.service[row], inputs.node_group_sku[every.node_group[row]], tp, dp
+        inputs, every.service[row], inputs.node_group_sku[every.node_group[row]], *split
     )
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson, to compare layouts")
     carried = np.zeros(len(every))
     carried[row] = derive_parts(
         replica_capacity, arrival_scv_ratio=calm, **arguments
     ).limit_requests_per_s.value
-    best = simplest_rows(back, every.groups, carried, inputs.fact(AS_FAST).value)
+    best = simplest_rows(back, every.stages, every.groups, carried, inputs.fact(AS_FAST).value)
     return every.some(best), dropped
 
 
 def simplest_rows(
     kind: NDArray[np.intp],
+    stages: NDArray[np.intp],
     groups: NDArray[np.intp],
     carried: NDArray[np.float64],
     as_fast_fraction: float,
 ) -> NDArray[np.intp]:
-    """One row of each kind: of those that carry most, but for a share, the one with fewest groups."""
+    """One row of each kind: of those that carry most, but for a share, that of fewest stages and groups."""
     most = np.zeros(int(kind.max()) + 1)
     np.maximum.at(most, kind, carried)
     near = carried * (1.0 + as_fast_fraction) >= most[kind]
-    order = np.lexsort((-carried, groups, ~near, kind))
+    order = np.lexsort((-carried, groups, stages, ~near, kind))
     return np.sort(order[np.unique(kind[order], return_index=True)[1]])
 
 
@@ -237,6 +241,7 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         sku_of,
         candidates.accelerators,
         candidates.groups,
+        candidates.stages,
         candidates.power_cap_fraction,
     )
     # Headroom grows with the time ahead, so that periods of equal demand are alike where none is asked for.
@@ -245,13 +250,12 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         [*(np.repeat(column, periods) for column in each), which[candidates.service].ravel(), period]
     )
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
-    service, sku, size, groups, of_demand, ahead = (
-        column.astype(np.intp) for column in found[[0, 1, 2, 3, 5, 6]]
+    service, sku, size, groups, stages, of_demand, ahead = (
+        column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
     )
-    caps, demand = found[4], pick(demands, of_demand)
-    tp, dp = layout_columns(size, groups)
-    arguments = replica_arguments(inputs, service, sku, tp, dp)
-    alike = np.stack([service, sku, size, groups])
+    caps, demand = found[5], pick(demands, of_demand)
+    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages))
+    alike = np.stack([service, sku, size, groups, stages])
     carrying, scv = _sharing(inputs, demand, arguments, alike)
     if not np.all(caps == UNCAPPED):
         arguments = under_a_cap(inputs, service, sku, caps, arguments, scv)
@@ -284,8 +288,13 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         sku=sku,
         accelerators=whole,
         groups=groups,
+        stages=stages,
         power_cap_fraction=caps,
-        batch=derive(held_in_all, batch_limit=arguments["limits"].batch_limit, groups=dp),
+        batch=derive(
+            held_in_all,
+            batch_limit=arguments["limits"].batch_limit,
+            groups=chosen("groups", (groups * stages).astype(float), "enumerated: groups of all stages"),
+        ),
         capacity=capacity,
         nodes=derive(replica_nodes, tp=whole, accelerators=accelerators),
         busy_kw=node_kw(capacity.requests_per_s),
@@ -416,7 +425,7 @@ def _drawn_kw(
 
 
 def replica_arguments(
-    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced, dp: Traced
+    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced, dp: Traced, pp: Traced
 ) -> Arguments:
     """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals."""
     services = _services(inputs)
@@ -431,15 +440,15 @@ def replica_arguments(
         for i, k in pairs.T
     ]
     engines = [engine_of(inputs, services[i]) for i in service]
-    ranks = np.asarray(tp.value) * np.asarray(dp.value)
+    ranks = np.asarray(tp.value) * np.asarray(dp.value) * np.asarray(pp.value)
     points = measured_points(inputs, service, sku, chosen("tp", ranks, "accelerators of a replica"))
     return {
         "model": served_models(inputs, service),
         "chip": stacked(chips, index.ravel()),
-        "engine": engine_constants(inputs, engines, sku),
-        "layout": replica_layout(inputs, sku, tp, dp),
+        "engine": engine_constants(inputs, engines, sku, pp),
+        "layout": replica_layout(inputs, sku, tp, dp, pp),
         "requests": requests_of(inputs, service),
-        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp)),
+        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp)),
         "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
         "targets": Targets(
             ttft_target_s=_stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),

@@ -16,7 +16,7 @@ from planner.performance.capacity import Requests
 from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
-from planner.physics.engines import engine_batch_limit, engine_of, served_model
+from planner.physics.engines import engine_batch_limit, engine_of, has_slow_links, served_model
 from planner.physics.training_options import (
     Dropped,
     Indices,
@@ -31,6 +31,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows
 Column = float | NDArray[Any]
 
 SPLITS = (1, 2, 4, 8)
+NODES = (2, 4)  # that a replica may span where one is too small
 # How requests spread around their means, by class of prompts: the trace's joint histogram of lengths.
 CLASSES = {
     "share_fraction": "share of requests in a class of prompts: data/samples of the trace, or all in one",
@@ -44,13 +45,15 @@ CLASSES = {
 class ServingCandidates:
     """Columns over service x group x accelerators of a replica x layout x power cap, with the batch of each.
 
-    `groups` share attention among `accelerators / groups` each; experts lie on all accelerators.
+    The layers lie on `stages` in a row, of `accelerators / stages` each; among those `groups` share
+    attention, and experts lie on all of them.
     """
 
     service: Indices
     node_group: Indices
     accelerators: Indices
     groups: Indices
+    stages: Indices
     batch: Indices
     power_cap_fraction: NDArray[np.float64]
 
@@ -66,57 +69,97 @@ class ServingCandidates:
 def possible_layouts(
     inputs: Inputs, sizes: Sequence[int] = SPLITS
 ) -> tuple[ServingCandidates, list[Dropped]]:
-    """Every service on every node group it may use, in every size and layout whose memory holds a request."""
-    tried: list[tuple[int, int, int, int, int, float]] = []
+    """Every service on every node group it may use, in every size and layout whose memory holds a request.
+
+    A replica spans several nodes, a stage on each, only where no single one holds the model.
+    """
+    tried: list[tuple[int, int, int, int, int, int, float]] = []
     dropped: dict[tuple[int, int, int], Dropped] = {}
     services = inputs.scenario.services
     for i, service in enumerate(services):
         for p, (k, s) in enumerate(inputs.node_groups):
             if not allowed(inputs, service, k, s):
                 continue
-            # A replica may span trays of one rack: fast links join them.
-            most = int(max(inputs.server("accelerators")[k].value, link_domain(inputs, k).value))
-            for size in (n for n in sizes if n <= most):
+            most = _most(inputs, k)
+            nodes = [n * most for n in NODES if most in sizes and _joins_nodes(inputs, k, most)]
+            for size in (*(n for n in sizes if n <= most), *nodes):
                 reasons = {
-                    groups: _not_split(inputs, service, k, size // groups)
-                    for groups in _groups(inputs, service, size)
+                    (groups, stages): _not_split(inputs, service, k, size // (groups * stages))
+                    for groups, stages in _layouts(inputs, service, k, size, most)
                 }
-                able = [groups for groups, reason in reasons.items() if not reason]
+                able = [layout for layout, reason in reasons.items() if not reason]
                 tried += [
-                    (i, p, size, groups, k, cap) for groups in able for cap in power_caps(inputs, service, k)
+                    (i, p, size, *layout, k, cap) for layout in able for cap in power_caps(inputs, service, k)
                 ]
-                if not able:
+                if not able and size <= most:
                     dropped[i, k, size] = _unsplit(inputs, i, k, size, next(iter(reasons.values())))
     if not tried:
         none = np.zeros(0, dtype=np.intp)
-        return ServingCandidates(none, none, none, none, none, np.zeros(0)), list(dropped.values())
+        return ServingCandidates(none, none, none, none, none, none, np.zeros(0)), list(dropped.values())
     *columns, caps = zip(*tried, strict=True)
-    service_, node_group, size_, groups_, sku = (np.array(column, dtype=np.intp) for column in columns)
-    tp, dp = layout_columns(size_, groups_)
-    held = held_requests(inputs, service_, sku, tp, dp)
+    service_, node_group, size_, groups_, stages_, sku = (
+        np.array(column, dtype=np.intp) for column in columns
+    )
+    held = held_requests(inputs, service_, sku, *layout_columns(size_, groups_, stages_))
     # Of each group; a replica holds so many times its groups.
     batch = np.asarray(held.value, dtype=np.intp)
-    for i, _, size, _, k, _ in (tried[row] for row in np.flatnonzero(batch < 1)):
+    every = ServingCandidates(
+        service_, node_group, size_, groups_, stages_, batch * groups_ * stages_, np.array(caps)
+    )
+    domain = np.array([_most(inputs, k) for k in range(len(inputs.skus))])[sku]
+    spans, place = size_ > domain, service_ * len(inputs.node_groups) + node_group
+    # The fewest nodes that hold the model, where one does not.
+    fits = (batch >= 1) & ~(spans & np.isin(place, place[(batch >= 1) & ~spans]))
+    fewest = np.full(int(place.max()) + 1, np.iinfo(np.intp).max)
+    np.minimum.at(fewest, place[fits], size_[fits])
+    fits &= ~spans | (size_ == fewest[place])
+    for i, _, size, _, _, k, _ in (tried[row] for row in np.flatnonzero((batch < 1) & ~spans)):
         reason = "its weights and one request do not fit in the memory"
         dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
-    fits = batch >= 1
-    every = ServingCandidates(service_, node_group, size_, groups_, batch * groups_, np.array(caps))
     for row in np.flatnonzero(fits):
         dropped.pop((int(service_[row]), int(sku[row]), int(size_[row])), None)
     return every.some(fits), list(dropped.values())
 
 
-def layout_columns(accelerators: Indices, groups: Indices) -> tuple[Traced, Traced]:
-    """Accelerators that share attention, and groups of them, as columns."""
-    tp = chosen("tp", (accelerators // groups).astype(float), "enumerated: accelerators that share attention")
-    return tp, chosen("dp", groups.astype(float), "enumerated: groups that share the experts")
+def layout_columns(accelerators: Indices, groups: Indices, stages: Indices) -> tuple[Traced, Traced, Traced]:
+    """Accelerators that share attention, groups of them, and stages of those, as columns."""
+    shared = accelerators // (groups * stages)
+    return (
+        chosen("tp", shared.astype(float), "enumerated: accelerators that share attention"),
+        chosen("dp", groups.astype(float), "enumerated: groups that share the experts"),
+        chosen("pp", stages.astype(float), "enumerated: stages that hold the layers in a row"),
+    )
 
 
-def _groups(inputs: Inputs, service: Service, accelerators: int) -> tuple[int, ...]:
-    """Ways to lay out a replica: a dense model shares all; of a mixture groups may repeat attention."""
-    if not is_mixture(inputs, service.model) or accelerators == 1:
-        return (1,)
-    return tuple(n for n in range(1, accelerators + 1) if accelerators % n == 0)
+def _most(inputs: Inputs, sku: int) -> int:
+    """Accelerators that fast links join: a replica may span trays of one rack."""
+    return int(max(inputs.server("accelerators")[sku].value, link_domain(inputs, sku).value))
+
+
+def _joins_nodes(inputs: Inputs, sku: int, most: int) -> bool:
+    """Whether replicas span whole nodes: of accelerators, not of processors, several of which share one."""
+    return inputs.skus[sku].trains and inputs.server("accelerators")[sku].value == most > 1
+
+
+def _layouts(
+    inputs: Inputs, service: Service, sku: int, accelerators: int, most: int
+) -> tuple[tuple[int, int], ...]:
+    """Ways to lay out a replica: groups and stages.
+
+    A dense model is shared by all; of a mixture groups may repeat attention. Layers lie on stages as engines
+    advise: a stage a node where one node is too small, and inside a node where its links are slow or the
+    heads do not divide.
+
+    Source: vLLM, "Parallelism and Scaling".
+    """
+    if accelerators > most:
+        return ((1, accelerators // most),)
+    divisors = [n for n in range(1, accelerators + 1) if accelerators % n == 0]
+    groups = divisors if is_mixture(inputs, service.model) else [1]
+    heads = int(inputs.fact(f"model.{service.model}.heads").value)
+    slow = has_slow_links(inputs, inputs.skus[sku].accelerator) or heads % accelerators
+    stages = divisors[1:] if slow and inputs.skus[sku].trains else []
+    return (*((n, 1) for n in groups), *((1, n) for n in stages))
 
 
 def served_models(inputs: Inputs, service: Indices) -> Transformer:
@@ -136,8 +179,9 @@ def stacked(bundles: Sequence[Bundle], index: Indices) -> Bundle:
 
 
 def rows_of(bundle: Bundle, index: NDArray[np.intp]) -> Bundle:
-    """Some rows of a bundle."""
-    parts = {f.name: rows(getattr(bundle, f.name), index) for f in fields(bundle)}
+    """Some rows of a bundle; what a field takes where nothing is said stays as it is."""
+    columns = {f.name: getattr(bundle, f.name) for f in fields(bundle)}
+    parts = {name: rows(one, index) for name, one in columns.items() if isinstance(one, Traced)}
     return replace(bundle, **parts)
 
 
@@ -162,7 +206,9 @@ def answer_tokens(*, written_tokens: Column) -> Column:
     return np.maximum(written_tokens, 1.0)
 
 
-def held_requests(inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp: Traced) -> Traced:
+def held_requests(
+    inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp: Traced, pp: Traced
+) -> Traced:
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
     model, requests = served_models(inputs, service), requests_of(inputs, service)
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
@@ -177,6 +223,7 @@ def held_requests(inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp
             weight_bytes=model.weight_bytes,
             tp=tp,
             dp=dp,
+            pp=pp,
         ),
         kv_cache_gb_per_token=derive(
             kv_cache_gb_per_token,

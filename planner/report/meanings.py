@@ -147,6 +147,8 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     "services": {
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
+        "groups": "groups of them that repeat attention and share the experts of a mixture",
+        "stages": "groups of them in a row, each with a part of the layers",
         "replicas": "copies that carry load",
         "standby": "further copies that wait for those that restart",
         "capacity_per_s": "requests a second within the latency targets",

@@ -109,7 +109,7 @@ def serve_system(
     run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round, benchmark))
     layouts = run.layouts(accelerators)
     found = [
-        accelerators / (tp * dp) * run.tokens_per_s(tp, dp, scenario, stages)
+        accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
         for tp, dp in layouts
         for stages in run.stages(round)
         if tp * dp * stages <= accelerators
@@ -207,13 +207,13 @@ class _Run:
             if n // groups <= 16
         ]
 
-    def parts(self, tp: int, dp: int) -> dict[str, Any]:
+    def parts(self, tp: int, dp: int, stages: int = 1) -> dict[str, Any]:
         """What a replica of a layout is made of; the cache is in 8 bits where values are no wider.
 
         Beams are compared and put in order after each token, which the host waits for.
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
-        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache)
+        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache, stages)
         if self.beams > 1.0:
             beam_s = constant(f"performance.engine.{MLPERF}.beam_time", "beam_s")
             engine = parts["engine"]
@@ -221,10 +221,10 @@ class _Run:
         return parts
 
     def held(self, tp: int, dp: int, stages: int = 1) -> float:
-        """Requests that a replica has memory for in each of its stages; 0 where the weights do not fit."""
-        parts = self.parts(tp, dp)
+        """Requests that a replica has memory for, in all its stages; 0 where the weights do not fit."""
+        parts = self.parts(tp, dp, stages)
         prompt = self._number("input_tokens") / self.beams
-        return dp * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF, stages)
+        return dp * stages * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF)
 
     def targets_s(self, scenario: str) -> tuple[float, float]:
         """Times to the first token and for each further one that the rules ask for."""
@@ -296,16 +296,15 @@ class _Run:
         return found * self.kept_tokens / self.age_factor
 
     def tokens_per_s(self, tp: int, dp: int, scenario: str, stages: int = 1) -> float:
-        """Tokens a second of a replica, for each of its stages; 0 where it has no room or keeps no target.
+        """Tokens a second of a replica; 0 where it has no room or keeps no target.
 
-        Where layers lie on p stages in a row, p batches are under way, one in each: tokens take as long as on
-        one replica that holds all layers, and p times the accelerators write p times as many. What is won is
-        room: the weights of a batch lie on p times the memory.
+        Where layers lie on p stages in a row, p batches are under way, one in each. What is won is room: the
+        weights of a batch lie on p times the memory.
         """
         held = self.held(tp, dp, stages)
         if held < 1:
             return 0.0
-        parts = self.parts(tp, dp)
+        parts = self.parts(tp, dp, stages)
         if scenario == "Offline":
             step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
@@ -316,7 +315,9 @@ class _Run:
             **parts,
             requests=self.requests,
             limits=Limits(
-                batch_limit=np.array([held / dp]), queue_places=4096.0, chunk_tokens=self.chunk_tokens
+                batch_limit=np.array([held / (dp * stages)]),
+                queue_places=4096.0,
+                chunk_tokens=self.chunk_tokens,
             ),
             targets=Targets(
                 ttft_target_s=ttft_s / self.age_factor,
@@ -332,24 +333,20 @@ class _Run:
         return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
 
 
-def held_requests(
-    parts: dict[str, Any], chip: str, context_tokens: float, engine: str, stages: int = 1
-) -> float:
-    """Requests of a batch that each group of a replica has memory for; 0 where the weights do not fit.
-
-    A stage holds its share of the layers: their weights, and the cache of a batch for each stage.
-    """
+def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engine: str) -> float:
+    """Requests of a batch that each group of a replica has memory for; 0 where the weights do not fit."""
     model, layout = parts["model"], parts["layout"]
     return _number(
         largest_batch(
             memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
             usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
             weights_gb=replica_weights_gb(
-                parameters=model.parameters / stages,
-                routed_parameters=model.routed_parameters / stages,
+                parameters=model.parameters,
+                routed_parameters=model.routed_parameters,
                 weight_bytes=model.weight_bytes,
                 tp=layout.tp,
                 dp=layout.dp,
+                pp=layout.pp,
             ),
             kv_cache_gb_per_token=kv_cache_gb_per_token(
                 layers=model.layers,

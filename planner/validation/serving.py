@@ -172,7 +172,14 @@ def chat_step(
 
 
 def replica_of(
-    model: str, gpu: str, weights: str, tp: int, ep: int, engine: str, cache: str | None = None
+    model: str,
+    gpu: str,
+    weights: str,
+    tp: int,
+    ep: int,
+    engine: str,
+    cache: str | None = None,
+    stages: int = 1,
 ) -> dict[str, Any]:
     """What a replica is made of, by the road of a plan; experts on more accelerators repeat attention."""
     chip = catalogue_name("accelerator", gpu)
@@ -186,6 +193,7 @@ def replica_of(
             float(tp),
             groups,
             cache,
+            float(stages),
         )
     except InputError as error:
         raise NotUnderstood(str(error)) from None
@@ -196,7 +204,14 @@ def replica_of(
 # Rows of one benchmark ask for the same few replicas, and each row several times.
 @lru_cache(maxsize=1024)
 def _served_replica(
-    model: str, chip: str, precision: str, engine: str, tp: float, dp: float, cache_precision: str | None
+    model: str,
+    chip: str,
+    precision: str,
+    engine: str,
+    tp: float,
+    dp: float,
+    cache_precision: str | None,
+    pp: float,
 ) -> tuple[tuple[Transformer, Chip, Engine, ReplicaLayout], frozenset[str]]:
     with noting_facts() as keys:
         found = served_replica(
@@ -208,6 +223,7 @@ def _served_replica(
             tp=tp,
             dp=dp,
             cache_precision=cache_precision,
+            pp=pp,
         )
     return found, frozenset(keys)
 

@@ -6,9 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from sizes import at_night
 
 import planner.answers.plan.verified
-from planner.answers.plan.verified import _joined, verification_records
+from planner.answers.plan.verified import _joined, answers_of, verification_records
 from planner.cli import ANSWER, main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -16,9 +17,10 @@ from planner.inputs.scenario import load_scenario
 from planner.performance.arrivals import Crew, Demand, dealt_stream
 from planner.performance.capacity import replica_capacity, replica_queue
 from planner.performance.engine import rows_of, step_times, with_values
-from planner.performance.quantiles import first_token_quantile_s, token_time_quantile_s
+from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import first_tokens_in_time_fraction, mixed_state
 from planner.performance.simulation import _Laws, serve_stream, step_table
+from planner.performance.token_times import token_time_quantile_s
 from planner.physics.serving import BUNDLES, replica_arguments, serving_candidates
 from planner.physics.serving_options import layout_columns
 from planner.trace.quantities import chosen, derive_parts
@@ -33,8 +35,8 @@ def bundles():
     candidates, _ = serving_candidates(inputs)
     _, first = np.unique(candidates.service, return_index=True)
     few = candidates.some(first)
-    tp, dp = layout_columns(few.accelerators, few.groups)
-    found = replica_arguments(inputs, few.service, inputs.node_group_sku[few.node_group], tp, dp)
+    split = layout_columns(few.accelerators, few.groups, few.stages)
+    found = replica_arguments(inputs, few.service, inputs.node_group_sku[few.node_group], *split)
     return {name: with_values(found[name]) for name in BUNDLES}, len(few)
 
 
@@ -67,7 +69,7 @@ def test_the_table_of_a_law_is_the_law():
 
 
 def test_quantiles_turn_the_closed_form_round():
-    """Agreement: the share within the quantile's time is the quantile; states up to it hold its share."""
+    """Agreement: the share of first tokens within the quantile's time is the quantile."""
     every, _ = bundles()
     queue = replica_queue(
         **{name: rows_of(bundle, slice(0, 1)) for name, bundle in every.items()}, arrival_scv_ratio=2.0
@@ -85,9 +87,6 @@ def test_quantiles_turn_the_closed_form_round():
             for factor in (1.0 + 1e-9, 1.0 - 1e-6)
         )
         assert below <= quantile <= just
-        token_s = token_time_quantile_s(replica=queue, arrivals_per_s=load, quantile_fraction=quantile)
-        busy = state.probability_fraction[0, 1:] * queue.running[0]
-        assert np.sum(busy[queue.tpot_s[0] <= token_s * (1.0 + 1e-9)]) >= quantile * busy.sum() * (1 - 1e-9)
 
 
 def most_for_its_chips(scenario: str, service: str):
@@ -96,8 +95,8 @@ def most_for_its_chips(scenario: str, service: str):
     candidates, _ = serving_candidates(inputs)
     names = [one.name for one in inputs.scenario.services]
     own = candidates.some(np.flatnonzero(candidates.service == names.index(service)))
-    tp, dp = layout_columns(own.accelerators, own.groups)
-    found = replica_arguments(inputs, own.service, inputs.node_group_sku[own.node_group], tp, dp)
+    split = layout_columns(own.accelerators, own.groups, own.stages)
+    found = replica_arguments(inputs, own.service, inputs.node_group_sku[own.node_group], *split)
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson")
     carried = derive_parts(replica_capacity, arrival_scv_ratio=calm, **found).requests_per_s.value
     best = int(np.argmax(carried / own.accelerators))
@@ -109,22 +108,37 @@ def most_for_its_chips(scenario: str, service: str):
     )
 
 
-@pytest.mark.simulation
-@pytest.mark.parametrize(
-    ("scenario", "service"),
-    [
-        ("next-quarter", "chat"),
-        ("next-quarter", "code"),
-        ("brownfield", "assistant"),
-        ("bursty-serving", "summaries"),
-        ("serving-only", "chat"),
-        ("tight-power", "chat"),
-    ],
+EVERY = [
+    ("next-quarter", "chat"),
+    ("next-quarter", "code"),
+    ("brownfield", "assistant"),
+    ("bursty-serving", "summaries"),
+    ("serving-only", "chat"),
+    ("tight-power", "chat"),
+]
+EVERY += (
+    []
+    if not at_night()
+    else [
+        ("bursty-serving", "code"),
+        ("clean-and-dirty-sites", "chat"),
+        ("growth", "chat"),
+        ("serving-only", "code"),
+        ("spot-shortage", "chat"),
+    ]
 )
-def test_first_tokens_come_as_played(scenario, service):
-    """Independent route: engines played step by step at the planned load; P50, P90 within 10 %, P99 15 %.
 
-    Before prompts waited for one another, the closed form said a third of the played P99.
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("scenario", "service"), EVERY)
+def test_tokens_come_as_played(scenario, service):
+    """Independent route: engines played step by step at the planned load, P99 within 10 %.
+
+    So are P50 and P90 of the first token; P90 of the mean time between tokens within 15 %, its P50 within
+    25 % (code, where half of all answers have under 20 tokens). So much is played that the played P99 itself
+    is known within 3 %: from a third of it, it moved by 8 % from seed to seed. Before prompts waited for one
+    another, the closed form said a third of the played P99 of the first token; before requests differed by
+    the prompts that they see read, 16 to 82 % less than that between tokens.
     """
     bundles, load, mix = most_for_its_chips(scenario, service)
     alone = {name: rows_of(bundle, 0) for name, bundle in bundles.items()}
@@ -139,12 +153,13 @@ def test_first_tokens_come_as_played(scenario, service):
         output_tokens=float(alone["requests"].output_tokens),
     )
     crew = Crew(carrying=1, standby=0, groups=1, replica_nodes=1.0, failure_rate_per_node_h=0.0, down_s=0.0)
-    draw, rows = np.random.default_rng(5), 32
-    streams = [
-        dealt_stream(demand=demand, crew=crew, outages=[[]], sampled=1, seconds=120.0, draw=draw)
-        for _ in range(rows)
-    ]
-    stream = _joined(streams)
+    draw, rows = np.random.default_rng(5), 96
+    stream = _joined(
+        [
+            dealt_stream(demand=demand, crew=crew, outages=[[]], sampled=1, seconds=120.0, draw=draw)
+            for _ in range(rows)
+        ]
+    )
     table = step_table(
         **{name: alone[name] for name in ("model", "chip", "engine", "layout", "measured")},
         prompt_tokens=prompt,
@@ -161,11 +176,16 @@ def test_first_tokens_come_as_played(scenario, service):
     )
     counts = np.isfinite(stream.arrival_s) & (stream.arrival_s > 20.0)
     taken = (served.first_s - stream.arrival_s)[counts]
-    queue = replica_queue(**bundles, arrival_scv_ratio=1.0)
+    further = np.maximum(np.round(stream.output_tokens), 1.0) - 1.0
+    several = counts & (further > 0)
+    between = ((served.last_s - served.first_s) / np.maximum(further, 1.0))[several]
+    at = {"replica": replica_queue(**bundles, arrival_scv_ratio=1.0), "arrivals_per_s": float(load)}
 
-    for share, within in ((0.5, 0.10), (0.9, 0.10), (0.99, 0.15)):
-        ours = first_token_quantile_s(replica=queue, arrivals_per_s=float(load), quantile_fraction=share)
-        assert ours == pytest.approx(np.quantile(taken, share), rel=within), share
+    for share, within in ((0.5, 0.25), (0.9, 0.15), (0.99, 0.10)):
+        ours = first_token_quantile_s(**at, quantile_fraction=share)
+        assert ours == pytest.approx(np.quantile(taken, share), rel=0.10), share
+        ours = token_time_quantile_s(**at, quantile_fraction=share, **answers_of(demand))
+        assert ours == pytest.approx(np.quantile(between, share), rel=within), share
 
 
 @pytest.fixture(scope="module")

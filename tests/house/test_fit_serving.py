@@ -169,6 +169,31 @@ def test_tau_of_small_rankings():
     assert serving_peers.kendall([1, 2, 3], [10, 20, 30]) == 1.0
     assert serving_peers.kendall([1, 2, 3], [30, 20, 10]) == -1.0
     assert serving_peers.kendall([1, 2, 3], [20, 10, 30]) == pytest.approx(1 / 3)
+    # 100 and 103 are held to be alike, so that their order does not count.
+    assert serving_peers.kendall([100, 103, 200], [20, 10, 30], apart=1.05) == 1.0
+    assert serving_peers.kendall([100, 101, 102], [3, 2, 1], apart=1.05) == 1.0
+
+
+def compared(sku: str, peer: float, ours: float) -> serving_peers.Compared:
+    row = dict.fromkeys(serving_peers.COLUMNS, "1") | {"sku": sku}
+    return serving_peers.Compared(row, peer, ours, 1, "")
+
+
+def test_a_misplaced_accelerator_is_named_with_both_leads():
+    """H100 and H200 swapped, by 10 % and 5 %; by price (1.3 and 1.6 USD/h) H100 is first for both."""
+    answers = [compared("b200-8", 50, 40), compared("h200-8", 11, 10), compared("h100-8", 10, 10.5)]
+
+    (one,) = serving_peers.rankings(answers)
+    (priced,) = serving_peers.rankings(serving_peers.by_price(answers[1:] + answers[:1]))
+
+    assert one.misplaced == (("h200-8", "h100-8", pytest.approx(1.1), pytest.approx(1 / 1.05)),)
+    assert one.tau == one.tau_apart == pytest.approx(1 / 3)
+    assert {name: serving_peers.hourly_usd(name) for name in ("h100-8", "b200-8", "l40s-8")} == {
+        "h100-8": 1.3,
+        "b200-8": 2.9,
+        "l40s-8": None,
+    }
+    assert (priced.peer_first, priced.our_first, priced.misplaced) == ("b200-8", "b200-8", ())
 
 
 def test_a_few_questions_come_near_the_peer():

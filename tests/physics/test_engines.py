@@ -12,7 +12,13 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.capacity import Requests, average_step
-from planner.performance.engine import attended_tokens, prompt_attended_tokens, step_times, with_values
+from planner.performance.engine import (
+    StepTimes,
+    attended_tokens,
+    prompt_attended_tokens,
+    step_times,
+    with_values,
+)
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch
 from planner.physics.engines import (
     engine_of,
@@ -329,12 +335,97 @@ def test_a_service_names_its_engine_in_its_sources() -> None:
 
 
 def test_of_layouts_that_carry_as_much_the_simplest_serves():
-    """Within 2 % attention stays shared by all; what carries more than that is taken, as in training."""
+    """Within 2 % one stage and attention shared by all; what carries more is taken, as in training."""
     kind, groups = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 4, 1, 8, 1])
+    stages = np.ones(6)
     carried = np.array([9.9, 9.85, 10.0, 9.0, 10.0, 0.0])
 
     as_fast = float(load_catalogue().fact(AS_FAST).value)
 
     assert as_fast == 0.02
-    assert simplest_rows(kind, groups, carried, as_fast).tolist() == [0, 4, 5]
-    assert simplest_rows(kind, groups, carried, 0.0).tolist() == [2, 4, 5]
+    assert simplest_rows(kind, stages, groups, carried, as_fast).tolist() == [0, 4, 5]
+    assert simplest_rows(kind, stages, groups, carried, 0.0).tolist() == [2, 4, 5]
+    rows = np.array([4.0, 2.0, 1.0, 1.0, 2.0, 1.0])
+    assert simplest_rows(kind, rows, groups, carried, as_fast).tolist() == [2, 4, 5]
+
+
+def layouts(model: str, sku: str, precision: str = "bf16") -> set[tuple[int, int, int]]:
+    """Accelerators, groups and stages of what can exist."""
+    every, _ = possible_layouts(inputs_for(model, skus=(sku,), precision=precision))
+    columns = (every.accelerators, every.groups, every.stages)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_stages_are_tried_where_links_or_memory_want_them() -> None:
+    """Inside a node by PCI Express, and a stage a node where one is too small; else never.
+
+    671 GB of DeepSeek-V3 do not fit 8 x 72 GB, they fit 16; two nodes hold them, so that four are not tried.
+    810 GB of Llama 3.1 405B fit 8 x 127 GB of H200, so that nothing spans nodes there.
+    """
+    assert layouts("llama-3.1-8b", "l40s-8") >= {(4, 1, 1), (4, 1, 2), (4, 1, 4)}
+    assert {stages for _, _, stages in layouts("llama-3.1-8b", "h100-8")} == {1}
+    assert layouts("deepseek-v3", "h100-8", "fp8") == {(16, 1, 2)}
+    assert layouts("llama-3.1-405b", "h200-8") == {(8, 1, 1)}
+
+
+def test_more_cards_on_slow_links_never_carry_less() -> None:
+    """Rings of eight L40S take longer than what they share: split in stages they carry more than four.
+
+    On tensors alone eight carried 0.43 requests/s of Llama 3.1 70B and four 0.66.
+    """
+    inputs = inputs_for("llama-3.1-70b", skus=("l40s-8",))
+    best, _ = serving_candidates(inputs)
+    kinds, _ = replica_kinds(inputs, best)
+    carried = dict(zip(kinds.accelerators.value, kinds.capacity["limit_requests_per_s"].value, strict=True))
+
+    assert best.stages[best.accelerators == 8].tolist() == [2]
+    assert carried[8] > carried[4] > 0
+
+
+def test_a_stage_holds_its_layers_and_all_wait_for_the_slowest() -> None:
+    """By hand: 126 layers on 4 stages are 32 a stage, 1.6 % above a quarter; the head counts four times."""
+    names = {"model": "llama-3.1-405b", "accelerator": "h200-sxm-141gb", "precision": "fp8", "engine": "vllm"}
+    inputs = inputs_for("llama-3.1-405b", skus=("h200-8",))
+
+    def times(pp: float) -> StepTimes:
+        model, chip, engine, layout = served_replica(inputs, tp=8, pp=pp, **names)
+        return step_times(
+            model=model, chip=chip, engine=engine, layout=layout,
+            writing=32.0, prefill_tokens=512.0, context_tokens=2000.0, prompt_tokens=1000.0,
+        )  # fmt: skip
+
+    one, four = times(1.0), times(4.0)
+    model, _, engine, layout = served_replica(inputs, tp=8, pp=4.0, **names)
+    uneven = 32 * 4 / 126
+    passed_on = 3 * (layout.stage_latency_s + 544 * 2 * model.hidden / 1e9 / layout.stage_gb_per_s)
+    assert layout.stage_gb_per_s == pytest.approx([50 * 0.51])  # 32 accelerators: between nodes
+
+    assert four.cache_s == pytest.approx(uneven * one.cache_s)
+    assert four.exchange_s == pytest.approx(uneven * one.exchange_s + passed_on)
+    assert four.total_s > uneven * one.total_s + passed_on + 2.9 * engine.step_s
+    assert four.read_gb == pytest.approx(one.read_gb)  # a quarter of the layers, four batches
+
+
+def test_batches_on_stages_wait_for_the_one_that_reads() -> None:
+    """A prompt that joins one batch lengthens the step of both: by hand, y = 1 - (1 - x)^2."""
+    names = {"model": "llama-3.1-70b", "accelerator": "l40s", "precision": "bf16", "engine": "vllm"}
+    inputs = inputs_for("llama-3.1-70b", skus=("l40s-8",))
+    requests = Requests(input_tokens=np.array([1000.0]), output_tokens=np.array([200.0]))
+    model, chip, engine, layout = served_replica(inputs, tp=4, pp=2, **names)
+    parts = {"model": model, "chip": chip, "engine": engine, "layout": layout}
+    context = 1000.0 + 200.0  # answers spread like exponential ones
+
+    def step_s(prompt: float) -> float:
+        writing = 40 * (1 - 1 / 200)
+        found = step_times(
+            **parts, writing=writing, prefill_tokens=prompt, context_tokens=context, prompt_tokens=1000.0
+        )
+        return float(np.squeeze(found.total_s))
+
+    mean = average_step(**parts, requests=requests, running=80.0, chunk_tokens=8192.0)
+
+    reads = 40 / 200  # prompts a step of a batch of 40
+    often = 1 - (1 - reads) ** 2
+    assert float(np.squeeze(mean.total_s)) == pytest.approx(
+        (1 - often) * step_s(0.0) + often * step_s(1000.0)
+    )

@@ -15,9 +15,10 @@ from planner.inputs.resolved import Inputs
 from planner.performance.arrivals import Crew, Demand, dealt_stream, drawn_outages
 from planner.performance.capacity import replica_queue
 from planner.performance.engine import with_values
-from planner.performance.quantiles import first_token_quantile_s, token_time_quantile_s
+from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import MixedReplica, first_tokens_in_time_fraction, mixed_state
 from planner.performance.simulation import Outage, Served, StepTable, Stream, serve_stream, step_table
+from planner.performance.token_times import token_time_quantile_s
 from planner.physics.equations.serving import replica_arrival_scv_ratio
 from planner.physics.serving import BUNDLES, replica_arguments, under_a_cap
 from planner.physics.serving_options import layout_columns
@@ -31,13 +32,13 @@ SECONDS, WARM_SECONDS = 400.0, 40.0  # played, of which the first are not counte
 REQUESTS = 20_000  # of a service in a period, as far as so many replicas take them
 LEAST_REPLICAS, MOST_REPLICAS = 16, 64
 SEED = 20230101
+ANSWERS = 200  # kinds of answers where only their mean is stated
 OFF = 0.10  # of the closed form's quantile, from which on it is told
 ABOUT = (
     "Arrivals and lengths are drawn from the trace of a service, in its peak hour; engines take "
     "steps by the plan's own law, prompts in chunks and in turn; nodes fail at the plan's rate, those that "
     "stand by take over at once, and what a failed node held is lost. First tokens count from arrival; the "
-    "quantiles of the time per token are over the means of requests, in closed form over the states that "
-    "they run in."
+    "quantiles of the time per token are over the means of requests."
 )
 QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99}
 
@@ -177,7 +178,7 @@ def _cases(plan: Plan) -> list[_Case]:
                 crew=Crew(
                     carrying=count - spare,
                     standby=spare,
-                    groups=int(replicas.candidates.groups[row]),
+                    groups=int(replicas.candidates.groups[row] * replicas.candidates.stages[row]),
                     replica_nodes=float(np.asarray(replicas.nodes.value)[row]),
                     failure_rate_per_node_h=float(failures.ravel()[group]),
                     down_s=3600.0 * inputs.scenario.reliability.restart_h,
@@ -226,8 +227,8 @@ def _law(plan: Plan, case: _Case) -> _Law:
     inputs, candidates = plan.inputs, plan.ledger.replicas.candidates
     one = np.array([case.row])
     service, sku = np.array([case.service]), inputs.node_group_sku[np.array([case.node_group])]
-    tp, dp = layout_columns(candidates.accelerators[one], candidates.groups[one])
-    arguments = replica_arguments(inputs, service, sku, tp, dp)
+    split = layout_columns(candidates.accelerators[one], candidates.groups[one], candidates.stages[one])
+    arguments = replica_arguments(inputs, service, sku, *split)
     scv = float(
         replica_arrival_scv_ratio(
             trace_scv_ratio=case.demand.trace_scv_ratio,
@@ -423,11 +424,24 @@ def _row(case: _Case, law: _Law, seen: _Played) -> Record:
         )
         row[f"per_token_{name}"] = _quantile(seen.token_s, q)
         row[f"closed_per_token_{name}"] = (
-            token_time_quantile_s(replica=queue, arrivals_per_s=load, quantile_fraction=q)
+            token_time_quantile_s(
+                replica=queue, arrivals_per_s=load, quantile_fraction=q, **answers_of(case.demand)
+            )
             if seen.token_s.size
             else None
         )
     return row
+
+
+def answers_of(demand: Demand) -> dict[str, NDArray[np.float64]]:
+    """Kinds of answers and their shares: of the trace, or geometric of the mean that is stated."""
+    if demand.mix is None:
+        chances = (np.arange(ANSWERS) + 0.5) / ANSWERS
+        ends = 1.0 / max(demand.output_tokens, 1.0 + 1e-9)
+        lengths = np.ceil(np.log1p(-chances) / np.log1p(-ends))
+        return {"output_tokens": np.maximum(lengths, 1.0), "share_fraction": np.full(ANSWERS, 1.0 / ANSWERS)}
+    lengths, kind = np.unique(np.maximum(np.round(demand.mix.output_tokens), 1.0), return_inverse=True)
+    return {"output_tokens": lengths, "share_fraction": np.bincount(kind, demand.mix.share_fraction)}
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:

@@ -124,10 +124,10 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
 
 
 def _replica_layout(candidates: ServingCandidates, row: int) -> Record:
-    """Accelerators that share attention, and groups of them where a replica has several."""
-    groups = int(candidates.groups[row])
-    shared = {"tensor_parallel": int(candidates.accelerators[row]) // groups}
-    return shared if groups == 1 else {**shared, "groups": groups}
+    """Accelerators that share attention, and groups and stages of them where a replica has several."""
+    several = {"groups": int(candidates.groups[row]), "stages": int(candidates.stages[row])}
+    shared = int(candidates.accelerators[row]) // (several["groups"] * several["stages"])
+    return {"tensor_parallel": shared, **{name: count for name, count in several.items() if count > 1}}
 
 
 def pool_records(plan: Plan, solution: Solution) -> list[Record]:

@@ -52,8 +52,8 @@ def apart_rows(setting: Setting, joint: Table) -> list[Row]:
     if not len(candidates):
         return []
     sku = inputs.node_group_sku[candidates.node_group]
-    tp, dp = layout_columns(candidates.accelerators, candidates.groups)
-    traced = replica_arguments(inputs, candidates.service, sku, tp, dp)
+    split = layout_columns(candidates.accelerators, candidates.groups, candidates.stages)
+    traced = replica_arguments(inputs, candidates.service, sku, *split)
     size = candidates.accelerators.astype(float)
     names = ("model", "chip", "engine", "layout", "requests", "limits", "measured")
     replica = _Replica(size=size, **{name: with_values(traced[name]) for name in names})

@@ -20,18 +20,28 @@ def serving_weights_gb(*, parameters: Column, weight_bytes: Column, tp: Column) 
 
 
 def replica_weights_gb(
-    *, parameters: Column, routed_parameters: Column, weight_bytes: Column, tp: Column, dp: Column
+    *,
+    parameters: Column,
+    routed_parameters: Column,
+    weight_bytes: Column,
+    tp: Column,
+    dp: Column,
+    pp: Column = 1.0,
 ) -> Column:
     """Weights on one accelerator of a replica whose groups repeat all but the experts.
 
-    w = ((N - N_routed)/t + N_routed/(t d)) B_w
+    w = ((N - N_routed)/t + N_routed/(t d)) B_w/p
+
+    Each of p stages holds its share of the layers, and as much cache as if it held all of them for one batch:
+    that of its share for each of the p batches under way.
 
     Source: Pope et al., arXiv 2211.05102; DeepSeek-AI, "DeepSeek-V3", arXiv 2412.19437, section 3.4
     (attention repeated on groups, experts spread over all of them).
     """
-    require_positive(parameters=parameters, weight_bytes=weight_bytes, tp=tp, dp=dp)
+    require_positive(parameters=parameters, weight_bytes=weight_bytes, tp=tp, dp=dp, pp=pp)
     require_not_negative(routed_parameters=routed_parameters)
-    return ((parameters - routed_parameters) / tp + routed_parameters / (tp * dp)) * weight_bytes / 1e9
+    shared = (parameters - routed_parameters) / tp + routed_parameters / (tp * dp)
+    return shared * weight_bytes / pp / 1e9
 
 
 def kv_cache_gb_per_token(

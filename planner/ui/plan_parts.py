@@ -113,6 +113,7 @@ def results(made: Planned) -> None:
     shared.totals(made.document, "plan", shared.FIRST_TOTALS, sure=True)
     shared.story(made.document, made.identity)
     tabs: dict[str, Callable[[Planned], None]] = {
+        "In short": in_short,
         "Why this plan": reasons,
         "Jobs and arrivals": when_and_where,
         "Cost": cost,
@@ -127,6 +128,11 @@ def results(made: Planned) -> None:
         if tab.open:
             with tab:
                 part(made)
+
+
+def in_short(made: Planned) -> None:
+    """The plan in words."""
+    shared.lines(made.document["headline"])
 
 
 def reasons(made: Planned) -> None:

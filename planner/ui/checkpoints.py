@@ -157,11 +157,8 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
     with st.container(horizontal=True):
         for name, word in ANSWER.items():
             shared.why(document, name, "checkpoints", f"why this {word}?")
-    shared.lines(_worth(document))
-    if "today" in document:
-        rows = document["today"]
-        label = f"What {number_text(inputs['today_min'], 3)} min loses a month, number by number"
-        shared.data("today", rows, label, opens(inputs, "today"), "today")
+    first, *others = _worth(document)
+    shared.lines([first])
     # Only what is looked at is drawn: charts take the browser longer than all else of the page.
     parts = {"Intervals": intervals, "Policies side by side": policies, "Sizes side by side": sizes}
     tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
@@ -169,6 +166,11 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
         if tab.open:
             with tab:
                 part(document, inputs, measure, digest)
+    shared.lines(others)
+    if "today" in document:
+        rows = document["today"]
+        label = f"What {number_text(inputs['today_min'], 3)} min loses a month, number by number"
+        shared.data("today", rows, label, opens(inputs, "today"), "today")
 
 
 def intervals(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:

@@ -17,7 +17,7 @@ SPOT = "spot"  # the selection of the map, and the field by which it names a spo
 _ENDS = (0.1, 0.25, 0.45)
 _COLOURS = ("#0072B2", "#56B4E9", "#E69F00", "#D55E00")
 _SHAPES = {"country": "circle", "cloud": "diamond", "both": "square"}
-HEIGHT_PX = 380
+HEIGHT_PX = 440
 
 
 def place_map(rows: Sequence[Record], land: Sequence[Sequence[Sequence[Sequence[float]]]]) -> Picture:
@@ -36,12 +36,16 @@ def place_map(rows: Sequence[Record], land: Sequence[Sequence[Sequence[Sequence[
     marked = [row | {"grid": _class(row["kgco2e_per_kwh"])} for row in rows]
     base = chart_of(marked).encode(longitude="longitude_deg:Q", latitude="latitude_deg:Q")
     click = alt.selection_point(name=SPOT, fields=[SPOT], on="click", empty=False)
-    legend = alt.Legend(orient="bottom", columns=2, labelLimit=240)
+    legend: dict[str, Any] = {"orient": "bottom", "labelLimit": 240, "symbolStrokeWidth": 0}
     marks = (
         base.mark_point(filled=True, opacity=0.9, stroke=INK, strokeWidth=0.6)
         .encode(
-            color=alt.Color("grid:N", title="grid (kgCO2e/kWh)", scale=_colours(), legend=legend),
-            shape=alt.Shape("kind:N", title="stands for", scale=_shapes(marked), legend=legend),
+            color=alt.Color(
+                "grid:N", title="grid (kgCO2e/kWh)", scale=_colours(), legend=alt.Legend(columns=2, **legend)
+            ),
+            shape=alt.Shape(
+                "kind:N", title="stands for", scale=_shapes(marked), legend=alt.Legend(columns=1, **legend)
+            ),
             size=alt.condition(click, alt.value(260), alt.value(90)),
             tooltip=[alt.Tooltip("said:N", title="here"), alt.Tooltip("grid_said:N", title="grid")],
         )

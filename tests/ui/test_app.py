@@ -509,6 +509,39 @@ def test_a_saved_plan_is_not_missed_where_the_store_cannot_be_reached(
         assert not any("secret" in code.value for code in page.code)
 
 
+def test_read_only_plans_and_keeps_nothing(
+    open_page: Open, works: Works, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No button to save, no labels, no store that is begun; the plan is there all the same."""
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "1")
+    monkeypatch.setenv("EVERFLEET_STORE", str(tmp_path / "none.sqlite"))
+    monkeypatch.setattr(shared, "load_plan", lambda text, name: None)
+    works.next = done(document)
+    page = open_page("plan")
+
+    assert not page.exception
+    assert page.metric[0].value == "6.352 MUSD"
+    assert any("Read-only" in caption.value for caption in page.caption)
+    assert not any("Save" in button.label for button in page.button)
+    assert [arguments["store_address"] for task, arguments in works.started if task == "plan"] == [""]
+    assert "save" not in [task for task, _ in works.started]
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_read_only_opens_what_is_saved_and_changes_no_label(
+    open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = load_scenario(ROOT / "data" / "scenarios" / "tight-power.toml")
+    digest = open_store().save_plan(scenario, document | {"title": "Kept"})
+    writable = open_page("plan", plan=digest[:12])
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "1")
+    page = open_page("plan", plan=digest[:12])
+
+    assert [title.value for title in page.title] == ["Kept"]
+    assert {"Keep"} & {button.label for button in writable.button}
+    assert not {"Keep", "Save this plan", "Save it now"} & {button.label for button in page.button}
+
+
 def test_a_saved_plan_opens_by_its_address(
     open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

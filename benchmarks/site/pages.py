@@ -13,6 +13,7 @@ import everfleet
 from planner.inputs.catalogue import load_catalogue
 from planner.report.data import _OF_ROW
 from planner.report.meanings import meaning_of
+from planner.report.meanings_of_answers import ANSWERS
 from planner.report.tables import COLUMNS, TITLES, WAYS, column_unit
 from planner.serve.questions import arguments_in
 from planner.trace.numbers import exact_text
@@ -28,6 +29,12 @@ _OTHER_TITLES = {
     "marks": "Best intervals",
     "policies": "Ways to write checkpoints",
     "by_nodes": "Checkpoints by size of the job",
+}
+_ANSWERS = {
+    "job": "Carbon of a job",
+    "fit": "Failures of a log",
+    "throughput": "What hardware delivers",
+    "futures": "Several futures",
 }
 _KINDS = (
     ("measured", "whoever published it measured it"),
@@ -124,6 +131,11 @@ def tables() -> str:
             for key in columns
         ]
         parts.append(_markdown(("column", "unit", "meaning"), rows))
+    for kind, held in ANSWERS.items():
+        for name, meanings in held.items():
+            parts.append(f"## {_ANSWERS[kind]}, {name.replace('_', ' ')}: `{kind}` `{name}`")
+            rows = [(f"`{key}`", column_unit(key), text) for key, text in meanings.items()]
+            parts.append(_markdown(("column", "unit", "meaning"), rows))
     return "\n\n".join(parts) + "\n"
 
 

@@ -35,7 +35,7 @@ PAGES = {
     "scenario": (1300, "[data-testid=stTextInput]"),
     "plan": (1500, CHART),
     "tradeoffs": (1000, f"{CHART}, button:has-text('Find the front')"),
-    "futures": (1000, "button:has-text('Plan for all')"),
+    "futures": (1000, "button:has-text('Plan for all of them')"),
     "compare": (1500, CHART),
     "job": (1500, CHART),
     "throughput": (1500, CHART),

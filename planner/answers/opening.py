@@ -14,7 +14,7 @@ from typing import Any
 from planner.answers.check import checked_scenario, scenario_in
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
-from planner.inputs.editing import series_found, traffic_found
+from planner.inputs.editing import prices_found, series_found, traffic_found
 from planner.inputs.files import parse_json, read_limited
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables, with_changes
@@ -71,19 +71,25 @@ def with_series(
     *,
     traffic: Mapping[str, Path] | None = None,
     hourly: Mapping[str, Path] | None = None,
+    electricity: Mapping[str, Path] | None = None,
 ) -> tuple[Scenario, list[str]]:
-    """A scenario with the traffic of services and the grids of sites that files hold, and notes on them.
+    """A scenario with the traffic of services, the grids and prices of sites that files hold, and notes.
 
     Args:
         scenario: that names the services and sites.
         traffic: a trace of requests (CSV) by the name of a service.
         hourly: hours of a grid (CSV) by the name of a site; what they count is read from the file.
+        electricity: hours of electricity prices (CSV) by the name of a site.
 
     Raises:
         InputError: a file cannot be used, or nothing has this name.
     """
     changes, notes = dict[str, Any](), list[str]()
-    readers = ((traffic_found, traffic or {}), (series_found, hourly or {}))
+    readers = (
+        (traffic_found, traffic or {}),
+        (series_found, hourly or {}),
+        (prices_found, electricity or {}),  # last: hours of a grid keep the price of its region
+    )
     for reader, files in readers:
         for name, path in files.items():
             try:

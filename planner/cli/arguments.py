@@ -31,6 +31,7 @@ def scenario_options(parser: argparse.ArgumentParser) -> None:
     for option, of, what in (
         ("--traffic", "SERVICE", "take the tokens and rates of a service from a trace of requests (CSV)"),
         ("--hourly", "SITE", "take the grid of a site from hours of its intensity (CSV)"),
+        ("--electricity", "SITE", "take the price of electricity of a site from hours of it (CSV)"),
     ):
         parser.add_argument(option, action="append", default=[], metavar=f"{of}=FILE", help=what)
     parser.add_argument(

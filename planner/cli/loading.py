@@ -55,12 +55,12 @@ def named_scenario(options: argparse.Namespace) -> Scenario:
     if getattr(options, "currency", None) is not None:  # questions without a plan have no such option
         changes["currency"] = options.currency
     scenario = load(options.scenario, changes)
-    traffic, hourly = (_by_name(options, name) for name in ("traffic", "hourly"))
-    if not traffic and not hourly:
+    files = {option: _by_name(options, option) for option in ("traffic", "hourly", "electricity")}
+    if not any(files.values()):
         return scenario
     from planner.answers.opening import with_series
 
-    scenario, notes = with_series(scenario, traffic=traffic, hourly=hourly)
+    scenario, notes = with_series(scenario, **files)
     for note in notes:
         say(note)
     return scenario

@@ -96,7 +96,8 @@ def add_commands(command: arguments.AddCommand) -> None:
         metavar="NUMBER",
         help="a total or term, such as cost; without it, a list",
     )
-    explain.add_argument("--depth", type=int, help="open so many levels only")
+    explain.add_argument("--tree", action="store_true", help="and every step, down to the sources")
+    explain.add_argument("--depth", type=int, help="and so many levels of its steps")
 
 
 def run_plan(options: argparse.Namespace) -> int:
@@ -215,7 +216,8 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Open one number of a plan down to its sources."""
+    """Open one number of a plan: how it comes about and its parts, and down to its sources by `--tree`."""
+    from planner.report.why import why_terminal
     from planner.trace.explain import opened as explained
 
     document = opened(options)
@@ -236,5 +238,9 @@ def run_explain(options: argparse.Namespace) -> int:
     if options.json:
         show_json(explanation.to_dict())
     else:
-        show(explanation.to_text(options.depth))
+        show(why_terminal(explanation))
+        if options.tree or options.depth is not None:
+            show("\n" + explanation.to_text(options.depth))
+        else:
+            say("every step, down to the sources: --tree, or --depth 2 for two levels of it")
     return ANSWER

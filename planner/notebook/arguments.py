@@ -24,6 +24,8 @@ R = TypeVar("R")
 # A scenario: a path, the name of a shipped one, its tables, or the answer of `scenario`.
 Named = str | Path | Mapping[str, Any] | Answer
 Changes = Mapping[str, Any] | None
+# Files of rows, each by the name of the site or the service that it is for.
+Files = Mapping[str, str | Path] | None
 Watch = Callable[[str], None] | None
 # A number in the unit that its name ends in, or text with a unit: "90 d".
 Quantity = float | str
@@ -176,6 +178,21 @@ def _as_its_field_reads(reads: str, value: Any, name: str) -> Any:
         case "path":
             return None if value is None else Path(value)
     return value
+
+
+def scenario_with_files(named: Named, changes: Changes, **files: Files) -> tuple[Scenario, list[str]]:
+    """The scenario that is meant, with what `traffic`, `hourly` and `electricity` hold; and notes.
+
+    Raises:
+        InputError: it is wrong, or a file cannot be used.
+    """
+    from planner.answers.opening import with_series
+
+    scenario = scenario_of(named, changes)
+    stated = {
+        option: {name: Path(path) for name, path in (held or {}).items()} for option, held in files.items()
+    }
+    return with_series(scenario, **stated) if any(stated.values()) else (scenario, [])
 
 
 def scenario_of(named: Named, changes: Changes) -> Scenario:

@@ -18,6 +18,7 @@ from planner.trace.errors import InputError
 _UNIONS = {
     "Named": "str | Path | Mapping | Answer",
     "Changes": "Mapping | None",
+    "Files": "Mapping | None",
     "Watch": "Callable | None",
     "Quantity": "float | text with a unit",
 }

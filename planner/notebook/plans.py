@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Changes, Named, Quantity, Watch, given_quantity, in_python, scenario_of
+from planner.notebook.arguments import (
+    Changes,
+    Files,
+    Named,
+    Quantity,
+    Watch,
+    given_quantity,
+    in_python,
+    scenario_with_files,
+)
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +36,9 @@ def plan(
     prices: bool = False,
     alternatives: int = 0,
     within_fraction: Quantity = 0.02,
+    traffic: Files = None,
+    hourly: Files = None,
+    electricity: Files = None,
     watch: Watch = None,
     data: str | Path | None = None,
 ) -> Answer:
@@ -48,6 +60,9 @@ def plan(
         prices: whether to say what one more of each limit is worth.
         alternatives: how many other plans to look for that cost little more.
         within_fraction: how much more they may cost: 0.02 or "2 %".
+        traffic: a trace of requests (CSV) by the name of a service: `{"chat": "requests.csv"}`.
+        hourly: hours of a grid (CSV) by the name of a site; what they count is read from the file.
+        electricity: hours of electricity prices (CSV) by the name of a site.
         watch: called with each message on the progress, such as `print`.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
@@ -61,7 +76,11 @@ def plan(
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent
 
-    meant = scenario_of(scenario, changes)
+    files: dict[str, Files] = {"traffic": traffic, "hourly": hourly, "electricity": electricity}
+    meant, notes = scenario_with_files(scenario, changes, **files)
+    if watch is not None:
+        for note in notes:
+            watch(note)
     defence = Defence(verify, prices, alternatives, given_quantity(within_fraction, "within_fraction"))
     found = defended(plan_fleet(meant, baselines=baselines, watch=watch), defence, watch=watch)
     return plan_made(plan_document(found, watch=watch or silent), meant)
@@ -73,6 +92,9 @@ def pareto(
     *,
     changes: Changes = None,
     points: int = 15,
+    traffic: Files = None,
+    hourly: Files = None,
+    electricity: Files = None,
     watch: Watch = None,
     data: str | Path | None = None,
 ) -> Answer:
@@ -86,6 +108,9 @@ def pareto(
         scenario: as in `plan`.
         changes: as in `plan`.
         points: how many plans to make, 2 or more.
+        traffic: as in `plan`.
+        hourly: as in `plan`.
+        electricity: as in `plan`.
         watch: called with each message on the progress.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
@@ -97,12 +122,21 @@ def pareto(
 
     if points < 2:
         raise InputError("a front has two ends: ask for 2 points or more")
-    return front_made(front_document(scenario_of(scenario, changes), points=points, watch=watch))
+    files: dict[str, Files] = {"traffic": traffic, "hourly": hourly, "electricity": electricity}
+    meant, _ = scenario_with_files(scenario, changes, **files)
+    return front_made(front_document(meant, points=points, watch=watch))
 
 
 @in_python
 def futures(
-    scenario: Named, *, changes: Changes = None, watch: Watch = None, data: str | Path | None = None
+    scenario: Named,
+    *,
+    changes: Changes = None,
+    traffic: Files = None,
+    hourly: Files = None,
+    electricity: Files = None,
+    watch: Watch = None,
+    data: str | Path | None = None,
 ) -> Answer:
     """One plan for several futures: what to order now, whatever comes: `everfleet futures`.
 
@@ -114,6 +148,9 @@ def futures(
     Args:
         scenario: as in `plan`; its futures are named in it, or drawn from the ranges of facts.
         changes: as in `plan`.
+        traffic: as in `plan`.
+        hourly: as in `plan`.
+        electricity: as in `plan`.
         watch: called with each message on the progress.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
@@ -123,7 +160,8 @@ def futures(
     from planner.answers.futures.commands import plan_for_futures
     from planner.notebook.plan_answers import futures_made
 
-    meant = scenario_of(scenario, changes)
+    files: dict[str, Files] = {"traffic": traffic, "hourly": hourly, "electricity": electricity}
+    meant, _ = scenario_with_files(scenario, changes, **files)
     document, _ = plan_for_futures(meant, watch=watch)
     return futures_made(document, meant)
 
@@ -186,7 +224,15 @@ def _side(named: Named, store: str | None) -> Side:
 
 
 @in_python
-def scenario(named: Named, *, changes: Changes = None, data: str | Path | None = None) -> Answer:
+def scenario(
+    named: Named,
+    *,
+    changes: Changes = None,
+    traffic: Files = None,
+    hourly: Files = None,
+    electricity: Files = None,
+    data: str | Path | None = None,
+) -> Answer:
     """A scenario, read and checked whole: `everfleet check`. What comes back can be planned.
 
     >>> quarter = ef.scenario("next-quarter", changes={"sites.dallas.pue": 1.2})
@@ -196,6 +242,9 @@ def scenario(named: Named, *, changes: Changes = None, data: str | Path | None =
     Args:
         named: the path of a scenario, the name of a shipped one, its tables, or such an answer.
         changes: other values by path, as in `plan`.
+        traffic: as in `plan`; what was recognised in a file is said.
+        hourly: as in `plan`.
+        electricity: as in `plan`.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
@@ -204,9 +253,11 @@ def scenario(named: Named, *, changes: Changes = None, data: str | Path | None =
     from planner.answers.check import scenario_record
     from planner.notebook.plan_answers import scenario_made
 
-    meant = scenario_of(named, changes)
+    files: dict[str, Files] = {"traffic": traffic, "hourly": hourly, "electricity": electricity}
+    meant, notes = scenario_with_files(named, changes, **files)
     said = named if isinstance(named, str | Path) else meant.title
-    return scenario_made([scenario_record(str(said), meant)], meant)
+    record = scenario_record(str(said), meant)
+    return scenario_made([{**record, "notes": [*notes, *record["notes"]]}], meant)
 
 
 @in_python

@@ -42,7 +42,12 @@ _TYPES = {
     "Iterable": {"type": "array"},
     "None": {"type": "null"},
 }
-_UNIONS = {"Named": "str | Path | Mapping", "Changes": "Mapping | None", "Quantity": "float | str"}
+_UNIONS = {
+    "Named": "str | Path | Mapping",
+    "Changes": "Mapping | None",
+    "Files": "Mapping | None",
+    "Quantity": "float | str",
+}
 MOST_BYTES = 8_000_000  # of a question
 LONGEST_NAME = 255  # bytes: what file systems take
 _ABOVE = re.compile(r"^(/|~\S*/|[A-Za-z]:[\\/])|(^|[\\/])\.\.([\\/]|$)")

@@ -19,6 +19,7 @@ from sqlalchemy.pool import NullPool
 from planner.store.errors import StoreError
 
 VARIABLE = "EVERFLEET_STORE"
+READ_ONLY = "EVERFLEET_READ_ONLY"
 FILE = "plans.sqlite"
 DRIVERS = {"postgresql": "postgresql+pg8000", "postgres": "postgresql+pg8000", "sqlite": "sqlite"}
 WRITES = "everfleet_writes"  # execution option of a connection that is going to write
@@ -41,6 +42,11 @@ def user_data_folder() -> Path:
 def default_address() -> str:
     """What EVERFLEET_STORE says, else a file in the user's data folder."""
     return os.environ.get(VARIABLE) or str(user_data_folder() / FILE)
+
+
+def read_only() -> bool:
+    """Whether visitors of the app may look and plan, and nothing of theirs is kept."""
+    return os.environ.get(READ_ONLY, "") not in ("", "0")
 
 
 def parsed(address: str) -> URL:

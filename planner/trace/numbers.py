@@ -21,6 +21,7 @@ _LARGER: dict[str, tuple[tuple[float, str], ...]] = {
     "kgCO2e": ((1e6, "ktCO2e"), (1e3, "tCO2e")),
     "kWh": ((1e6, "GWh"), (1e3, "MWh")),
     "kW": ((1e3, "MW"),),
+    "L": ((1e3, "m3"),),
 }
 _FROM = {"ktCO2e": 1e7}  # thousands of tonnes are read as tonnes
 

@@ -82,9 +82,7 @@ def render() -> None:
     st.caption(
         "Bar: median error of the rows that state a value and leave room around it; tick: the worst of them."
     )
-    shared.sheet(
-        table_of("", _shares(groups), GROUPS), VIEWS[view], shared.each_cell(_group_opened(groups)), view
-    )
+    shared.sheet(table_of("", _shares(groups), GROUPS), VIEWS[view], _group_opened(groups), view)
     rows(found["rows"])
     shared.next_step("the facts that all of it rests on", "sources")
 
@@ -139,7 +137,7 @@ def rows(every: Sequence[Record]) -> None:
     if not found:
         st.info("No row holds all of these. Take a word or a choice away.")
         return
-    shared.sheet(table_of("", _shares(found), ROWS), "Rows", shared.each_cell(_row_opened(found)), "acc.rows")
+    shared.sheet(table_of("", _shares(found), ROWS), "Rows", _row_opened(found), "acc.rows")
     st.download_button(
         "These rows (CSV)",
         lambda: csv_text("", found),

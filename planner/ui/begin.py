@@ -24,6 +24,7 @@ from planner.inputs.sheets.guide import (
 )
 from planner.trace.currency import USD
 from planner.ui import scenario_edits, session, shared
+from planner.ui.begin_map import place_chooser
 
 PAGES = Path(__file__).parent
 _ANSWERS, _COUNT, _STEP = "begin.answers", "begin.count", "begin.step"
@@ -80,6 +81,9 @@ def steps(found: Guided) -> str:
 def _places(answers: Answers, catalogue: Catalogue) -> None:
     known = places(catalogue)
     _adder("sites", "Add a place: type a country, a city or a cloud", [*known], known.__getitem__, _add_place)
+    taken = {row.get("region") or row.get("grid") or "" for row in answers.tables.get("sites", ())}
+    with st.expander("On a map", icon=":material/map:", expanded=not taken):
+        place_chooser(known, taken, catalogue, _add_place)
     for row in answers.tables.get("sites", ()):
         with _entry("sites", row, known.get(row.get("region") or row.get("grid") or "", "")):
             name, power, racks, space, price = st.columns(5)

@@ -36,16 +36,20 @@ def render() -> None:
     """Draw the page."""
     st.title("Checkpoint intervals")
     st.markdown("Too often, and writing stalls the job; too rarely, and each failure repeats more work.")
-    own_log()
+    stated, answer = st.columns([2, 5], gap="medium")
     try:
-        inputs = chosen_inputs(defaults())
+        with stated:
+            own_log()
+            inputs = chosen_inputs(defaults())
         document = shown(json.dumps(inputs, sort_keys=True))
     except InputError as error:
-        st.error("These inputs have no answer.")
-        st.code(str(error), language=None, wrap_lines=True)
+        with answer:
+            st.error("These inputs have no answer.")
+            st.code(str(error), language=None, wrap_lines=True)
         return
-    results(document, inputs)
-    downloads(document, inputs)
+    with answer:
+        results(document, inputs)
+        downloads(document, inputs)
 
 
 def loaded(inputs: dict[str, Any]) -> Document:
@@ -83,7 +87,7 @@ def opens(inputs: dict[str, Any], table: str) -> shared.Opens:
     def explained(row: int, key: str) -> Explanation | None:
         return opened_at(loaded(inputs), table, row, key)
 
-    return shared.each_cell(explained)
+    return explained
 
 
 def own_log() -> None:
@@ -110,29 +114,24 @@ def own_log() -> None:
 def chosen_inputs(first: Document) -> dict[str, Any]:
     """What the reader sets; the defaults and the choices are the document's own."""
     defaults, choices = first["inputs"], first["choices"]
-    left, middle, right = st.columns(3)
 
     def one_of(key: str, label: str, options: list[str]) -> str:
         chosen: str = st.selectbox(label, options, _index(options, defaults[key]), key=key)
         return chosen
 
     inputs: dict[str, Any] = {}
-    with left:
-        inputs["failures"] = chosen_failures(choices["failures"], defaults["failures"])
-        inputs["nodes"] = int(
-            st.number_input("Nodes of the job", 1, MOST_NODES, int(defaults["nodes"]), key="nodes")
-        )
-    with middle:
-        inputs["sku"] = one_of("sku", "Kind of node (SKU)", choices["skus"])
-        inputs["model"] = one_of("model", "Model whose state is written", choices["models"])
-    with right:
-        inputs["storage"] = one_of("storage", "Checkpoint storage", choices["storages"])
-        inputs["grid"] = one_of("grid", "Grid region", choices["grids"])
-    restart = left.number_input(
+    inputs["failures"] = chosen_failures(choices["failures"], defaults["failures"])
+    nodes = st.number_input("Nodes of the job", 1, MOST_NODES, int(defaults["nodes"]), key="nodes")
+    inputs["nodes"] = int(nodes)
+    today = st.number_input("Your interval of today (min); 0: none", 0.0, 10_000.0, 30.0, key="today")
+    inputs["sku"] = one_of("sku", "Kind of node (SKU)", choices["skus"])
+    inputs["model"] = one_of("model", "Model whose state is written", choices["models"])
+    inputs["storage"] = one_of("storage", "Checkpoint storage", choices["storages"])
+    background = st.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
+    inputs["grid"] = one_of("grid", "Grid region", choices["grids"])
+    restart = st.number_input(
         "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
     )
-    today = right.number_input("Your interval of today (min); 0: none", 0.0, 10_000.0, 30.0, key="today")
-    background = middle.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
     wanted = inputs | {"restart_min": float(restart), "asynchronous": background}
     return wanted | ({"today_min": float(today)} if today else {})
 
@@ -158,11 +157,8 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
     with st.container(horizontal=True):
         for name, word in ANSWER.items():
             shared.why(document, name, "checkpoints", f"why this {word}?")
-    shared.lines(_worth(document))
-    if "today" in document:
-        rows = document["today"]
-        label = f"What {number_text(inputs['today_min'], 3)} min loses a month, number by number"
-        shared.data("today", rows, label, opens(inputs, "today"), "today")
+    first, *others = _worth(document)
+    shared.lines([first])
     # Only what is looked at is drawn: charts take the browser longer than all else of the page.
     parts = {"Intervals": intervals, "Policies side by side": policies, "Sizes side by side": sizes}
     tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
@@ -170,6 +166,11 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
         if tab.open:
             with tab:
                 part(document, inputs, measure, digest)
+    shared.lines(others)
+    if "today" in document:
+        rows = document["today"]
+        label = f"What {number_text(inputs['today_min'], 3)} min loses a month, number by number"
+        shared.data("today", rows, label, opens(inputs, "today"), "today")
 
 
 def intervals(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:

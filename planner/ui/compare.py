@@ -136,7 +136,7 @@ def _titled(record: Record, names: Sequence[str], name: str) -> str:
 
 def _totals(record: Record, names: Sequence[str]) -> None:
     st.subheader("Totals")
-    opens = shared.each_cell(partial(_total_explained, record, names))
+    opens = partial(_total_explained, record, names)
     shared.sheet(table_of("", totals_rows(record, names)), "Totals", opens)
 
 
@@ -155,7 +155,7 @@ def _terms(record: Record, names: Sequence[str], identity: str) -> None:
         titled = [_titled(record, names, plan) for plan in names]
         draw_kept(f"{identity}-{name}", partial(terms_side_by_side, record, name, titled))
         if rows := terms_rows(record, name, names):
-            opens = shared.each_cell(partial(_term_explained, record, name, names))
+            opens = partial(_term_explained, record, name, names)
             shared.data("", rows, opens=opens, key=f"{name}-terms")
 
 
@@ -223,9 +223,8 @@ def _waterfall(
     draw_kept(f"{identity}-{title}", lambda: changed_waterfall(moved, UNITS[name], title))
     rows = [{"step": label, "change": signed_text(value, UNITS[name])} for label, value in moved]
 
-    def opens(row: int, key: str) -> str | None:
-        found = explained(moved[row][0]) if key == "change" else None
-        return None if found is None else found.to_text()
+    def opens(row: int, key: str) -> Explanation | None:
+        return explained(moved[row][0]) if key == "change" else None
 
     shared.data("", rows, opens=opens, key=f"steps-{title}")
 
@@ -247,7 +246,7 @@ def _by_input(found: Document, name: str, way: str, identity: str) -> None:
         steps = [(row["group"], row[measure]) for row in found["groups"]]
         opened = partial(_group_explained, found, measure)
         _waterfall(steps, name, f"{MEASURES[name]} by input, {way}", identity, opened)
-    opens = shared.each_cell(partial(_mix_explained, found["mixes"]))
+    opens = partial(_mix_explained, found["mixes"])
     shared.data("", found["mixes"], "Show every mix", opens, key="mixes")
 
 

@@ -137,7 +137,7 @@ def opens(document: Document, section: str, table: str) -> shared.Opens:
 
         return cell_explanation(document, section, table, row, key)
 
-    return shared.each_cell(explained)
+    return explained
 
 
 def left_out(document: Document) -> None:

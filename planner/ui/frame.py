@@ -29,6 +29,8 @@ STYLE = """<style>
 [class*="st-key-totals-"] [data-testid=stVerticalBlock] { padding: 0.6rem 0.75rem; }
 [class*="st-key-totals-"] > [data-testid=stLayoutWrapper] { flex-grow: 1; }
 [class*="st-key-totals-"] [data-testid=stCaptionContainer] { line-height: 1.25; }
+[class*="st-key-totals-"] [data-testid=stCaptionContainer] p { font-size: 0.8rem; }
+[data-testid=stPopoverBody] table { font-size: 0.85rem; }
 [data-tag] { background: transparent !important; border: 1px solid currentColor; }
 [data-tag], [data-tag] * { color: inherit !important; }
 @media (max-width: 640px) {

@@ -128,7 +128,7 @@ def tables(document: Document) -> None:
     for section in sheets(document)["sections"].values():
         for name, rows in section["tables"].items():
             keys = dict(zip(rows[0], COLUMNS, strict=True)) if name == "futures" else {}
-            opens = shared.each_cell(partial(_opened, document, name, keys))
+            opens = partial(_opened, document, name, keys)
             st.markdown(f"**{section['title']}**")
             shared.sheet(table_of("", rows), section["title"], opens, f"fut.{name}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,8 +18,11 @@ from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file,
 from planner.ui.progress import work_shown
 from planner.ui.workers import start
 
+if TYPE_CHECKING:
+    from planner.trace.explain import Explanation
+
 # The explanation of a number: of a table, the number of a row in it, and a column.
-Why = Callable[[str, int, str], str | None]
+Why = Callable[[str, int, str], "Explanation | None"]
 
 
 def render() -> None:
@@ -30,15 +34,17 @@ def render() -> None:
     text, wanted = inputs(base)
     with files:  # they stand above the inputs, and take along what those say
         incoming(base, wanted)
-    counted = st.container()
-    document = estimate(text, base)
+    answer, counted = st.container(), st.container()
+    with answer:
+        document = estimate(text, base)
     with counted:  # drawn in every run, or a switch would forget how it stands
         switches(text, base, document)
     if document is None:
         return
     digest = base.digest(text)
     why = partial(_why, document)
-    summary(document, digest, why, kept_title=base.begun == "file" and text != base.text)
+    with answer:
+        summary(document, digest, why, kept_title=base.begun == "file" and text != base.text)
     parts: dict[str, Callable[[], None]] = {
         "What it is made of": lambda: split(document, digest, why),
         "Where and when": lambda: elsewhere(text, base),
@@ -101,13 +107,10 @@ def scores(document: Document, why: Why) -> None:
     from planner.answers.job.model_card import said
 
     st.subheader("For what it gives")
-    with st.container(horizontal=True, key="job-scores"):
+    with st.container(horizontal=True, key="totals-scores"):
         for score in document["scores"]:
             value, low, high = (said(score[end], score["unit"]) for end in ("value", "p5", "p95"))
-            with st.container(border=True, width=320, height="stretch"):
-                st.markdown(shared.plain(score["label"]))
-                st.metric(score["name"], value, label_visibility="collapsed")
-                st.markdown(shared.plain(f"p5 {low} to p95 {high}"))
+            with shared.card(score["label"], value, f"p5 {low} to p95 {high}"):
                 shared.why(document, score["explain"], "score")
     shared.data("totals", document["scores"], opens=partial(why, "scores"), key="job-scores-data")
 
@@ -184,7 +187,7 @@ def differently(document: Document, digest: str, why: Why) -> None:
         st.markdown("What is least certain: carbon with each fact at its low and at its high end.")
         draw_kept(f"{digest} tornado", lambda: jobs.tornado(document))
 
-    def swing(row: int, key: str) -> str | None:
+    def swing(row: int, key: str) -> Explanation | None:
         return why("tornado", row, key.removesuffix("_kgco2e"))  # the document names no unit there
 
     changes, swings = document["changes"], tornado_rows(document)
@@ -238,13 +241,12 @@ def _places(digest: str, _text: str, _base: Base) -> Document:
     return document
 
 
-def _why(document: Document, table: str, row: int, key: str) -> str | None:
+def _why(document: Document, table: str, row: int, key: str) -> Explanation | None:
     """The explanation of a cell, by the steps that the document keeps."""
     from planner.report.cells import opened_cell
     from planner.trace.records import table_rows
 
-    found = opened_cell(document, table, table_rows(document, table)[row], key)
-    return None if found is None else found.to_text()
+    return opened_cell(document, table, table_rows(document, table)[row], key)
 
 
 render()

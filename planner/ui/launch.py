@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from planner.trace.errors import InputError
 
-READ_ONLY = "EVERFLEET_READ_ONLY"  # as the pages have it, which are not loaded for `--help`
+READ_ONLY = "EVERFLEET_READ_ONLY"  # as the store has it, which is not loaded for `--help`
 
 ADDRESS = "127.0.0.1"
 LOCAL = (ADDRESS, "localhost")

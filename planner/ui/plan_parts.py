@@ -14,13 +14,14 @@ from planner.report.charts import TIMELINE_KEY, Document, Record
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
 from planner.report.tables import TITLES, provenance, range_text, table_of
+from planner.store.addresses import read_only
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.ui import plan_source, shared
 from planner.ui.plan_files import downloads
 from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown
-from planner.ui.saved import PARAMETER, SHORT, read_only
+from planner.ui.saved import PARAMETER, SHORT
 from planner.ui.sharing import together
 from planner.ui.workers import start
 
@@ -113,6 +114,7 @@ def results(made: Planned) -> None:
     shared.totals(made.document, "plan", shared.FIRST_TOTALS, sure=True)
     shared.story(made.document, made.identity)
     tabs: dict[str, Callable[[Planned], None]] = {
+        "In short": in_short,
         "Why this plan": reasons,
         "Jobs and arrivals": when_and_where,
         "Cost": cost,
@@ -127,6 +129,11 @@ def results(made: Planned) -> None:
         if tab.open:
             with tab:
                 part(made)
+
+
+def in_short(made: Planned) -> None:
+    """The plan in words."""
+    shared.lines(made.document["headline"])
 
 
 def reasons(made: Planned) -> None:

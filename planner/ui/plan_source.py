@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from planner.report.charts import Document
-from planner.store.addresses import default_address
+from planner.store.addresses import default_address, read_only
 from planner.ui import session, shared
 from planner.ui.progress import work_shown
-from planner.ui.saved import PARAMETER, Opened, read_only
+from planner.ui.saved import PARAMETER, Opened
 from planner.ui.session import Draft, Files
 from planner.ui.workers import Seen, start
 from planner.ui.workers import seen as look_at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,12 @@ import streamlit as st
 from planner.inputs.scenario.bundle import KeptScenario
 from planner.report.charts import Document
 from planner.store import SavedPlan, Store, open_store
-from planner.store.addresses import default_address
+from planner.store.addresses import default_address, read_only
 from planner.store.errors import StoreUnreachable
 from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
 from planner.ui import shared
 
-READ_ONLY = "EVERFLEET_READ_ONLY"
 PARAMETER = "plan"  # of the page's address
 MOST_LISTED = 20
 SHORT = 10
@@ -35,14 +33,11 @@ class Opened:
     scenario: KeptScenario
 
 
-def read_only() -> bool:
-    """Whether visitors may look and plan, and nothing is saved."""
-    return os.environ.get(READ_ONLY, "") not in ("", "0")
-
-
 def store() -> Store | None:
     """The user's store, or the reason on the page why it cannot be opened."""
     address = default_address()
+    if read_only() and "://" not in address and not Path(address).expanduser().exists():
+        return None  # opening it would make it
     try:
         return _store(address)
     except InputError as error:

@@ -74,14 +74,13 @@ def field(one: Input, waits: scenario_edits.Waiting) -> None:
             args=(one, key, turn),
             max_chars=LONGEST_TEXT,
             placeholder=one.default or None,
+            help=_help(one),
         )
     else:
         _choice(one, key, turn, shown)
     for path, message in waits.by_path:
         if path == one.path or path.startswith(f"{one.path}["):
             st.error(shared.plain(message), icon=":material/error:")
-    _small(f"{shared.ours(one.description)}. {shared.plain(f'Allowed: {one.allowed}.')}")
-    _small(shared.plain(f"Default: {one.default or 'none'}; {one.default_source}"))
     if typed is not None:
         st.markdown(":material/hourglass_empty: **Not applied yet**")
     elif one.changed:
@@ -107,9 +106,14 @@ def label_of(one: Input) -> str:
     return re.sub(r"([\\`*_~$<\[\]])", r"\\\1", f"{label} ({one.unit})" if one.unit else label)
 
 
-def _small(text: str) -> None:
-    """Small print in the colour of text: that of a caption is too pale for many."""
-    st.markdown(f":small[{text}]")
+def _help(one: Input) -> str:
+    """What stands behind the question mark: what it is, what may stand there, the default and its source."""
+    said = [
+        f"{shared.ours(one.description)}.",
+        shared.plain(f"Allowed: {one.allowed}."),
+        shared.plain(f"Default: {one.default or 'none'}; {one.default_source}"),
+    ]
+    return "\n\n".join(said)
 
 
 def _choice(one: Input, key: str, turn: int, shown: str) -> None:
@@ -123,6 +127,7 @@ def _choice(one: Input, key: str, turn: int, shown: str) -> None:
         on_change=_changed,
         args=(one, key, turn),
         format_func=lambda word: word or f"({one.default})",
+        help=_help(one),
     )
 
 

@@ -28,8 +28,8 @@ from planner.report.tables import (
     range_text,
     table_of,
     ways_table,
-    why_text,
 )
+from planner.report.why import why_parts, why_said
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 FIRST = "next-quarter"
 FIRST_TOTALS = ("cost", "carbon", "energy")  # of the first screen; the others are details
 LONG_TREE = 20  # lines
+LONG_LABEL = 30  # letters: one line of a card
 TREE_PX = 420
-SHORT_TREE = 40  # steps; with all its lines a longer one would weigh more than the page
 CHOOSE = "Choose a number to see where it comes from."
 
-# The explanation of the cell in a row and the column of a key; None where it holds a name.
-Opens = Callable[[int, str], str | None]
+# Where the cell in a row and the column of a key comes from, as text where it is an input; None of a name.
+Opens = Callable[[int, str], "Explanation | str | None"]
 
 
 # Documents
@@ -127,13 +127,13 @@ def status_line(document: Document) -> None:
         st.success(said, icon=":material/check_circle:")
 
 
-def lines(texts: Sequence[str]) -> None:
-    """A list of sentences."""
-    st.markdown("\n".join(f"- {plain(text)}" for text in texts))
+def lines(texts: Sequence[str], shown: Callable[[str], str] | None = None) -> None:
+    """A list of sentences, each as it is, or `shown` so."""
+    st.markdown("\n".join(f"- {(shown or plain)(text)}" for text in texts))
 
 
 def story(document: Document, identity: str = "") -> None:
-    """What a manager reads first: what to do and by when, next to the fleet over time; then in words."""
+    """What a manager reads first: what to do and by when, next to the fleet over time."""
     to_do, chart = st.columns(2)
     with to_do:
         st.subheader(TITLES["actions"], anchor=False)
@@ -148,7 +148,6 @@ def story(document: Document, identity: str = "") -> None:
         picture("mix", document, identity)
         rows = document["tables"]["fleet"]
         data("fleet", rows, opens=cells(document, "fleet", rows), key="story")
-    lines(document["headline"])
 
 
 def totals(document: Document, place: str, names: Sequence[str], *, sure: bool = False) -> None:
@@ -159,16 +158,29 @@ def totals(document: Document, place: str, names: Sequence[str], *, sure: bool =
     chosen = [total for total in document["totals"] if total["name"] in names]
     with st.container(horizontal=True, key=f"totals-{place}"):
         for total in chosen:
-            with card(total["label"], quantity_text(total["value"], total["unit"]), range_text(total)):
+            label, more = _in_two(total["label"])
+            value = quantity_text(total["value"], total["unit"])
+            with card(label, value, range_text(total), more):
                 why(document, total["explain"], place)
         if sure:
             _sureness(document, place)
 
 
-def card(label: str, value: str, note: str) -> Any:
-    """A figure with what it is above it and how sure it is below; more may be put into the card."""
+def _in_two(label: str) -> tuple[str, str]:
+    """A label that is too long for a card before its first comma and behind it."""
+    if len(label) <= LONG_LABEL:
+        return label, ""
+    first, _, more = label.partition(", ")
+    return first, more
+
+
+def card(label: str, value: str, note: str, more: str = "") -> Any:
+    """A figure with what it is above it and how sure it is below; more may be put into the card.
+
+    What else the label has to say is behind its question mark.
+    """
     held = st.container(border=True, width=168, height="stretch", gap="xxsmall")
-    held.caption(plain(label))
+    held.caption(plain(label), help=plain(more) or None)
     held.metric(label, value, label_visibility="collapsed")
     held.caption(plain(note) or "no range")
     return held
@@ -181,10 +193,10 @@ def _sureness(document: Document, place: str) -> None:
         least = min(range(len(rows)), key=lambda row: rows[row]["chance_fraction"])
         row = rows[least]
         with card("Least sure", percent_text(row["chance_fraction"], 0), f"{row['work']}, {row['period']}"):
-            text = cells(document, "chance", rows)(least, "chance_fraction")
-            if text is not None:
+            found = cells(document, "chance", rows)(least, "chance_fraction")
+            if found is not None:
                 with st.popover("why?", key=f"why-{place}-chance", type="tertiary"):
-                    tree(text)
+                    opened_number(found, f"{place}-chance")
     if cases := document["tables"].get("stress"):
         kept = sum(case["holds"] == "yes" for case in cases)
         broken = next((case["case"] for case in cases if case["holds"] != "yes"), "")
@@ -198,16 +210,28 @@ def _sureness(document: Document, place: str) -> None:
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
     """A number opened down to its sources; a long explanation is sent when it is requested."""
     found = explained(document, name)
-    if found is None:
-        return
-    if len(found.steps) <= SHORT_TREE:
+    if found is not None:
         with st.popover(label, key=f"why-{place}-{name}", type="tertiary"):
-            tree(found.to_text())
+            opened_number(found, f"{place}-{name}")
+
+
+def opened_number(found: Explanation | str, key: str) -> None:
+    """Why a number is what it is: in two sentences, as a small table, and the whole tree when requested."""
+    if isinstance(found, str):
+        tree(found)
         return
-    opened = st.popover(label, key=f"why-{place}-{name}", on_change="rerun", type="tertiary")
-    if opened.open:
-        with opened:
-            tree(found.to_text())
+    lines(why_said(found))
+    if (parts := why_parts(found)) is not None:
+        st.markdown(_markdown(parts))
+    if st.toggle("Every step, down to the sources", key=f"tree-{key}"):
+        tree(found.to_text())
+
+
+def _markdown(table: Table) -> str:
+    """A small table that is read, not sorted."""
+    rule = ["---:" if numeric else "---" for numeric in table.numeric]
+    rows = [rule, *([plain(cell) for cell in row] for row in table.cells)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (table.headings, *rows))
 
 
 def tree(text: str) -> None:
@@ -281,17 +305,7 @@ def cells(
 
         return cell_explanation(document, table, rows[row], key)
 
-    return each_cell(explained)
-
-
-def each_cell(explained: Callable[[int, str], Explanation | None]) -> Opens:
-    """How numbers are opened whose explanation the library makes by row and key."""
-
-    def text(row: int, key: str) -> str | None:
-        found = explained(row, key)
-        return None if found is None else found.to_text()
-
-    return text
+    return explained
 
 
 def sheet(table: Table, label: str, opens: Opens | None = None, key: str = "") -> None:
@@ -313,14 +327,14 @@ def sheet(table: Table, label: str, opens: Opens | None = None, key: str = "") -
     chosen = st.dataframe(
         _columns(table), key=f"sheet-{key or label}", on_select="rerun", selection_mode="single-cell", **shown
     )
-    text = _cell_text(table, chosen["selection"]["cells"], opens)
-    if text is None:
+    found = _cell_opened(table, chosen["selection"]["cells"], opens)
+    if found is None:
         st.caption(CHOOSE)
     else:
-        tree(text)
+        opened_number(found, f"sheet-{key or label}")
 
 
-def _cell_text(table: Table, cells: Sequence[tuple[int, str]], opens: Opens) -> str | None:
+def _cell_opened(table: Table, cells: Sequence[tuple[int, str]], opens: Opens) -> Explanation | str | None:
     """The explanation of the chosen cell; one chosen in a table that has changed since is passed over."""
     for row, heading in cells:
         if row < len(table.values) and heading in table.headings:
@@ -357,7 +371,10 @@ def terms(name: str, key: str, unit: str, document: Document, identity: str = ""
             opened = st.expander(label, key=f"term-{term['explain']}", on_change="rerun")
             if opened.open:
                 with opened:
-                    tree(why_text(document, term["explain"]) or "no explanation was kept")
+                    if (found := explained(document, term["explain"])) is None:
+                        st.caption("No explanation was kept.")
+                    else:
+                        opened_number(found, f"term-{term['explain']}")
 
 
 def infeasibility(document: Document) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 from planner.inputs.scenario.bundle import KeptScenario
 from planner.inputs.scenario.link import packed_link, unpacked_link
 from planner.store import SavedPlan, Store, labels_of
+from planner.store.addresses import read_only
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
@@ -37,7 +38,7 @@ def together(made: Planned) -> None:
     with st.container(horizontal=True):
         with st.popover("Share", icon=":material/link:", key=f"share-{made.identity}"):
             link(made)
-        if made.saved is not None and not saved.read_only() and (store := saved.store()) is not None:
+        if made.saved is not None and not read_only() and (store := saved.store()) is not None:
             with st.popover("Name, note, tags", icon=":material/label:", key=f"labels-{made.identity}"):
                 labels(store, made.saved)
     changed_since(made)

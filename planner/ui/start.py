@@ -15,8 +15,7 @@ PAGES = Path(__file__).parent
 
 def render() -> None:
     """Draw the page."""
-    st.title("everfleet")
-    st.markdown("Plan AI fleets so that they finish their work, on time, at the least carbon and money.")
+    st.title("AI fleets that finish on time, at the least carbon and money")
     doors()
     text = shared.scenario_text(shared.FIRST)
     made = plan_source.plan_of(Draft(text, f"{shared.FIRST}.toml", text))
@@ -31,21 +30,24 @@ def render() -> None:
     with showing(currency_of(document)):
         shared.totals(document, "start", shared.FIRST_TOTALS, sure=True)
         shared.story(document, made.identity)
+        with st.expander("The plan in words"):
+            shared.lines(document["headline"])
+    shared.next_step("all of this plan, and yours", "plan")
 
 
 def doors() -> None:
     """Where a visitor goes from here."""
     begin, plan, job, checkpoints = st.columns(4)
-    with begin.container(border=True):
+    with begin.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "begin.py", label="Start from nothing", icon=":material/add_circle:")
-        st.caption("Your sites, fleet and work in six steps, then a plan; no file needed.")
-    with plan.container(border=True):
+        st.caption("Sites, fleet and work in six steps; no file needed.")
+    with plan.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "plan.py", label="Plan the next quarter", icon=":material/calendar_month:")
-        st.caption("What to buy, keep, retire and place; or bring a scenario of your own.")
-    with job.container(border=True):
+        st.caption("What to buy, keep, retire and place; your own file, too.")
+    with job.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "job.py", label="Carbon of one training job", icon=":material/eco:")
-        st.caption("Its range, its split, and where and when it would emit less.")
-    with checkpoints.container(border=True):
+        st.caption("Its range, its parts, and where it would emit less.")
+    with checkpoints.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "checkpoints.py", label="Checkpoint intervals", icon=":material/save:")
         st.caption("Which interval loses the least time, money and carbon.")
 

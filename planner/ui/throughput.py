@@ -123,23 +123,24 @@ def results(document: Document, wanted: Record) -> None:
         draw_kept(digest, lambda: side_by_side(document, measure))
         st.caption(f"A million {document['million_of']}; each SKU at its size of least money.")
         keys = [key for key in SIDE_BY_SIDE if key in best[0]]
-        opens = shared.each_cell(partial(_opened, json.dumps(wanted, sort_keys=True), "best"))
+        opens = partial(_opened, json.dumps(wanted, sort_keys=True), "best")
         shared.sheet(table_of("", best, keys), "Chips side by side", opens, "tp.best")
     else:
         st.warning("None of these chips does this: the reasons are below.")
     if reached := document.get("reached"):
         st.subheader("Smallest size that is enough")
-        opens = shared.each_cell(partial(_opened, json.dumps(wanted, sort_keys=True), "reached"))
+        opens = partial(_opened, json.dumps(wanted, sort_keys=True), "reached")
         shared.sheet(table_of("", reached), "Smallest size that is enough", opens, "tp.reached")
     if failing := [row for row in rows if not row["fits"]]:
         shared.data("", failing, "What does not work, and why", key="tp.failing")
     fitting = [row for row in rows if row["fits"]]
     places = [place for place, row in enumerate(rows) if row["fits"]]
-    every = shared.each_cell(
-        lambda row, key: _opened(json.dumps(wanted, sort_keys=True), "rows", places[row], key)
-    )
+
+    def every(row: int, key: str) -> Explanation | None:
+        return _opened(json.dumps(wanted, sort_keys=True), "rows", places[row], key)
+
     shared.data("", fitting, "Every size", every, "tp.rows")
-    shared.lines(document["notes"])
+    shared.lines(document["notes"], shared.ours)
 
 
 def downloads(document: Document) -> None:

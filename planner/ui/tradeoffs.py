@@ -106,7 +106,7 @@ def _points_opened(rows: Sequence[Record], answer: work_button.Answer) -> shared
 
         return point_explanation(rows, rows[row], key, answer.plan(rows[row]["point"]))
 
-    return shared.each_cell(explained)
+    return explained
 
 
 def _plan_opened(plan: Record, table: str) -> shared.Opens:
@@ -117,7 +117,7 @@ def _plan_opened(plan: Record, table: str) -> shared.Opens:
 
         return cell_explanation(plan, table, plan["tables"][table][row], key)
 
-    return shared.each_cell(explained)
+    return explained
 
 
 def _choice(rows: Sequence[Record], section: str) -> int:
@@ -257,7 +257,7 @@ def _flips_opened(rows: Sequence[Record]) -> shared.Opens:
 
         return flip_explanation(rows[row], key)
 
-    return shared.each_cell(explained)
+    return explained
 
 
 def _tornado(known: work_button.Answer) -> None:

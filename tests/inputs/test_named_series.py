@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+import everfleet as ef
 from planner import cli
 from planner.answers.opening import open_scenario, with_series
 from planner.inputs.scenario import ScenarioError, load_scenario
 from planner.inputs.scenario.bundle import keep, restored
+from planner.trace.errors import InputError
 
 OWN = Path(__file__).resolve().parents[1] / "own_scenario.toml"
 NEW_YEAR = datetime(2025, 1, 1, tzinfo=UTC)
@@ -96,7 +99,19 @@ def test_the_same_files_by_flag(folder: Path, capsys: pytest.CaptureFixture[str]
 
     assert scenario.sites[0].grid_kgco2e_per_kwh == pytest.approx((0.05, 0.1))
     assert "meaning average/life-cycle/production, as the file says" in notes[0]
+    priced, notes = with_series(open_scenario(OWN), electricity={"lund": folder / "spot.csv"})
+    assert priced.sites[0].electricity_price_usd_per_kwh == pytest.approx((0.04 * 1.082, 0.08 * 1.082))
+    assert (
+        notes[0]
+        == "lund: electricity prices, spot.csv: mean in 2027 Q1 40 EUR/MWh, mean in 2027 Q2 80 EUR/MWh"
+    )
     for flag, text, said in (
+        ("--electricity", f"paris={folder / 'spot.csv'}", "no site 'paris'; there is lund"),
+        (
+            "--electricity",
+            f"lund={folder / 'requests.csv'}",
+            "name them for example time and price (EUR/MWh)",
+        ),
         ("--hourly", "paris=hours.csv", "hours.csv: cannot be read"),
         ("--hourly", f"paris={folder / 'hours.csv'}", "no site 'paris'; there is lund"),
         ("--traffic", f"chat={folder / 'requests.csv'}", "no service 'chat'"),
@@ -104,3 +119,22 @@ def test_the_same_files_by_flag(folder: Path, capsys: pytest.CaptureFixture[str]
     ):
         assert cli.main(["plan", str(OWN), flag, text]) == cli.WRONG_INPUT
         assert said in capsys.readouterr().err
+
+
+def test_the_same_files_in_python(folder: Path) -> None:
+    """What the command takes by flag, functions take by name; what was recognised is said."""
+    found = ef.scenario(
+        OWN, hourly={"lund": folder / "hours.csv"}, electricity={"lund": str(folder / "spot.csv")}
+    )
+    (site,) = found["sites"].records
+
+    assert site["electricity_price"] == "0.04 EUR/kWh, 0.08 EUR/kWh"
+    assert site["grid_intensity"] == "0.05 kgCO2e/kWh, 0.1 kgCO2e/kWh"
+    assert any("meaning average/life-cycle/production, as the file says" in note for note in found.said)
+    for wrong, said in (
+        ({"electricity": {"paris": folder / "spot.csv"}}, "no site 'paris'; there is lund"),
+        ({"traffic": {"chat": folder / "none.csv"}}, "none.csv: cannot be read"),
+        ({"hourly": "hours.csv"}, "hourly: 'hours.csv' is not a dict"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            ef.scenario(OWN, **wrong)

@@ -17,11 +17,13 @@ import pytest
 import streamlit as st
 from explained import explained
 from streamlit.testing.v1 import AppTest
+from trees import with_trees
 
 from planner.inputs.scenario import load_scenario, parse_scenario
 from planner.report.charts import PLAN_PICTURES
 from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import TITLES
+from planner.report.why import why_said
 from planner.store import open_store
 from planner.trace.currency import Currency, showing
 from planner.trace.errors import InputError
@@ -194,7 +196,17 @@ def texts(page: AppTest) -> str:
     return "\n".join(part.value for part in parts)
 
 
-TABS = ("Why this plan", "Jobs and arrivals", "Cost", "Carbon", "Energy", "Risk", "Limits", "Details")
+TABS = (
+    "In short",
+    "Why this plan",
+    "Jobs and arrivals",
+    "Cost",
+    "Carbon",
+    "Energy",
+    "Risk",
+    "Limits",
+    "Details",
+)
 
 
 def tab(page: AppTest, name: str) -> AppTest:
@@ -235,7 +247,7 @@ def test_start_shows_the_solved_example_at_once(open_page: Open, document: dict[
 
 
 def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document: dict[str, Any]) -> None:
-    page = open_page("plan")
+    page = with_trees(open_page("plan"))
     codes = [code.value for code in page.code]
     first = ["6.352 MUSD", "5,474 tCO2e", "12.79 GWh"]
 
@@ -245,18 +257,16 @@ def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document
     assert shared.plain("p5 4,379 to p95 6,897 tCO2e") in texts(page)
     assert sum("sites.oregon.pue" in code for code in codes) >= 2, "carbon and energy open down to the PUE"
     assert any("die" in code and "Gupta" in code for code in codes), "and to the paper"
-    assert all(shared.plain(line) in texts(page) for line in document["why"])
+    reasons = texts(tab(page, "Why this plan"))
+    assert all(shared.plain(line) in reasons for line in document["why"])
 
 
-def test_a_long_explanation_is_sent_when_it_is_opened(open_page: Open, document: dict[str, Any]) -> None:
+def test_a_tree_is_sent_when_it_is_requested(open_page: Open) -> None:
     """Explanations of a real plan are 1.5 MB of text; what nobody opens is not sent."""
-    step = document["steps"][document["explanations"]["capex"]]
-    document["explanations"]["capex"] = [step | {"number": n} for n in range(shared.SHORT_TREE + 1)]
     page = tab(open_page("plan"), "Details")
     assert not any("K = sum of nodes * price" in code.value for code in page.code)
 
-    page.session_state["why-details-capex"] = True
-    page.run()
+    page.toggle(key="tree-details-capex").set_value(True).run()
     assert any("K = sum of nodes * price" in code.value for code in page.code)
 
 
@@ -276,23 +286,28 @@ def test_plan_draws_every_chart_with_words(open_page: Open) -> None:
 
 
 def test_plan_opens_each_term_of_cost_and_carbon(open_page: Open, document: dict[str, Any]) -> None:
-    """Each term is an expander with its amount; opened, it holds the tree of its number."""
+    """Each term is an expander with its amount; opened, it says why; the tree is there on demand."""
     page = open_page("plan")
     labels = [expander.label for name in ("Cost", "Carbon") for expander in tab(page, name).expander]
     term = document["tables"]["carbon"][0]
     page.session_state[f"term-{term['explain']}"] = True
     page.run()
+    found = explained(document, term["explain"])
+    opened = next(one for one in page.expander if shared.plain(term["label"]) in one.label)
+    assert shared.plain(why_said(found)[0]) in opened.markdown[0].value
+    assert not opened.code
+    opened.toggle[0].set_value(True).run()
 
     for each in document["tables"]["cost"] + document["tables"]["carbon"]:
         assert any(shared.plain(each["label"]) in label for label in labels)
     assert any(shared.plain("742.1 kUSD") in label for label in labels)
     opened = next(one for one in page.expander if shared.plain(term["label"]) in one.label)
-    assert opened.code[0].value.startswith(explained(document, term["explain"]).steps[0].name)
+    assert opened.code[0].value.startswith(found.steps[0].name)
 
 
 def test_plan_tables_hold_the_numbers_of_the_document(open_page: Open, document: dict[str, Any]) -> None:
     page = open_page("plan")
-    summary = opened_table(page, "summary-Show data")
+    summary = opened_table(tab(page, "Why this plan"), "summary-Show data")
     job = frames(tab(page, "Jobs and arrivals"))[0][0]
     energy = opened_table(tab(page, "Energy"), "energy-Show data")
     facts = opened_table(tab(page, "Details"), f"facts-{TITLES['facts']}")
@@ -494,6 +509,39 @@ def test_a_saved_plan_is_not_missed_where_the_store_cannot_be_reached(
         assert not any("secret" in code.value for code in page.code)
 
 
+def test_read_only_plans_and_keeps_nothing(
+    open_page: Open, works: Works, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No button to save, no labels, no store that is begun; the plan is there all the same."""
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "1")
+    monkeypatch.setenv("EVERFLEET_STORE", str(tmp_path / "none.sqlite"))
+    monkeypatch.setattr(shared, "load_plan", lambda text, name: None)
+    works.next = done(document)
+    page = open_page("plan")
+
+    assert not page.exception
+    assert page.metric[0].value == "6.352 MUSD"
+    assert any("Read-only" in caption.value for caption in page.caption)
+    assert not any("Save" in button.label for button in page.button)
+    assert [arguments["store_address"] for task, arguments in works.started if task == "plan"] == [""]
+    assert "save" not in [task for task, _ in works.started]
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_read_only_opens_what_is_saved_and_changes_no_label(
+    open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = load_scenario(ROOT / "data" / "scenarios" / "tight-power.toml")
+    digest = open_store().save_plan(scenario, document | {"title": "Kept"})
+    writable = open_page("plan", plan=digest[:12])
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "1")
+    page = open_page("plan", plan=digest[:12])
+
+    assert [title.value for title in page.title] == ["Kept"]
+    assert {"Keep"} & {button.label for button in writable.button}
+    assert not {"Keep", "Save this plan", "Save it now"} & {button.label for button in page.button}
+
+
 def test_a_saved_plan_opens_by_its_address(
     open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -584,7 +632,7 @@ def test_a_number_of_a_table_is_opened(open_page: Open, document: dict[str, Any]
     page = open_page("plan")
     opened_table(page, "story")
     page.session_state["sheet-story"] = {"selection": {"cells": [(1, "spare nodes")]}}
-    page.run()
+    page = with_trees(page.run())
     row = document["tables"]["fleet"][1]
 
     assert not page.exception
@@ -759,7 +807,7 @@ def test_checkpoints_follow_the_inputs(open_page: Open) -> None:
 
 
 def test_checkpoints_show_marks_flat_region_and_why(open_page: Open) -> None:
-    page = open_page("checkpoints")
+    page = with_trees(open_page("checkpoints"))
     marks = [row["mark"] for row in frames(page)[0]]
     sample = checkpoint_sample()
 

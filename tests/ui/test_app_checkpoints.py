@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from log_pages import open_page, texts, work_at_once
 from streamlit.testing.v1 import AppTest
+from trees import with_trees
 
 from planner.answers.checkpoints import checkpoint_document, sizes_around
 from planner.answers.failures import as_failures
@@ -101,7 +102,7 @@ def test_each_measure_is_drawn(measure: str, tab: str) -> None:
 def test_each_table_opens_its_numbers(tab: str, sheet: str, heading: str, top: str) -> None:
     """The tree names the equation and the paper that the rate is from; closed tables open first."""
     state = {f"sheet-{sheet}": {"selection": {"rows": [], "columns": [], "cells": [(1, heading)]}}}
-    page = opened(tab, **{f"data-{sheet}": True}, **state)
+    page = with_trees(opened(tab, **{f"data-{sheet}": True}, **state))
 
     assert not page.exception
     (tree,) = [block.value for block in page.code if block.value.startswith(top)]
@@ -110,7 +111,7 @@ def test_each_table_opens_its_numbers(tab: str, sheet: str, heading: str, top: s
 
 def test_the_answer_has_its_why() -> None:
     """The interval and the ETTR that the page says first, each down to the paper of the failure rate."""
-    trees = [block.value for block in open_page("checkpoints").code]
+    trees = [block.value for block in with_trees(open_page("checkpoints")).code]
 
     assert len(trees) == 2
     assert all("Llama 3" in tree for tree in trees)

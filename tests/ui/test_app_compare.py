@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 from test_app_tradeoffs import Bench
+from trees import with_trees
 
 from planner.answers.saved import side_by_side
 from planner.inputs.catalogue import data_folder
@@ -159,7 +160,7 @@ def test_a_difference_is_opened_by_both_plans(open_page: Open) -> None:
     """The cost of the second plan less that of the first: both trees stand below it, and the term alike."""
     page = open_page()
     page.session_state["sheet-Totals"] = {"selection": {"cells": [(0, "B − A")]}}
-    page.run()
+    page = with_trees(page.run())
 
     assert not page.exception
     tree = next(code.value for code in page.code if code.value.startswith("difference"))

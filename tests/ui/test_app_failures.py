@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from log_pages import open_page, texts, work_at_once
 from streamlit.testing.v1 import AppTest
+from trees import with_trees
 
 from planner.ui import logs, shared
 from planner.ui.workers import registry
@@ -87,7 +88,7 @@ def test_each_subject_is_drawn_once_it_is_looked_at(tab: str, charts: int) -> No
 def test_each_table_opens_its_numbers(tab: str, table: str, heading: str, top: str) -> None:
     """The second row of each, down to the log; closed tables open first."""
     cells = {f"sheet-{table}": {"selection": {"rows": [], "columns": [], "cells": [(1, heading)]}}}
-    page = open_page("failures", **{"failure-tabs": tab, f"data-{table}": True}, **cells)
+    page = with_trees(open_page("failures", **{"failure-tabs": tab, f"data-{table}": True}, **cells))
 
     assert not page.exception
     (tree,) = [block.value for block in page.code if block.value.startswith(top)]
@@ -96,7 +97,7 @@ def test_each_table_opens_its_numbers(tab: str, table: str, heading: str, top: s
 
 def test_every_number_above_opens_to_its_source() -> None:
     """Rate, forecasts, time between failures: each popover holds the tree down to the log."""
-    page = open_page("failures")
+    page = with_trees(open_page("failures"))
     codes = "\n".join(code.value for code in page.code)
 
     assert "infinitehbd-outages.csv" in codes

@@ -25,6 +25,7 @@ from benchmarks.serving import Served, app_served, wait_for
 from benchmarks.sessions import Session
 from planner.cli import main
 from planner.inputs.editing import Found
+from planner.store.addresses import read_only
 from planner.ui import launch, scenario_imports, session, shared
 from planner.ui.workers import registry
 from planner.ui.workers.messages import Seen, work_key
@@ -135,6 +136,19 @@ def test_another_address_is_served_on_request_and_says_what_it_means(
     assert main(["app", "--host", "0.0.0.0", "--port", "8123"]) == 0
     assert noted == [{"server.port": 8123, "server.address": "0.0.0.0"}]
     assert "other machines can reach this address" in capsys.readouterr().err
+
+
+def test_read_only_by_flag_is_told_to_pages_and_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable is what a page and a worker process look at; without the flag it is not set."""
+    said: list[bool] = []
+    monkeypatch.setattr("sys.argv", ["everfleet"])
+    monkeypatch.setattr("streamlit.config._main_script_path", None)
+    monkeypatch.setattr("streamlit.starlette.App.run", lambda _, *, config: said.append(read_only()))
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "")
+
+    assert main(["app", "--port", "8123"]) == 0
+    assert main(["app", "--port", "8123", "--read-only"]) == 0
+    assert said == [False, True]
 
 
 @pytest.mark.parametrize("port", ["99999", "80", "0", "-1", "eight"])

@@ -75,14 +75,16 @@ def document(page: AppTest) -> dict[str, Any]:
 
 
 def test_at_most_eight_inputs_stand_there_at_first(page: AppTest) -> None:
-    """A solved scenario, never an empty form; each input has range and default beside it."""
+    """A solved scenario, never an empty form; range and default of each are behind its question mark."""
     labels = [field.label for field in page.text_input] + [field.label for field in page.selectbox]
 
     assert len(labels) == 8
     assert {"Objective", PRICE, BUDGET, "dallas: Power cap (kW)", "chat: Peak rate (/s)"} <= set(labels)
     assert value(page, PRICE) == "200 USD/t"
-    assert "Allowed: from 0 to 100 USD/kgCO2e." in said(page)
-    assert "the catalogue has 100 USD/tCO2e, finance.carbon_price: assumed" in said(page)
+    helps = "\n".join(field.help for field in [*page.text_input, *page.selectbox]).replace("\\", "")
+    assert helps.count("Allowed: ") == 8 == helps.count("Default: ")
+    assert "Allowed: from 0 to 100 USD/kgCO2e." in helps
+    assert "the catalogue has 100 USD/tCO2e, finance.carbon_price: assumed" in helps
     assert "as it was begun with" in said(page)
 
 

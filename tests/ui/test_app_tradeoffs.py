@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
+from trees import with_trees
 
 from planner.inputs.scenario import parse_scenario
 from planner.ui import session, shared
@@ -156,7 +157,7 @@ def view(page: AppTest, name: str) -> AppTest:
 
 def test_the_knee_is_open_at_first(open_page: Open) -> None:
     """The knee of the document is point 2: its totals, its fleet and both of its whys are on the page."""
-    page = open_page()
+    page = with_trees(open_page())
 
     assert not page.exception
     assert page.selectbox(key="opened-front").value == 2
@@ -174,7 +175,7 @@ def test_a_point_of_the_front_is_opened_by_its_plan(open_page: Open) -> None:
     page = open_page()
     page.session_state["data-points"] = True
     page.session_state["sheet-points"] = {"selection": {"cells": [(1, "cost (MUSD)")]}}
-    page.run()
+    page = with_trees(page.run())
 
     assert not page.exception
     assert [code.value.split(" = ")[0] for code in page.code].count("plan_usd") == 2

@@ -78,6 +78,7 @@ def a_long_why(page: Page, app_url: str) -> None:
     """A number opened whose explanation scrolls in its place."""
     opened(page, f"{app_url}/plan")
     page.get_by_role("button", name="why?").first.click()
+    page.get_by_text("Every step, down to the sources").first.click()
     expect(page.get_by_text("Source: user cost of capital").first).to_be_visible()
 
 

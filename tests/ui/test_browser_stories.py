@@ -48,6 +48,8 @@ def test_plan_the_next_quarter(visitor: Visitor, tmp_path: Path) -> None:
     expect(page.get_by_text("Run our-8b on 2 nodes of a100-80-8 at lund")).to_be_visible()
     taken = json.loads(visitor.take("Data (JSON)"))
     visitor.press("why?")
+    expect(page.get_by_text("It rests on").first).to_be_visible()
+    visitor.click(page.get_by_text("Every step, down to the sources").first)
     expect(page.get_by_text("Source: user cost of capital").first).to_be_visible()
 
     assert visitor.interactions <= MOST_INTERACTIONS
@@ -65,6 +67,8 @@ def test_estimate_the_carbon_of_a_job(visitor: Visitor, tmp_path: Path) -> None:
     expect(page.get_by_role("heading", name="A fine-tune of our own")).to_be_visible()
     card = visitor.take("Model card (Markdown)")
     visitor.press("why?")
+    expect(page.get_by_text("It rests on").first).to_be_visible()
+    visitor.click(page.get_by_text("Every step, down to the sources").first)
     expect(page.get_by_text("Source:").first).to_be_visible()
 
     assert visitor.interactions <= MOST_INTERACTIONS

@@ -73,6 +73,22 @@ def test_a_store_that_fails_costs_the_save_and_not_the_plan(tmp_path: Path) -> N
     assert open_store(str(tmp_path / "good.sqlite")).plan(kept["saved"]).title == found["document"]["title"]
 
 
+def test_read_only_keeps_nothing_whatever_a_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has the last word: a store that a page names is not even made."""
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "1")
+    store = tmp_path / "plans.sqlite"
+    made = plan(question(store), Heard(), go_on)
+
+    assert made["document"]["status"]["name"] == "optimal"
+    for found in (made, save(question(store, document=made["document"]), Heard(), go_on)):
+        assert (found["saved"], found["unsaved"]) == (None, "")
+    assert not store.exists()
+    monkeypatch.setenv("EVERFLEET_READ_ONLY", "0")
+    assert save(question(store, document=made["document"]), Heard(), go_on)["saved"]
+
+
 def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     """The plan is there, and saved, before its prices are looked for; less work is always worth something."""
     quarter = {

@@ -19,6 +19,7 @@ from planner.inputs.editing.fields import (
 )
 from planner.inputs.editing.found import Found
 from planner.inputs.editing.grid_series import SIGNALS, series_found, signal_of
+from planner.inputs.editing.price_series import prices_found
 from planner.inputs.editing.traffic import traffic_found
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "input_at",
     "inputs_of",
     "is_table_list",
+    "prices_found",
     "rules_of",
     "sections",
     "series_found",

@@ -34,14 +34,15 @@ def errors_by_name(groups: Sequence[Record]) -> Picture | None:
             "name": broken(f"{group['name']} ({group['scored']})"),
             "median": 100.0 * group["median_error"],
             "worst": min(100.0 * group["worst_error"], WIDEST_PERCENT),
-            "label": percent_text(group["worst_error"], 0),
+            "label": percent_text(group["worst_error"], 0)
+            + (" (beyond the axis)" if 100.0 * group["worst_error"] > WIDEST_PERCENT else ""),
             "said": f"{group['name']}: median {percent_text(group['median_error'])}, worst "
             f"{percent_text(group['worst_error'], 0)} ({group['worst_id']})",
         }
         for group in most
     ]
     end = max(row["worst"] for row in rows)
-    scale = alt.Scale(domain=[0.0, 1.15 * end], nice=False)
+    scale = alt.Scale(domain=[0.0, (1.3 if end >= WIDEST_PERCENT else 1.15) * end], nice=False)
     base = chart_of(rows).encode(y=row_axis("name"), tooltip=["said:N"])
     bars = base.mark_bar(stroke=OUTLINE, color=PALETTE[0]).encode(
         x=alt.X("median:Q", title="error (%)", scale=scale)

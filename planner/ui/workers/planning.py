@@ -107,8 +107,9 @@ def _saved(scenario: Scenario, made: Plan, address: str | None, tell: Tell) -> R
 def _in_store(scenario: Scenario, document: Record, address: str | None) -> Record:
     """The digest of what was saved, or the reason why nothing was: the plan itself is not lost with it."""
     from planner.store import StoreError, open_store
+    from planner.store.addresses import read_only
 
-    if address == "":
+    if address == "" or read_only():  # whatever a page says
         return {"saved": None, "unsaved": ""}
     try:
         store = open_store(address)

@@ -1,0 +1,52 @@
+"""Every column of the answers that are no plan has a meaning, and no meaning has lost its column."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import everfleet as ef
+from benchmarks.site.pages import tables
+from planner.report.meanings_of_answers import ANSWERS, meaning_in
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def answers(kind: str) -> list[ef.Answer]:
+    """Real answers that have all tables of a kind between them."""
+    match kind:
+        case "job":
+            return [ef.job_carbon(name) for name in ("train-8b", "chat-service")]
+        case "fit":
+            return [ef.load(ROOT / "data" / "solved" / f"fit-{log}.json") for log in ("infinitehbd", "slurm")]
+        case "throughput":
+            return [
+                ef.throughput("llama-3.1-8b", skus=["h100-8"], tokens=1e12, by_h="2000 h"),
+                ef.throughput("llama-3.1-70b", skus=["h100-8", "l40s-8"], serve=True),
+            ]
+    dearer = {"name": "dearer", "probability": 0.5, "electricity": 2}
+    both = [{"name": "as stated", "probability": 0.5}, dearer]
+    return [ef.futures("one-training-job", changes={"futures": both})]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_every_column_has_a_meaning_and_every_meaning_a_column(kind: str) -> None:
+    columns: dict[str, set[str]] = defaultdict(set)
+    for answer in answers(kind):
+        for name, table in answer.tables.items():
+            columns[name] |= {key for record in table.records for key in record}
+    held = {(name, key) for name, keys in columns.items() for key in keys}
+    said = {(name, key) for name, keys in ANSWERS[kind].items() for key in keys}
+
+    assert {each for each in held if not meaning_in(kind, *each)} == set()
+    assert said - held == set()
+
+
+def test_the_reference_of_tables_has_them() -> None:
+    page = tables()
+
+    assert "## Failures of a log, survival: `fit` `survival`" in page
+    assert "| `each_j` | J | energy of each |" in page

@@ -240,6 +240,18 @@ def started(replicas: Whole) -> Whole:
     return more
 
 
+def begun(replicas: Whole) -> Flags:
+    """Options that serve and did not in the period before.
+
+    b[v,t] = 1 where replicas[v,t] > 0 and replicas[v,t-1] = 0;  replicas[v,-1] = 0
+    """
+    serves: Flags = replicas > 0
+    before = np.zeros_like(serves)
+    before[:, 1:] = serves[:, :-1]
+    found: Flags = serves & ~before
+    return found
+
+
 def spares_needed(problem: Problem, in_use: Floats, replicas: Whole, tolerance: float) -> Floats:
     """Fewest spares that are enough for every promise; infinite where no step reaches.
 
@@ -327,6 +339,8 @@ def _usd_terms(
         pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
         start=problem.serve_options.start_usd * started(chosen.replicas),
+        deploy=problem.serve_options.deployed_usd * (chosen.replicas > 0)
+        + problem.serve_options.begun_usd * begun(chosen.replicas),
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
         idle=groups.idle_usd_per_node * idle_nodes,
         parked=groups.off_usd_per_node * chosen.parked,
@@ -341,7 +355,7 @@ def _usd_terms(
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; ordering, retiring and unmet demand emit nothing"""
+    """Carbon = sum of the same parts; ordering, retiring, deployments and unmet demand emit nothing"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -356,6 +370,7 @@ def _kgco2e_terms(
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
+        deploy=np.zeros(chosen.replicas.shape),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         idle=groups.idle_kgco2e_per_node * idle_nodes,
         parked=groups.off_kgco2e_per_node * chosen.parked,

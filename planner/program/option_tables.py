@@ -15,7 +15,7 @@ from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
-from planner.physics.starting import Starts, least_replicas
+from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
@@ -160,10 +160,10 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
 
 
 def serve_option_table(
-    inputs: Inputs, replicas: Replicas | None, starts: Starts | None
+    inputs: Inputs, replicas: Replicas | None, starts: Starts | None, deployments: Deployments | None
 ) -> tuple[ServeOptions, NDArray[np.intp], list[Dropped], int]:
     """Replicas that meet their latency targets and that no other of their service and node group beats."""
-    if replicas is None or starts is None:
+    if replicas is None or starts is None or deployments is None:
         return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
@@ -227,6 +227,8 @@ def serve_option_table(
         start_usd=starts.usd.value[row],
         start_kgco2e=starts.kgco2e.value[row],
         start_kwh=starts.kwh.value[row],
+        deployed_usd=deployments.kept_usd.value[row],
+        begun_usd=deployments.begun_usd.value[row],
     )
     return options, row, too_slow, len(each)
 

@@ -233,7 +233,7 @@ def draw_more(seed: int) -> Problem:
 
 
 def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
-    """Replicas that start cost and emit something, less than a period of running; some ask for two."""
+    """Replicas and deployments that start cost something, less than a period of running; some ask for two."""
     serves = case.serve_options
     if not len(serves) or rng.random() < 0.5:
         return case
@@ -244,6 +244,8 @@ def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
         start_usd=share * serves.usd.min(axis=1, keepdims=True),
         start_kgco2e=share * serves.kgco2e.min(axis=1, keepdims=True),
         least=rng.integers(0, 3, serves.usd.shape),
+        deployed_usd=rng.choice([0.0, 1.0], serves.usd.shape) * serves.usd,
+        begun_usd=rng.choice([0.0, 0.4], serves.usd.shape) * serves.usd.min(axis=1, keepdims=True),
     )
 
 
@@ -681,6 +683,9 @@ def ways_to_serve(case: Problem) -> list[Use]:
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
             starts = max(0, n - replicas[v * case.periods + t - 1]) if t else n
             one.cost.add(t, starts * serves.start_usd[v, t], starts * serves.start_kgco2e[v, t])
+            if n:
+                begins = not (t and replicas[v * case.periods + t - 1])
+                one.cost.add(t, serves.deployed_usd[v, t] + begins * serves.begun_usd[v, t], 0.0)
         enough = True
         for t in spans if len(case.services) else ():
             short = max(0.0, case.services.demand[0, t] - carried[t])

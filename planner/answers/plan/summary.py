@@ -14,6 +14,7 @@ from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
+from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.work import (
     flexibility_sentences,
     left_out_sentences,
@@ -64,6 +65,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)
     why += commitment_warnings(plan, solution)
+    why += small_deployment_sentences(plan, solution)
     why += place_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)

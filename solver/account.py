@@ -93,13 +93,34 @@ def nodes_under_way(problem: Problem, moved: Whole, *, mean: bool) -> Floats:
     return totals_by(goal, len(problem.node_groups), arriving(share * moved, moves.lead_periods))
 
 
+def nodes_of_runs(problem: Problem, run: Whole) -> Floats:
+    """Nodes that runs hold at once, at most, by node group and period.
+
+    h[p,t] = max over instants k of sum_r nodes[r,t] * run[r] * holds[r,t,k]
+
+    holds[r,t,k] = 1 where from[r,t] <= k < to[r,t]. What follows something holds its nodes after it. The
+    most are held where a run begins, so that only these instants are looked at.
+    """
+    runs, held = problem.run_options, np.zeros((len(problem.node_groups), problem.periods))
+    begun = run > 0
+    for group in np.unique(runs.node_group[begun]).tolist():
+        for period in range(problem.periods):
+            own = np.flatnonzero(begun & (runs.node_group == group) & (runs.nodes[:, period] > 0))
+            first, last = runs.from_h[own, period], runs.to_h[own, period]
+            nodes = runs.nodes[own, period] * run[own]
+            at_once = [nodes[(first <= instant) & (instant < last)].sum() for instant in first]
+            held[group, period] = max(at_once, default=0.0)
+    return held
+
+
 def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
     """Nodes that runs, replicas and pausable jobs hold.
 
-    u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
+    u[p,t] = max over instants k of sum_r nodes[r,t] * run[r] * holds[r,t,k]
+             + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
     """
-    runs, serves, groups = problem.run_options, problem.serve_options, len(problem.node_groups)
-    held = totals_by(runs.node_group, groups, runs.nodes * run[:, None])
+    serves, groups = problem.serve_options, len(problem.node_groups)
+    held = nodes_of_runs(problem, run)
     held = held + totals_by(serves.node_group, groups, serves.nodes[:, None] * replicas)
     if done_node_h is None:
         return held

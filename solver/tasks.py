@@ -39,7 +39,10 @@ class Jobs(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunOptions(Table):
-    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included."""
+    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included.
+
+    In a period it holds its nodes from one hour of it to another: what ends leaves them to what begins then.
+    """
 
     job: Whole  # [R]
     node_group: Whole  # [R]
@@ -51,6 +54,8 @@ class RunOptions(Table):
     usd: Floats  # [R, T]
     kgco2e: Floats  # [R, T]
     kwh: Floats = field(default_factory=no_numbers)  # [R, T] at the facility's meter, only contracts read it
+    from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
+    to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -63,7 +68,21 @@ class RunOptions(Table):
         "usd": Shape("*T"),
         "kgco2e": Shape("*T"),
         "kwh": Shape("*T", low=0, default=0.0),
+        "from_h": Shape("*T", low=0, default=0.0),
+        "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
     }
+
+    def instants_h(self, group: int, period: int) -> Floats:
+        """Hours into a period at which runs may begin to hold nodes of a group; the most are held at one."""
+        holds = (self.node_group == group) & (self.nodes[:, period] > 0)
+        found: Floats = np.unique(self.from_h[holds, period])
+        return found if found.size else np.zeros(1)
+
+    def holds_at(self, group: int, period: int, instant_h: float) -> Flags:
+        """Options that hold nodes of a node group at an hour of a period [R]."""
+        here = (self.node_group == group) & (self.nodes[:, period] > 0)
+        found: Flags = here & (self.from_h[:, period] <= instant_h) & (instant_h < self.to_h[:, period])
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -71,6 +71,7 @@ _ROWS = {
     "sell_once": "B",
     "end_of_life": "H",
     "in_use": "PT",
+    "in_use_at": "PT",
     "nodes": "PT",
     "term": "PT",
     "hours": "PT",

@@ -480,13 +480,13 @@ def _chosen_runs(
     if every is None or not len(picked):
         return None, np.zeros(0, dtype=np.intp)
     at = assembled.run_row[picked]
-    candidate, start = every.candidate[at], every.start[at]
+    candidate, begin_h = every.candidate[at], every.start_h.value[at, 0]
     few = every.candidates.some(candidate)
     runs = training_runs(inputs, assembled.nodes, few)
     wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
     found = [
-        int(np.flatnonzero((runs.candidate == c) & (runs.start == t))[0])
-        for c, t in zip(wanted, start, strict=True)
+        int(np.flatnonzero((runs.candidate == c) & (runs.start_h.value[:, 0] == h))[0])
+        for c, h in zip(wanted, begin_h, strict=True)
     ]
     return runs, np.array(found, dtype=np.intp)
 

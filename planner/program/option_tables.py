@@ -142,7 +142,10 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         runs.kgco2e.value,
         late[:, None],
     ]
-    group = (job * len(inputs.node_groups) + node_group) * inputs.periods + runs.start
+    if (runs.from_h > 0).any():
+        columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
+    _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
+    group = (job * len(inputs.node_groups) + node_group) * (begin.max(initial=0) + 1) + begin
     row = np.flatnonzero(undominated(group, np.hstack(columns)))
     options = RunOptions(
         job=job[row],
@@ -155,6 +158,8 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         usd=runs.usd.value[row],
         kgco2e=runs.kgco2e.value[row],
         kwh=runs.facility_kwh.value[row],
+        from_h=runs.from_h[row],
+        to_h=runs.to_h[row],
     )
     return options, row, len(runs.candidate)
 

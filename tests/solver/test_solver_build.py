@@ -476,6 +476,28 @@ def test_rows_of_starts(constraint: Callable[[Program], None]) -> None:
     assert "start" not in rows(constraint, of=every_decision())
 
 
+def with_followers() -> Problem:
+    """Two jobs in one period: of one on three nodes, 40 h from its start on; of one on two, from 50 h on."""
+    jobs = Jobs(
+        name=("first", "second"),
+        optional=[False, False],
+        left_out_usd=[0.0, 0.0],
+        left_out_kgco2e=[0.0, 0.0],
+    )
+    runs = run_option(
+        [[3], [2], [2]], job=[0, 1, 1], from_h=[[0.0], [50.0], [0.0]], to_h=[[40.0], [np.inf], [45.0]]
+    )
+    return problem(jobs=jobs, run_options=runs, **service([25.0]))
+
+
+def test_rows_of_runs_that_follow_one_another() -> None:
+    """At the start the first or the third may hold nodes, at 50 h the second; replicas at all times."""
+    assert rows(constrain_fleet.count_nodes_in_use, of=with_followers()) == (
+        "in_use_at_0_0_0: in_use_0_0 - replicas_0_0 - 3 run_0 - 2 run_2 >= 0\n"
+        "in_use_at_0_0_1: in_use_0_0 - replicas_0_0 - 2 run_1 >= 0\n"
+    )
+
+
 def with_deployments() -> Problem:
     """Three periods; keeping a deployment costs 3 USD in each, setting it up 5 from the second on."""
     return problem(

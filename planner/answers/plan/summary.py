@@ -155,6 +155,8 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
             return ["As operators usually plan, no plan keeps every limit."]
         return []
     saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
+    if abs(saved) < 1.0 and abs(cleaner) < 1.0:
+        return ["As operators usually plan, the answer is the same."]
     said = (
         f"As operators usually plan, it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} "
         f"and emit {mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}"

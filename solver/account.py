@@ -93,13 +93,34 @@ def nodes_under_way(problem: Problem, moved: Whole, *, mean: bool) -> Floats:
     return totals_by(goal, len(problem.node_groups), arriving(share * moved, moves.lead_periods))
 
 
+def nodes_of_runs(problem: Problem, run: Whole) -> Floats:
+    """Nodes that runs hold at once, at most, by node group and period.
+
+    h[p,t] = max over instants k of sum_r nodes[r,t] * run[r] * holds[r,t,k]
+
+    holds[r,t,k] = 1 where from[r,t] <= k < to[r,t]. What follows something holds its nodes after it. The
+    most are held where a run begins, so that only these instants are looked at.
+    """
+    runs, held = problem.run_options, np.zeros((len(problem.node_groups), problem.periods))
+    begun = run > 0
+    for group in np.unique(runs.node_group[begun]).tolist():
+        for period in range(problem.periods):
+            own = np.flatnonzero(begun & (runs.node_group == group) & (runs.nodes[:, period] > 0))
+            first, last = runs.from_h[own, period], runs.to_h[own, period]
+            nodes = runs.nodes[own, period] * run[own]
+            at_once = [nodes[(first <= instant) & (instant < last)].sum() for instant in first]
+            held[group, period] = max(at_once, default=0.0)
+    return held
+
+
 def nodes_in_use(problem: Problem, run: Whole, replicas: Whole, done_node_h: Floats | None = None) -> Floats:
     """Nodes that runs, replicas and pausable jobs hold.
 
-    u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
+    u[p,t] = max over instants k of sum_r nodes[r,t] * run[r] * holds[r,t,k]
+             + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t] / hours[t]
     """
-    runs, serves, groups = problem.run_options, problem.serve_options, len(problem.node_groups)
-    held = totals_by(runs.node_group, groups, runs.nodes * run[:, None])
+    serves, groups = problem.serve_options, len(problem.node_groups)
+    held = nodes_of_runs(problem, run)
     held = held + totals_by(serves.node_group, groups, serves.nodes[:, None] * replicas)
     if done_node_h is None:
         return held
@@ -240,6 +261,18 @@ def started(replicas: Whole) -> Whole:
     return more
 
 
+def begun(replicas: Whole) -> Flags:
+    """Options that serve and did not in the period before.
+
+    b[v,t] = 1 where replicas[v,t] > 0 and replicas[v,t-1] = 0;  replicas[v,-1] = 0
+    """
+    serves: Flags = replicas > 0
+    before = np.zeros_like(serves)
+    before[:, 1:] = serves[:, :-1]
+    found: Flags = serves & ~before
+    return found
+
+
 def spares_needed(problem: Problem, in_use: Floats, replicas: Whole, tolerance: float) -> Floats:
     """Fewest spares that are enough for every promise; infinite where no step reaches.
 
@@ -327,6 +360,8 @@ def _usd_terms(
         pausable=problem.pausable_options.usd_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.usd * chosen.replicas,
         start=problem.serve_options.start_usd * started(chosen.replicas),
+        deploy=problem.serve_options.deployed_usd * (chosen.replicas > 0)
+        + problem.serve_options.begun_usd * begun(chosen.replicas),
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
         idle=groups.idle_usd_per_node * idle_nodes,
         parked=groups.off_usd_per_node * chosen.parked,
@@ -341,7 +376,7 @@ def _usd_terms(
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; ordering, retiring and unmet demand emit nothing"""
+    """Carbon = sum of the same parts; ordering, retiring, deployments and unmet demand emit nothing"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -356,6 +391,7 @@ def _kgco2e_terms(
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
+        deploy=np.zeros(chosen.replicas.shape),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         idle=groups.idle_kgco2e_per_node * idle_nodes,
         parked=groups.off_kgco2e_per_node * chosen.parked,

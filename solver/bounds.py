@@ -48,6 +48,12 @@ def most_started(problem: Problem, replicas: Whole) -> Whole:
     return replicas * ((serves.start_usd > 0) | (serves.start_kgco2e > 0))
 
 
+def most_begun(problem: Problem, replicas: Whole) -> Whole:
+    """1 where an option could serve and setting it up has a price; 0 elsewhere."""
+    may: Whole = ((replicas > 0) & (problem.serve_options.begun_usd > 0)).astype(np.int64)
+    return may
+
+
 def most_work_nodes(problem: Problem) -> Floats:
     """Mean nodes that do a work alone.
 

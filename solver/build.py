@@ -32,6 +32,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.choose_before_doing_a_part,
     tasks.meet_demand,
     tasks.start_what_did_not_run,
+    tasks.set_up_what_did_not_serve,
     tasks.do_the_work,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,

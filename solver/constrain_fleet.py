@@ -24,6 +24,7 @@ from solver.rows import (
     summed,
     terms,
 )
+from solver.tables import Flags
 
 
 def count_nodes_in_service(program: Program) -> None:
@@ -129,19 +130,46 @@ def retire_at_end_of_life(program: Program) -> None:
 
 
 def count_nodes_in_use(program: Program) -> None:
-    """u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t]"""
+    """u[p,t] = sum_r nodes[r,t] * run[r] + sum_v nodes[v] * replicas[v,t] + sum_e done[e,t]
+
+    Where runs may begin at several instants of t, u is no less than the same sum at each of them, over the
+    runs that hold their nodes then.
+    """
     problem, shape = program.problem, program.in_use.shape
     runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
+    several = _several_instants(program)
     program.add_rows(
         "in_use",
         cells(*shape),
         pulp.LpConstraintEQ,
-        np.zeros(program.in_use.size),
+        np.where(several, np.inf, 0.0).ravel(),
         each(program.in_use),
         grouped(runs.node_group, program.run, -runs.nodes),
         grouped(serves.node_group, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
         grouped(pausable.node_group, program.done, -np.ones(program.done.shape)),
     )
+
+
+def _several_instants(program: Program) -> Flags:
+    """Where runs may begin at several instants of a period [P, T]; the rows of these are added here."""
+    problem = program.problem
+    runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
+    several = np.zeros(program.in_use.shape, dtype=bool)
+    later, period_of = np.nonzero((runs.from_h > 0) & (runs.nodes > 0))
+    for group, period in sorted({*zip(runs.node_group[later].tolist(), period_of.tolist(), strict=True)}):
+        instants = runs.instants_h(group, period)
+        several[group, period] = len(instants) > 1
+        if not several[group, period]:
+            continue
+        served, paused = serves.node_group == group, pausable.node_group == group
+        others = terms(program.replicas[served, period], -serves.nodes[served])
+        others += terms(program.done[paused, period], -1.0)
+        for number, instant in enumerate(instants.tolist()):
+            holds = runs.holds_at(group, period, instant)
+            used = terms(program.run[holds], -runs.nodes[holds, period].astype(float))
+            at_once = linear([(program.in_use[group, period], 1.0)], used, others)
+            program.add(name("in_use_at", (group, period, number)), at_once, pulp.LpConstraintGE, 0.0)
+    return several
 
 
 def rent_for_the_term(program: Program) -> None:

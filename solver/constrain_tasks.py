@@ -116,7 +116,8 @@ def meet_demand(program: Program) -> None:
     """sum_v c[v,t] * (replicas[v,t] - standby[v,t] * serves[v,t]) >= demand[i,t] * (1 - shed[i,t] - give)
 
     c[v,t] = capacity[v,t] / (1 + standby share[v,t]). Each row is divided by its largest c, so that it counts
-    replicas. An option that serves keeps its standby and its least number of replicas:
+    replicas. Where setting a deployment up has a price, least[v,t] >= 1: nothing is kept without a replica.
+    An option that serves keeps its standby and its least number of replicas:
     replicas[v,t] <= most[v,t] * serves[v,t];  least[v,t] * serves[v,t] <= replicas[v,t] where least[v,t] > 1
     """
     problem, serves, demand = program.problem, program.problem.serve_options, program.problem.services.demand
@@ -148,7 +149,8 @@ def _standby(program: Program, share: Floats) -> Part:
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return NO_PART
-    used, least = serving(program), serves.least[option, period].astype(float)
+    used, begins = serving(program), np.any(serves.begun_usd > 0, axis=1)[option]
+    least = np.maximum(serves.least[option, period], begins).astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(
         "serves",
@@ -162,7 +164,7 @@ def _standby(program: Program, share: Floats) -> Part:
         "least",
         np.stack([option, period], axis=1),
         pulp.LpConstraintLE,
-        np.where((least > 1) & (most > 0), 0.0, np.inf),
+        np.where(((least > 1) | begins) & (most > 0), 0.0, np.inf),
         (row, used, least),
         (row, program.replicas[option, period], -np.ones(option.size)),
     )
@@ -194,6 +196,26 @@ def start_what_did_not_run(program: Program) -> None:
         each(replicas),
         grouped(np.arange(shape[0]), replicas, -np.ones(shape), later=1),
         each(program.started, -1.0 * priced),
+    )
+
+
+def set_up_what_did_not_serve(program: Program) -> None:
+    """serves[v,t] - serves[v,t-1] <= begun[v,t], where setting a deployment up has a price; serves[v,-1] = 0
+
+    No whole number is needed, as what is set up is charged.
+    """
+    shape, priced = program.begun.shape, made(program.begun)
+    option, period = np.nonzero(program.problem.serve_options.chosen_or_not)
+    used, row = serving(program), option * shape[1] + period
+    later = period + 1 < shape[1]
+    program.add_rows(
+        "set_up",
+        cells(*shape),
+        pulp.LpConstraintLE,
+        np.where(priced, 0.0, np.inf).ravel(),
+        (row, used, np.ones(row.size)),
+        ((row + 1)[later], used[later], -np.ones(int(later.sum()))),
+        each(program.begun, -1.0 * priced),
     )
 
 

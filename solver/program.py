@@ -70,6 +70,7 @@ class Program:
     left_out: Variables  # [J]
     replicas: Variables  # [V, T]
     started: Variables  # [V, T] replicas that did not run in the period before, where that has a price
+    begun: Variables  # [V, T] options that did not serve in the period before, where that has a price
     shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
     spares: Variables  # [P, T]

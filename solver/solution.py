@@ -26,6 +26,7 @@ class Terms:
     pausable: Floats  # [E, T]
     serve: Floats  # [V, T]
     start: Floats  # [V, T] replicas that did not run in the period before
+    deploy: Floats  # [V, T] options that serve, and that did not in the period before
     work: Floats  # [O, T]
     idle: Floats  # [P, T] nodes in service or rented, for the hours in which nothing uses them
     parked: Floats  # [P, T]

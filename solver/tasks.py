@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
 from solver.tables import ROW, Flags, Floats, Shape, Table, Whole, no_counts, no_flags, no_numbers
 
 
@@ -37,7 +39,10 @@ class Jobs(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunOptions(Table):
-    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included."""
+    """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included.
+
+    In a period it holds its nodes from one hour of it to another: what ends leaves them to what begins then.
+    """
 
     job: Whole  # [R]
     node_group: Whole  # [R]
@@ -49,6 +54,8 @@ class RunOptions(Table):
     usd: Floats  # [R, T]
     kgco2e: Floats  # [R, T]
     kwh: Floats = field(default_factory=no_numbers)  # [R, T] at the facility's meter, only contracts read it
+    from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
+    to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -61,7 +68,21 @@ class RunOptions(Table):
         "usd": Shape("*T"),
         "kgco2e": Shape("*T"),
         "kwh": Shape("*T", low=0, default=0.0),
+        "from_h": Shape("*T", low=0, default=0.0),
+        "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
     }
+
+    def instants_h(self, group: int, period: int) -> Floats:
+        """Hours into a period at which runs may begin to hold nodes of a group; the most are held at one."""
+        holds = (self.node_group == group) & (self.nodes[:, period] > 0)
+        found: Floats = np.unique(self.from_h[holds, period])
+        return found if found.size else np.zeros(1)
+
+    def holds_at(self, group: int, period: int, instant_h: float) -> Flags:
+        """Options that hold nodes of a node group at an hour of a period [R]."""
+        here = (self.node_group == group) & (self.nodes[:, period] > 0)
+        found: Flags = here & (self.from_h[:, period] <= instant_h) & (instant_h < self.to_h[:, period])
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +146,9 @@ class ServeOptions(Table):
     A replica that did not run in the period before starts: it runs next to what it takes over from for some
     hours, which is charged on top. What runs before the first period is not known here: what a start in it
     costs is in its column, and 0 where it is free.
+
+    An option that serves at all is a deployment, however few its replicas: `deployed_usd` is what keeping it
+    takes in a period, `begun_usd` what it takes to set it up where it did not serve in the period before.
     """
 
     service: Whole  # [V]
@@ -145,6 +169,8 @@ class ServeOptions(Table):
     start_usd: Floats = field(default_factory=no_numbers)  # [V, T] of each replica that starts
     start_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
+    deployed_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any replica runs
+    begun_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any runs and none did before
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
@@ -165,12 +191,19 @@ class ServeOptions(Table):
         "start_usd": Shape("*T", low=0, default=0.0),
         "start_kgco2e": Shape("*T", low=0, default=0.0),
         "start_kwh": Shape("*T", low=0, default=0.0),
+        "deployed_usd": Shape("*T", low=0, default=0.0),
+        "begun_usd": Shape("*T", low=0, default=0.0),
     }
 
     @property
     def chosen_or_not(self) -> Flags:
-        """Options that serve or do not, which the program has to know: standby, or a least number [V, T]."""
-        found: Flags = (self.standby > 0) | (self.least > 1)
+        """Options that serve or do not, which the program has to know [V, T].
+
+        They have standby, a least number of replicas, or a price as a deployment; one that has a price when
+        it is set up is known in every period.
+        """
+        begins = np.any(self.begun_usd > 0, axis=1, keepdims=True)
+        found: Flags = (self.standby > 0) | (self.least > 1) | (self.deployed_usd > 0) | begins
         return found
 
 

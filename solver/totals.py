@@ -10,9 +10,10 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import account, bounds
+from solver.constrain_tasks import serving
 from solver.problem import Solution
 from solver.program import Program
-from solver.rows import made, terms
+from solver.rows import Variables, made, terms
 from solver.tables import Floats
 
 THOUSAND = 1000.0
@@ -37,7 +38,7 @@ def weighted_total(
     total = pulp.LpAffineExpression()
     weights = _Weights(program, money_weight, carbon_weight, period)
     for family, coefficients in (_of_fleet(program, weights) | _of_tasks(program, weights)).items():
-        total.update(terms(getattr(program, family), coefficients))
+        total.update(terms(_variables(program, family), coefficients))
     total.constant = _in_any_case(program, weights)
     return total
 
@@ -53,6 +54,12 @@ def charged(program: Program, plan: Solution) -> float:
     coefficients = _of_fleet(program, weights) | _of_tasks(program, weights)
     amounts = [float((each * values[family]).sum()) for family, each in coefficients.items()]
     return math.fsum([_in_any_case(program, weights), *amounts])
+
+
+def _variables(program: Program, family: str) -> Variables:
+    """The variables of a family; whether an option serves is one where the program has to know."""
+    found: Variables = serving(program) if family == "serves" else getattr(program, family)
+    return found
 
 
 def _in_any_case(program: Program, weights: _Weights) -> float:
@@ -88,6 +95,8 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "left_out": plan.left_out,
         "replicas": plan.replicas,
         "started": account.started(plan.replicas),
+        "begun": account.begun(plan.replicas),
+        "serves": (plan.replicas > 0)[problem.serve_options.chosen_or_not],
         "shed": plan.shed_fraction,
         "work": plan.work_node_h / hours,
         "done": plan.done_node_h / hours,
@@ -171,6 +180,8 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "left_out": weigh.untimed * left_out,
         "replicas": serve,
         "started": weigh(serves.start_usd, serves.start_kgco2e) * made(program.started),
+        "begun": weigh(serves.begun_usd) * made(program.begun),
+        "serves": weigh(serves.deployed_usd)[serves.chosen_or_not],
         "shed": weigh(unmet * services.demand),
         "work": work,
         "done": done,

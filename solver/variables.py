@@ -133,6 +133,7 @@ def _tasks(
         ),
         "replicas": _whole(prefix + "replicas", most.replicas, problem.serve_options.whole[:, None]),
         "started": _some(prefix + "started", bounds.most_started(problem, most.replicas)),
+        "begun": _some(prefix + "begun", bounds.most_begun(problem, most.replicas)),
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),

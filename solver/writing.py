@@ -43,6 +43,7 @@ _VARIABLES = {
     "left_out": "J",
     "replicas": "VT",
     "started": "VT",
+    "begun": "VT",
     "shed": "IT",
     "work": "OT",
     "matched": "CT",
@@ -55,6 +56,7 @@ _VARIABLES = {
 }
 _ROWS = {
     "starts": "VT",
+    "set_up": "VT",
     "least": "VT",
     "job": "J",
     "pausable": "E",
@@ -69,6 +71,7 @@ _ROWS = {
     "sell_once": "B",
     "end_of_life": "H",
     "in_use": "PT",
+    "in_use_at": "PT",
     "nodes": "PT",
     "term": "PT",
     "hours": "PT",

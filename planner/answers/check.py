@@ -19,7 +19,9 @@ from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.parts import read_far
 from planner.inputs.scenario.problems import shown_key
+from planner.inputs.unstated import unstated_notes
 from planner.physics.training_options import pool_problems
+from planner.trace.currency import showing
 from planner.trace.numbers import count_text
 from planner.trace.records import Record
 
@@ -125,7 +127,9 @@ def notes_on(scenario: Scenario) -> list[str]:
     """What is worth knowing before a plan is made: how its SKUs are sold, and values that change nothing."""
     catalogue = with_cards(scenario, load_catalogue())
     own = [catalogue.own.said] if catalogue.own is not None else []
-    return [*sale_notes(scenario, catalogue), *space_notes(scenario, catalogue), *idle_facts(scenario), *own]
+    with showing(Inputs(scenario, catalogue).currency):
+        taken = [*space_notes(scenario, catalogue), *unstated_notes(scenario, catalogue)]
+    return [*sale_notes(scenario, catalogue), *taken, *idle_facts(scenario), *own]
 
 
 def scenario_record(name: str, scenario: Scenario) -> Record:

@@ -18,6 +18,7 @@ from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
 from planner.inputs.scenario.writing import tables
 from planner.performance.hardware import require_dense_peak, require_one_way_link
+from planner.trace.numbers import stated_text
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -216,7 +217,7 @@ def space_unstated(site: Site) -> bool:
 
 def space_note(scenario: Scenario, catalogue: Catalogue) -> str:
     """The price of space that is assumed, where, and what to write."""
-    price = scenario.facts.get("finance.space", catalogue.fact("finance.space").stated)
+    price = stated_text(scenario.facts.get("finance.space") or str(catalogue.fact("finance.space").stated))
     names = [site.name for site in scenario.sites if space_unstated(site)]
     where = "every site" if len(names) == len(scenario.sites) > 1 else ", ".join(names)
     return (

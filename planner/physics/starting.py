@@ -1,4 +1,4 @@
-"""What starting a deployment takes: loading weights, and running next to what it takes over from."""
+"""What starting and keeping a deployment take: double running, loading weights, and people's time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.physics.equations.serving import (
+    deployment_usd,
+    setting_up_usd,
     started_kwh,
     starting_h,
     starting_kgco2e,
@@ -22,6 +24,7 @@ from planner.physics.serving_options import served_models
 from planner.trace.quantities import Traced, chosen, derive, rows
 
 ROUNDING = 1e-9  # of a count of replicas
+CHARGED = "1 but in the first period where it runs today, or where that is not stated"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,35 @@ class Starts:
     usd: Traced
     kgco2e: Traced
     kwh: Traced
+
+
+@dataclass(frozen=True)
+class Deployments:
+    """People's time of each option that serves, however many its replicas, by period (V, T), as money."""
+
+    kept_usd: Traced
+    begun_usd: Traced  # where it did not serve in the period before
+
+
+def deployment_columns(inputs: Inputs, replicas: Replicas) -> Deployments:
+    """What people do for an option that serves: a layout of a service on a SKU at a site is a deployment."""
+    service, group = replicas.candidates.service, replicas.candidates.node_group
+    hour = inputs.fact("planning.person_hour")
+    whole = chosen("deployed_ratio", np.ones((len(service), 1)), "each option alike")
+    kept = derive(
+        deployment_usd,
+        monthly_person_h=inputs.fact("planning.keeping.person_time"),
+        person_usd_per_h=hour,
+        hours_h=inputs.period_h,
+        hours_per_year_h=inputs.hours_per_year_h,
+    )
+    begun = derive(
+        setting_up_usd,
+        person_h=inputs.fact("planning.starting.person_time"),
+        person_usd_per_h=hour,
+        charged_ratio=chosen("charged_ratio", _charged(inputs, service, group), CHARGED),
+    )
+    return Deployments(kept_usd=(kept * whole).named("kept_usd"), begun_usd=begun)
 
 
 def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
@@ -52,7 +84,7 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
         charged_ratio=chosen(
             "charged_ratio",
             _charged(inputs, service, group),
-            "1 but in the first period where it runs today, or where that is not stated",
+            CHARGED,
         ),
     )
     kwh = derive(started_kwh, facility_kwh=replicas.facility_kwh, starting_h=hours, period_h=inputs.period_h)

@@ -68,6 +68,9 @@ from reliability.fleet import job_mttf_h
 
 # Two intervals for each candidate: least time, and least energy. What lies between is flat.
 POLICIES = ("least time", "least energy")
+# A run begins with a period, or at one of so many parts of it where it may follow another run. More parts
+# leave nodes idle for less time in between, and take the search longer.
+PARTS = 4
 
 
 def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Parts, Traced]:
@@ -148,6 +151,8 @@ class TrainingRuns:
     start_h: Traced
     late_h: Traced
     held: NDArray[np.bool_]
+    from_h: NDArray[np.float64]  # hours into a period from which nodes are held (R, T), and until which
+    to_h: NDArray[np.float64]  # or infinite: to its end
     node_h: Traced
     increment_kw: Traced
     facility_kwh: Traced
@@ -247,7 +252,10 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     candidate, start, start_value = _starts(inputs, candidates, finish_h.value)
     tall = candidate[:, None]
     begin = chosen(
-        "start_h", start_value[:, None], "enumerated: the start of a period, or the earliest date in it"
+        "start_h",
+        start_value[:, None],
+        "enumerated: the start of a period, the earliest date in it, or where runs may follow one another a "
+        f"part of it, of {PARTS}",
     )
     due = np.array([inputs.scenario.horizon.hours_from_start(j.deadline) for j in jobs])
     deadline = chosen("deadline_h", due[job[candidate]][:, None], "the scenario's deadline")
@@ -261,6 +269,9 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     held = derive(active_h, duration_h=rows(finish_h, tall), **calendar).value > 0
     # However short it is, a run holds its nodes when it starts.
     held[np.arange(len(start)), start] = True
+    into_h = np.maximum(start_value[:, None] - inputs.period_start_h.value, 0.0)
+    until_h = start_value[:, None] + rows(finish_h, tall).value - inputs.period_start_h.value
+    through = until_h >= inputs.period_end_h.value - inputs.period_start_h.value
     power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
     it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
     site = inputs.node_group_site[group[candidate]]
@@ -290,6 +301,8 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         start_h=begin,
         late_h=derive(late_h, start_h=begin, finish_h=rows(finish_h, tall), deadline_h=deadline),
         held=held,
+        from_h=np.where(held, into_h, 0.0),
+        to_h=np.where(held & ~through, np.maximum(until_h, into_h), np.inf),
         node_h=derive(node_h, nodes=rows(speed.nodes, tall), active_h=active),
         increment_kw=increment,
         facility_kwh=facility,
@@ -478,12 +491,18 @@ def _step_arguments(
 def _starts(
     inputs: Inputs, candidates: TrainingCandidates, finish: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Candidate, first period and start of every run that ends inside the horizon."""
-    horizon = inputs.scenario.horizon
-    earliest = np.array([horizon.hours_from_start(job.earliest) for job in inputs.scenario.training])
-    begin = np.maximum(inputs.period_start_h.value, earliest[candidates.job][:, None])
-    inside = (begin < inputs.period_end_h.value) & (
-        begin + finish[:, None] <= inputs.period_end_h.value[0, -1]
-    )
-    candidate, start = np.nonzero(inside)
-    return candidate, start, begin[candidate, start]
+    """Candidate, first period and start of every run that ends inside the horizon.
+
+    Where there are several runs, one may begin at some part of a period, on nodes that another one has left.
+    """
+    horizon, jobs = inputs.scenario.horizon, inputs.scenario.training
+    earliest = np.array([horizon.hours_from_start(job.earliest) for job in jobs])[candidates.job]
+    several = sum(job.count for job in jobs if not job.pausable) > 1
+    share = np.arange(PARTS if several else 1) / PARTS
+    first, last = inputs.period_start_h.value[0], inputs.period_end_h.value[0]
+    parts = (first[:, None] + share * (last - first)[:, None]).ravel()
+    begin = np.maximum(parts, earliest[:, None])
+    ends = np.append(parts[1:], last[-1])
+    inside = (begin < ends) & (begin + finish[:, None] <= last[-1])
+    candidate, part = np.nonzero(inside)
+    return candidate, part // share.size, begin[candidate, part]

@@ -24,7 +24,7 @@ from planner.physics.procurement import (
     reserved_nodes,
 )
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
-from planner.physics.starting import start_columns
+from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
 from planner.program.fleet_tables import (
@@ -101,10 +101,13 @@ def assemble(inputs: Inputs) -> Assembled:
     reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
     starts = None if replicas is None else start_columns(inputs, replicas, rented)
+    deployments = None if replicas is None else deployment_columns(inputs, replicas)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
-    serve_options, replica_row, too_slow, serve_count = serve_option_table(inputs, replicas, starts)
+    serve_options, replica_row, too_slow, serve_count = serve_option_table(
+        inputs, replicas, starts, deployments
+    )
     problem = Problem(
         periods=inputs.periods,
         site_names=tuple(site.name for site in inputs.sites),

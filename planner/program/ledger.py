@@ -25,13 +25,13 @@ from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
-from planner.physics.starting import start_columns
+from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
 from planner.program.places import PlaceBills, place_bills
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
-from solver.account import active_node_h, rebate_fraction, started
+from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
 from solver.problem import Objective, Solution
 
@@ -262,11 +262,13 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
+    deployments = {} if replicas is None else _people(inputs, replicas, options, solution)
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
             **owned,
             **parts("usd"),
+            **deployments,
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
             **bills.parts(),
@@ -294,6 +296,8 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "training": problem.run_options.node_group[solution.run > 0],
         "serving": problem.serve_options.node_group[options],
         "starting": problem.serve_options.node_group[options],
+        "deployed": problem.serve_options.node_group[options],
+        "set_up": problem.serve_options.node_group[options],
         "pools": problem.work_options.node_group[in_use],
         "idle": np.flatnonzero(idle.sum(axis=1)),
         "pausable": problem.pausable_options.node_group[
@@ -371,6 +375,17 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         by_sums = location_kgco2e(inputs, problem, solution)
         _agree("location-based carbon", ledger.location_carbon.value, by_sums)
     return ledger
+
+
+def _people(
+    inputs: Inputs, replicas: Replicas, options: NDArray[np.intp], solution: Solution
+) -> dict[str, Part | None]:
+    """People's time for the deployments of a plan: to keep them, and to set them up."""
+    each, served = deployment_columns(inputs, replicas), np.arange(len(options))
+    return {
+        "deployed": _used(each.kept_usd, served, solution.replicas[options] > 0, "deployments"),
+        "set_up": _used(each.begun_usd, served, begun(solution.replicas)[options], "deployments that begin"),
+    }
 
 
 def _place_bills(
@@ -465,13 +480,13 @@ def _chosen_runs(
     if every is None or not len(picked):
         return None, np.zeros(0, dtype=np.intp)
     at = assembled.run_row[picked]
-    candidate, start = every.candidate[at], every.start[at]
+    candidate, begin_h = every.candidate[at], every.start_h.value[at, 0]
     few = every.candidates.some(candidate)
     runs = training_runs(inputs, assembled.nodes, few)
     wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
     found = [
-        int(np.flatnonzero((runs.candidate == c) & (runs.start == t))[0])
-        for c, t in zip(wanted, start, strict=True)
+        int(np.flatnonzero((runs.candidate == c) & (runs.start_h.value[:, 0] == h))[0])
+        for c, h in zip(wanted, begin_h, strict=True)
     ]
     return runs, np.array(found, dtype=np.intp)
 

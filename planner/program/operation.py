@@ -19,7 +19,7 @@ from planner.physics.nodes import energy_by_site
 from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
-from solver.account import nodes_under_way, peak_kw, totals_by
+from solver.account import nodes_of_runs, nodes_under_way, peak_kw, totals_by
 from solver.problem import Problem, Solution
 
 Floats = NDArray[np.float64]
@@ -261,13 +261,13 @@ def _carrying(problem: Problem, solution: Solution, serve: Rows) -> Floats:
 
 def _there(problem: Problem, solution: Solution) -> Floats:
     """Nodes that are there for services and pools: less those of runs, spares and what is under way."""
-    groups, runs, pausable = problem.node_groups, problem.run_options, problem.pausable_options
+    groups, pausable = problem.node_groups, problem.pausable_options
     there = solution.in_service.astype(float)
     under_term, off = problem.under_term, groups.off_site
     there[under_term] += solution.rented[under_term]
     hourly = off & ~under_term
     there[hourly] = groups.rental_limit_nodes[hourly]
-    held = totals_by(runs.node_group, len(groups), (runs.nodes * solution.run[:, None]).astype(float))
+    held = nodes_of_runs(problem, solution.run)
     held += totals_by(pausable.node_group, len(groups), solution.done_node_h / groups.hours)
     held += solution.spares + nodes_under_way(problem, solution.moved, mean=True)
     found: Floats = np.maximum(there - held, 0.0)

@@ -15,7 +15,7 @@ from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
-from planner.physics.starting import Starts, least_replicas
+from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
@@ -142,7 +142,10 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         runs.kgco2e.value,
         late[:, None],
     ]
-    group = (job * len(inputs.node_groups) + node_group) * inputs.periods + runs.start
+    if (runs.from_h > 0).any():
+        columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
+    _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
+    group = (job * len(inputs.node_groups) + node_group) * (begin.max(initial=0) + 1) + begin
     row = np.flatnonzero(undominated(group, np.hstack(columns)))
     options = RunOptions(
         job=job[row],
@@ -155,15 +158,17 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         usd=runs.usd.value[row],
         kgco2e=runs.kgco2e.value[row],
         kwh=runs.facility_kwh.value[row],
+        from_h=runs.from_h[row],
+        to_h=runs.to_h[row],
     )
     return options, row, len(runs.candidate)
 
 
 def serve_option_table(
-    inputs: Inputs, replicas: Replicas | None, starts: Starts | None
+    inputs: Inputs, replicas: Replicas | None, starts: Starts | None, deployments: Deployments | None
 ) -> tuple[ServeOptions, NDArray[np.intp], list[Dropped], int]:
     """Replicas that meet their latency targets and that no other of their service and node group beats."""
-    if replicas is None or starts is None:
+    if replicas is None or starts is None or deployments is None:
         return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
@@ -227,6 +232,8 @@ def serve_option_table(
         start_usd=starts.usd.value[row],
         start_kgco2e=starts.kgco2e.value[row],
         start_kwh=starts.kwh.value[row],
+        deployed_usd=deployments.kept_usd.value[row],
+        begun_usd=deployments.begun_usd.value[row],
     )
     return options, row, too_slow, len(each)
 

@@ -36,7 +36,8 @@ from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held
 
 Floats = NDArray[np.float64]
-Begun = dict[tuple[int, int, int, int], int]  # job, node group, first period, nodes -> how many such runs
+# job, node group, first period, nodes, hours into it -> how many such runs
+Begun = dict[tuple[int, int, int, int, float], int]
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,8 @@ def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, p
         kept[:, period] = planned[:, period]
     runs = problem.run_options
     for row in np.flatnonzero((plan.run > 0) & (runs.start == period)):
-        key = (int(runs.job[row]), int(runs.node_group[row]), period, int(runs.nodes[row].max()))
+        nodes, from_h = int(runs.nodes[row].max()), float(runs.from_h[row, period])
+        key = (int(runs.job[row]), int(runs.node_group[row]), period, nodes, from_h)
         begun[key] = begun.get(key, 0) + int(plan.run[row])
 
 
@@ -215,12 +217,13 @@ def _held_runs(problem: Problem, begun: Begun, period: int) -> list[tuple[str, F
     runs, jobs = problem.run_options, problem.jobs
     held = np.where(runs.start < period, 0.0, np.nan)
     in_time = runs.late_h <= jobs.allowed_late_h[runs.job]
-    for (job, group, start, nodes), count in begun.items():
+    for (job, group, start, nodes, from_h), count in begun.items():
         like = (runs.job == job) & (runs.node_group == group) & (runs.start == start) & in_time
         rows = np.flatnonzero(like)
         if len(rows):
             size = np.abs(runs.nodes[rows].max(axis=1) - nodes)
-            held[rows[np.lexsort((runs.usd[rows].sum(axis=1), size))[0]]] += count
+            away_h = np.abs(runs.from_h[rows, start] - from_h)
+            held[rows[np.lexsort((runs.usd[rows].sum(axis=1), size, away_h))[0]]] += count
     return [("run", held)]
 
 

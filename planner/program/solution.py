@@ -8,6 +8,7 @@ from solver import answer as answering
 from solver.account import (
     capex_usd,
     covered_nodes,
+    nodes_of_runs,
     nodes_under_way,
     peak_kw,
     promised_nodes,
@@ -66,6 +67,7 @@ __all__ = [
     "answer",
     "capex_usd",
     "covered_nodes",
+    "nodes_of_runs",
     "nodes_under_way",
     "peak_kw",
     "promised",

@@ -103,6 +103,15 @@ def exact_quantity(value: float | None, unit: str) -> str:
     return f"{exact_text(number)} {'' if unit == '1' else name}".rstrip()
 
 
+def stated_text(text: str) -> str:
+    """A quantity as somebody wrote it, with its money in the currency that is shown: '181 EUR/kW/month'."""
+    number, _, unit = text.partition(" ")
+    factor, name = shown_unit(unit)
+    if name == "1":
+        return percent_text(float(number), None)
+    return text if name == unit else f"{number_text(float(number) * factor)} {name}"
+
+
 def tonne_price(usd: float) -> str:
     """Money for a tonne."""
     return f"{count_text(shown_value(usd, USD))} {shown().code}/t"

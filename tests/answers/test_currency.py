@@ -34,7 +34,7 @@ from planner.program.plan import plan_fleet
 from planner.report.charts import PLAN_PICTURES
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
-from planner.report.tables import table_of
+from planner.report.tables import COLUMNS, column_unit, table_of
 from planner.report.text import to_markdown, to_terminal
 from planner.report.workbook import to_workbook
 from planner.trace.currency import Currency, code_in, currency_of, showing, shown_unit
@@ -471,3 +471,12 @@ def test_the_price_of_a_budget_is_in_the_currency() -> None:
 
     assert numbers == [(0.5, 0.5), (800.0, 1000.0), (400.0, 500.0)]
     assert "EUR" in shown.values()
+
+
+@pytest.mark.parametrize(("word", "unit"), [("usd", "USD"), ("kgco2e", "kgCO2e")])
+def test_every_column_with_money_or_carbon_in_its_name_says_its_unit(word: str, unit: str) -> None:
+    """What has no unit is shown as it is kept: in USD, whatever currency is asked for."""
+    named = [(table, key) for table, keys in COLUMNS.items() for key in keys if word in key.split("_")]
+
+    assert len(named) > 10
+    assert [(table, key) for table, key in named if column_unit(key) != unit] == []

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from plain import plain
+from solver_cases import problem
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
-from planner.physics.equations.serving import starting_h, starting_usd
+from planner.physics.equations.serving import deployment_usd, setting_up_usd, starting_h, starting_usd
 from planner.physics.serving_options import served_models
 from planner.program import remedies
 from planner.program.assembly import assemble
+from planner.program.deployments import small_deployments
 from planner.program.plan import plan_fleet
+from solver import account
 from solver.account import started
+from solver.answer import answer
 from solver.bounds import most_replicas
+from solver.problem import Cohorts, Problem, ServeOptions, Services
 
 SHORT: dict[str, Any] = {
     "horizon.periods": 2,
@@ -116,3 +122,87 @@ def test_a_least_number_that_leaves_no_plan_is_named(monkeypatch: pytest.MonkeyP
     assert list(remedies._deployments(trials)) == [remedies.Remedy(key, "9", "3", {key: 3})]
     monkeypatch.setattr(remedies._Trials, "has_plan", lambda *_: False)
     assert list(remedies._deployments(trials)) == []
+
+
+def test_people_look_after_a_deployment_by_the_month_and_set_it_up_once() -> None:
+    """8 h a month at 100 USD are 2,400 USD in a quarter of a year; 40 h are 4,000 USD, or none today."""
+    quarter = {"hours_h": 2190.0, "hours_per_year_h": 8760.0}
+    assert deployment_usd(monthly_person_h=8.0, person_usd_per_h=100.0, **quarter) == pytest.approx(2400.0)
+    assert setting_up_usd(person_h=40.0, person_usd_per_h=100.0, charged_ratio=1.0) == 4000.0
+    assert setting_up_usd(person_h=40.0, person_usd_per_h=100.0, charged_ratio=0.0) == 0.0
+
+
+def test_every_deployment_is_charged_alike_and_a_scenario_may_leave_people_out() -> None:
+    people = assemble(Inputs(short(), load_catalogue())).problem.serve_options
+    free = {"planning.keeping.person_time": "0 h", "planning.starting.person_time": "0 h"}
+    none = assemble(Inputs(short({"facts": free}), load_catalogue())).problem.serve_options
+
+    assert people.deployed_usd == pytest.approx(np.full(people.deployed_usd.shape, 2400.0), rel=0.02)
+    assert (people.begun_usd[:, 0] == 0).all(), "where it runs today is not known"
+    assert (people.begun_usd[:, 1] == 4000.0).all()
+    assert people.chosen_or_not.all()
+    assert not none.deployed_usd.any()
+    assert not none.begun_usd.any()
+
+
+@pytest.mark.solve
+def test_people_in_the_accounts_of_the_plan() -> None:
+    """Lines of cost by hand: each option that serves in a period, and each that did not before."""
+    plan = plan_fleet(short(), baselines=False)
+    solution = plan.answer.solution
+    assert solution is not None
+    serves, runs = plan.problem.serve_options, solution.replicas > 0
+    new = runs & ~np.pad(runs, ((0, 0), (1, 0)))[:, :-1]
+
+    assert plan.ledger.usd_terms["deployed_usd"].value == pytest.approx((serves.deployed_usd * runs).sum())
+    assert plan.ledger.usd_terms["set_up_usd"].value == pytest.approx((serves.begun_usd * new).sum())
+    assert float(solution.usd_terms.deploy.sum()) == pytest.approx(
+        plan.ledger.usd_terms["deployed_usd"].value + plan.ledger.usd_terms["set_up_usd"].value
+    )
+
+
+def two_deployments(*, stand: int) -> Problem:
+    """305/s, 10 a replica: a node group of so many nodes, and one of five where a replica is dearer."""
+    serves = ServeOptions(
+        service=np.array([0, 0]),
+        node_group=np.array([0, 1]),
+        capacity=np.full((2, 1), 10.0),
+        nodes=np.ones(2),
+        standby_fraction=np.zeros((2, 1)),
+        node_hours=np.full((2, 1), 100.0),
+        active_kw=np.ones(2),
+        usd=np.array([[15.0], [16.0]]),
+        kgco2e=np.zeros((2, 1)),
+        deployed_usd=np.full((2, 1), 40.0),
+    )
+    cohorts = Cohorts(
+        node_group=np.array([0, 1]),
+        nodes=np.array([stand, 5]),
+        keep_usd_per_node=np.zeros((2, 1)),
+        keep_kgco2e_per_node=np.zeros((2, 1)),
+        retire_usd_per_node=np.zeros((2, 1)),
+        must_retire_by=np.array([1, 1]),
+    )
+    services = Services(name=("chat",), demand=np.array([[305.0]]))
+    return problem(count=2, cohorts=cohorts, services=services, serve_options=serves)
+
+
+@pytest.mark.parametrize(
+    ("stand", "dearer", "broken"), [(40, -41.0, ()), (30, None, ("nodes in use", "node-hours"))]
+)
+def test_a_deployment_of_a_few_percent_says_why_it_stays(
+    stand: int, dearer: float | None, broken: tuple[str, ...]
+) -> None:
+    """One of 31 replicas elsewhere: 40 USD of people and 1 of power could be spared, if there is a node."""
+    case = two_deployments(stand=stand)
+    found = answer(case, gap_fraction=0.0, time_limit_s=10).solution
+    assert found is not None
+    apart = account.solution(case, replace(found, replicas=np.array([[30], [1]])))
+
+    (one,) = small_deployments(case, apart)
+    assert (one.option, one.periods, one.broken) == (1, (0,), broken)
+    assert one.most_fraction == pytest.approx(10 / 305)
+    assert one.dearer == (None if dearer is None else pytest.approx(dearer))
+    assert found.replicas.ravel().tolist() == ([31, 0] if stand == 40 else [30, 1])
+    if stand == 40:
+        assert small_deployments(case, found) == []

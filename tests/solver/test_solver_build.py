@@ -476,6 +476,62 @@ def test_rows_of_starts(constraint: Callable[[Program], None]) -> None:
     assert "start" not in rows(constraint, of=every_decision())
 
 
+def with_followers() -> Problem:
+    """Two jobs in one period: of one on three nodes, 40 h from its start on; of one on two, from 50 h on."""
+    jobs = Jobs(
+        name=("first", "second"),
+        optional=[False, False],
+        left_out_usd=[0.0, 0.0],
+        left_out_kgco2e=[0.0, 0.0],
+    )
+    runs = run_option(
+        [[3], [2], [2]], job=[0, 1, 1], from_h=[[0.0], [50.0], [0.0]], to_h=[[40.0], [np.inf], [45.0]]
+    )
+    return problem(jobs=jobs, run_options=runs, **service([25.0]))
+
+
+def test_rows_of_runs_that_follow_one_another() -> None:
+    """At the start the first or the third may hold nodes, at 50 h the second; replicas at all times."""
+    assert rows(constrain_fleet.count_nodes_in_use, of=with_followers()) == (
+        "in_use_at_0_0_0: in_use_0_0 - replicas_0_0 - 3 run_0 - 2 run_2 >= 0\n"
+        "in_use_at_0_0_1: in_use_0_0 - replicas_0_0 - 2 run_1 >= 0\n"
+    )
+
+
+def with_deployments() -> Problem:
+    """Three periods; keeping a deployment costs 3 USD in each, setting it up 5 from the second on."""
+    return problem(
+        periods=3,
+        node_groups=node_groups(periods=3),
+        **service([25.0, 60.0, 5.0], deployed_usd=[[3, 3, 3]], begun_usd=[[0, 5, 5]]),
+    )
+
+
+DEPLOYMENTS = {
+    constrain_tasks.set_up_what_did_not_serve: """
+set_up_0_1: - begun_0_1 - serves_0_0 + serves_0_1 <= 0
+set_up_0_2: - begun_0_2 - serves_0_1 + serves_0_2 <= 0
+""",
+    constrain_tasks.meet_demand: """
+serves_0_0: replicas_0_0 - 3 serves_0_0 <= 0
+serves_0_1: replicas_0_1 - 6 serves_0_1 <= 0
+serves_0_2: replicas_0_2 - serves_0_2 <= 0
+least_0_0: - replicas_0_0 + serves_0_0 <= 0
+least_0_1: - replicas_0_1 + serves_0_1 <= 0
+least_0_2: - replicas_0_2 + serves_0_2 <= 0
+demand_0_0: replicas_0_0 >= 2.5
+demand_0_1: replicas_0_1 >= 6
+demand_0_2: replicas_0_2 >= 0.5
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", DEPLOYMENTS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_deployments(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_deployments()) == DEPLOYMENTS[constraint].lstrip("\n")
+    assert "set_up" not in rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -592,7 +648,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
-    known |= set(STARTS)
+    known |= set(STARTS) | set(DEPLOYMENTS)
     assert set(build.CONSTRAINTS) == known
 
 

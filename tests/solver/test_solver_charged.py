@@ -45,6 +45,8 @@ FAMILIES = (
     "left_out",
     "replicas",
     "started",
+    "begun",
+    "serves",
     "shed",
     "work",
     "done",
@@ -89,7 +91,7 @@ def everything(seed: int) -> Problem:
         space_kw=drawn(GROUPS),
     )
     rows = (2, PERIODS)
-    prices = ("usd", "kgco2e", "start_usd", "start_kgco2e")
+    prices = ("usd", "kgco2e", "start_usd", "start_kgco2e", "deployed_usd", "begun_usd")
     serving = service([25.0, 30.0, 40.0], **{name: drawn(1, PERIODS) for name in prices})
     serving["services"] = type(serving["services"])(
         name=("chat",), demand=serving["services"].demand, unmet_usd=drawn(1, PERIODS)

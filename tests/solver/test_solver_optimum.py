@@ -229,11 +229,30 @@ def draw_more(seed: int) -> Problem:
     case = with_promises(case, np.random.default_rng([seed, 3]))
     case = with_places(case, np.random.default_rng([seed, 4]))
     case = with_terms(case, np.random.default_rng([seed, 5]))
-    return with_starts(case, np.random.default_rng([seed, 6]))
+    case = with_starts(case, np.random.default_rng([seed, 6]))
+    return with_followers(case, np.random.default_rng([seed, 7]))
+
+
+PARTS = 4  # of a period, in which runs begin and end
+
+
+def with_followers(case: Problem, rng: np.random.Generator) -> Problem:
+    """Runs that begin within a period, or end in it, so that one may take over the nodes of another."""
+    runs, hours = case.run_options, case.node_groups.hours
+    if not len(runs) or rng.random() < 0.5:
+        return case
+    first = rng.integers(0, PARTS, runs.usd.shape)
+    last = rng.integers(first + 1, PARTS + 1)
+    return changed(
+        case,
+        "run_options",
+        from_h=first / PARTS * hours,
+        to_h=np.where(last == PARTS, np.inf, last / PARTS * hours),
+    )
 
 
 def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
-    """Replicas that start cost and emit something, less than a period of running; some ask for two."""
+    """Replicas and deployments that start cost something, less than a period of running; some ask for two."""
     serves = case.serve_options
     if not len(serves) or rng.random() < 0.5:
         return case
@@ -244,6 +263,8 @@ def with_starts(case: Problem, rng: np.random.Generator) -> Problem:
         start_usd=share * serves.usd.min(axis=1, keepdims=True),
         start_kgco2e=share * serves.kgco2e.min(axis=1, keepdims=True),
         least=rng.integers(0, 3, serves.usd.shape),
+        deployed_usd=rng.choice([0.0, 1.0], serves.usd.shape) * serves.usd,
+        begun_usd=rng.choice([0.0, 0.4], serves.usd.shape) * serves.usd.min(axis=1, keepdims=True),
     )
 
 
@@ -569,7 +590,8 @@ def every_sale(case: Problem, bought: list[list[int]]) -> list[list[list[int]]]:
 class Use:
     """What one way to carry the tasks asks of the fleet, and its cost beyond idling."""
 
-    used: Any  # [P, T]
+    steady: Any  # [P, T] nodes of replicas and pausable jobs
+    runs: Any  # [P, T, K] nodes of runs in each part of a period
     busy: Any  # [P, T] mean nodes
     power: Any  # [S, T] above idle
     cost: Sum
@@ -579,18 +601,25 @@ class Use:
     promised: Any  # [Q, P, T] nodes that are promised so much
     covered: Any  # [Q, P, T] nodes that replicas on standby cover for them
 
+    @property
+    def used(self) -> Any:
+        """Nodes at once, at most [P, T]."""
+        return self.steady + self.runs.max(axis=-1)
+
     @classmethod
     def none(cls, case: Problem) -> Use:
         shape = (len(case.node_groups), case.periods)
         power, cost = np.zeros((2, case.periods)), Sum.nothing(case.periods)
-        used, busy, pausable, least, unfilled = (np.zeros(shape) for _ in range(5))
+        steady, busy, pausable, least, unfilled = (np.zeros(shape) for _ in range(5))
+        runs = np.zeros((*shape, PARTS))
         promised, covered = (np.zeros((PROMISES + 1, *shape)) for _ in range(2))
-        return cls(used, busy, power, cost, pausable, least, unfilled, promised, covered)
+        return cls(steady, runs, busy, power, cost, pausable, least, unfilled, promised, covered)
 
     def __add__(self, other: Use) -> Use:
         cost = Sum(self.cost.usd + other.cost.usd, self.cost.kgco2e + other.cost.kgco2e)
         return Use(
-            self.used + other.used,
+            self.steady + other.steady,
+            self.runs + other.runs,
             self.busy + other.busy,
             self.power + other.power,
             cost,
@@ -614,7 +643,10 @@ def ways_of_job(case: Problem, j: int) -> list[Use]:
         plain = Use.none(case)
         for r, n in zip(fixed, copies[: len(fixed)], strict=True):
             p = runs.node_group[r]
-            plain.used[p] += n * runs.nodes[r]
+            for t, k in itertools.product(range(case.periods), range(PARTS)):
+                middle_h = (k + 0.5) / PARTS * groups.hours[t]
+                if runs.from_h[r, t] <= middle_h < runs.to_h[r, t]:
+                    plain.runs[p, t, k] += n * runs.nodes[r, t]
             plain.busy[p] += n * runs.node_hours[r] / groups.hours
             plain.power[groups.site[p]] += n * runs.active_kw[r]
             plain.cost.usd[:-1] += n * runs.usd[r]
@@ -625,7 +657,7 @@ def ways_of_job(case: Problem, j: int) -> list[Use]:
             done = float(sum(copies[: len(fixed)]))
             for (e, _), worked in zip(chosen, hours, strict=True):
                 p, mean = pausable.node_group[e], np.array(worked) / groups.hours
-                one.used[p] += mean
+                one.steady[p] += mean
                 one.busy[p] += mean
                 one.pausable[p] += mean
                 one.least[p] = np.maximum(one.least[p], pausable.nodes_least[e] * (mean > 0))
@@ -671,7 +703,7 @@ def ways_to_serve(case: Problem) -> list[Use]:
             p, n = serves.node_group[v], replicas[v * case.periods + t]
             each = serves.capacity[v, t] / (1 + serves.standby_fraction[v, t])
             carried[t] += max(0, n - serves.standby[v, t]) * each
-            one.used[p, t] += n * serves.nodes[v]
+            one.steady[p, t] += n * serves.nodes[v]
             covers = float(serves.covers[v, t]) if n >= serves.standby[v, t] else 0.0
             lent = min(covers, serves.standby[v, t] * serves.nodes[v])
             one.promised[: serves.promise[v] + 1, p, t] += n * serves.nodes[v] - lent
@@ -681,6 +713,9 @@ def ways_to_serve(case: Problem) -> list[Use]:
             one.cost.add(t, n * serves.usd[v, t], n * serves.kgco2e[v, t])
             starts = max(0, n - replicas[v * case.periods + t - 1]) if t else n
             one.cost.add(t, starts * serves.start_usd[v, t], starts * serves.start_kgco2e[v, t])
+            if n:
+                begins = not (t and replicas[v * case.periods + t - 1])
+                one.cost.add(t, serves.deployed_usd[v, t] + begins * serves.begun_usd[v, t], 0.0)
         enough = True
         for t in spans if len(case.services) else ():
             short = max(0.0, case.services.demand[0, t] - carried[t])

@@ -150,7 +150,7 @@ def test_every_index_has_a_label(tmp_path: Path) -> None:
 def test_every_decision_can_be_written(tmp_path: Path) -> None:
     """Of random fleets with every kind of decision, the file has the program's optimum, or none as well.
 
-    Each index has a set of labels, but that of a step of spares.
+    Each index has a set of labels, but that of a step of spares or of an instant.
     """
     solved = 0
     for seed in range(24):
@@ -174,7 +174,9 @@ def test_every_decision_can_be_written(tmp_path: Path) -> None:
             assert engine.getModelStatus() == highspy.HighsModelStatus.kInfeasible
         for held, known in ((program.model.variables(), _VARIABLES), (program.model.constraints, _ROWS)):
             for stem, numbers in map(_parts, map(str, held)):
-                assert len(known.get(stem, "")) == len(numbers) - (stem in ("step", "promise_step")), stem
+                assert len(known.get(stem, "")) == len(numbers) - (
+                    stem in ("step", "promise_step", "in_use_at")
+                ), stem
     assert solved >= 12
 
 

@@ -81,6 +81,8 @@ COST_LABELS = {
     "training": "Training: electricity",
     "serving": "Serving: electricity",
     "starting": "Serving: double running of replicas that start",
+    "deployed": "Serving: people's time to keep deployments",
+    "set_up": "Serving: people's time to set up deployments",
     "pools": "Pools: electricity",
     "idle": "Idle nodes: electricity",
     "pausable": "Pausable jobs: electricity",

@@ -18,7 +18,7 @@ from planner.answers.plan.recourse import Recourse, Way
 from planner.physics.chance import demand_sigmas
 from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
-from planner.program.solution import Solution, totals_by
+from planner.program.solution import Solution, nodes_of_runs, totals_by
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
 from planner.trace.quantities import chosen, facts_of, recompute
 from planner.trace.records import Record, plain_rows
@@ -178,6 +178,7 @@ def _needed(plan: Plan, solution: Solution, case: Case) -> tuple[Nodes, dict[tup
     )  # fmt: skip
     # A run keeps its nodes; if it is slower, it ends later.
     add(runs.node_group, (runs.nodes * solution.run[:, None]).astype(float), runs.job, problem.jobs.name)
+    found[:] = nodes_of_runs(problem, solution.run)  # of those that follow one another, the most at once
     add(pausable.node_group, solution.done_node_h / groups.hours, pausable.job, problem.jobs.name)
     more = case.demand.get("services", np.ones((len(problem.services.name), problem.periods)))
     served = serves.nodes[:, None] * solution.replicas

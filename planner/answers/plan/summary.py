@@ -14,6 +14,7 @@ from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
+from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.work import (
     flexibility_sentences,
     left_out_sentences,
@@ -64,6 +65,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)
     why += commitment_warnings(plan, solution)
+    why += small_deployment_sentences(plan, solution)
     why += place_sentences(plan, solution)
     why += stand_in_sentences(plan)
     why += rate_sentences(plan, solution)
@@ -153,6 +155,8 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
             return ["As operators usually plan, no plan keeps every limit."]
         return []
     saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
+    if abs(saved) < 1.0 and abs(cleaner) < 1.0:
+        return ["As operators usually plan, the answer is the same."]
     said = (
         f"As operators usually plan, it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} "
         f"and emit {mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}"

@@ -35,6 +35,7 @@ HELD = (
     "reserved",
     "term_left",
 )  # what nodes cost, whatever they do
+SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 UNUSED = ("idle", "parked")
 CHANGES = ("ordered", "retired", "sold", "moved")
 SECONDS_PER_H = 3600.0
@@ -145,8 +146,9 @@ def _of_work(
             share * _of_group(plan, HELD, int(p), measure)
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
-    for term, label in ((kind, "electricity"), ("starting", "starting")):
-        if term != "starting" or kind == "serving":
+    terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
+    for term, label in terms.items():
+        if term in plan.ledger.parts[measure]:
             taken = _of_rows(plan, term, own, measure)
             if taken is not None:
                 parts[label] = taken

@@ -22,8 +22,8 @@ from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
-    "bought", "standing", "training", "serving", "starting", "pools", "idle", "pausable", "rental",
-    "reserved", "parked", "space", "peak",
+    "bought", "standing", "training", "serving", "starting", "deployed", "set_up", "pools", "idle",
+    "pausable", "rental", "reserved", "parked", "space", "peak",
 )  # fmt: skip
 
 

@@ -223,8 +223,8 @@ def starting_h(
 
     h = (h_2 + N B_w / (10^9 r * 3600)) * c
 
-    h_2 are the hours of double running: caches that warm up, routing, tests. What they cost in working time
-    of people is left out.
+    h_2 are the hours of double running: caches that warm up, routing, tests. What they cost in people's time
+    is that of the deployment (`setting_up_usd`).
 
     Source: definition; weights are read once, at the rate of the slowest store on their way.
     """
@@ -265,6 +265,34 @@ def starting_kgco2e(*, running_kgco2e: Column, starting_h: Column, period_h: Col
     Source: definition.
     """
     return np.maximum(0.0, running_kgco2e * np.asarray(starting_h) / period_h)
+
+
+def deployment_usd(
+    *,
+    monthly_person_h: Column,
+    person_usd_per_h: Column,
+    hours_h: Column,
+    hours_per_year_h: Column,
+) -> Column:
+    """People's time that keeping a deployment takes in a period: on call, releases, watching it.
+
+    M = w * h * 12 * hours / hours_per_year
+
+    It is the same for one replica and for a hundred.
+
+    Source: definition.
+    """
+    return person_usd_per_h * monthly_person_h * 12 * np.asarray(hours_h) / hours_per_year_h
+
+
+def setting_up_usd(*, person_h: Column, person_usd_per_h: Column, charged_ratio: Column) -> Column:
+    """People's time that a new deployment takes: configuration, tests, alarms, traffic.
+
+    M = w * h * c
+
+    Source: definition.
+    """
+    return person_usd_per_h * person_h * np.asarray(charged_ratio)
 
 
 def replica_increment_kw(*, busy_kw: Column, idle_kw: Column, replica_nodes: Column, pue: Column) -> Column:

@@ -1,0 +1,53 @@
+"""What decides and is not stated: `check` lists it with the value taken and the key that would state it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from planner.answers.check import notes_on
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.scenario import load_scenario, with_changes
+from planner.inputs.unstated import unstated_notes
+
+GROWTH = data_folder() / "scenarios" / "growth.toml"
+TAKEN = "Not stated, so taken from the catalogue: "
+
+
+def test_what_is_not_stated_is_named_with_its_key() -> None:
+    (note,) = unstated_notes(load_scenario(GROWTH), load_catalogue())
+
+    assert note.startswith(TAKEN)
+    assert "the price of h200-8 (330000 USD: market.h200-8.price)" in note
+    assert "electricity at iowa (0.0691 USD/kWh: sites.iowa.electricity_price)" in note
+    assert "an accelerator of cloud-iowa on demand (6.88 USD/h: rental.cloud-iowa.price)" in note
+    assert "maintenance a year as a share of the price (5.0 %: finance.maintenance)" in note
+
+
+def test_what_is_stated_is_not_asked_for() -> None:
+    """A price in its place and a fact of the scenario's own both state it."""
+    scenario = with_changes(
+        load_scenario(GROWTH),
+        {
+            "market.h200-8.price": "300 kUSD",
+            "facts": {"finance.maintenance": "4 %", "planning.person_hour": "80 USD/h"},
+        },
+    )
+    (note,) = unstated_notes(scenario, load_catalogue())
+
+    assert not [what for what in ("h200-8", "maintenance", "people") if what in note]
+    assert "b200-8" in note
+
+
+def test_notes_are_in_the_currency_of_the_scenario() -> None:
+    """195.94 USD/kW/month at 1.10 USD are 178.1 EUR; an hour of 100 USD is 90.91."""
+    path = data_folder() / "scenarios" / "bursty-serving.toml"
+    exchange = {"EUR": "1.10 USD", "date": date(2026, 11, 20)}
+    sites = [
+        dict(name=name, grid="de", pue=1.2, power_cap="2 MW", racks=40) for name in ("frankfurt", "paris")
+    ]
+    changes = {"currency": "EUR", "exchange": exchange, "sites": sites}
+    said = " ".join(notes_on(with_changes(load_scenario(path), changes)))
+
+    assert "is charged at 178.1 EUR/kW/month" in said
+    assert "the people who run services (90.91 EUR/h: planning.person_hour)" in said
+    assert "USD" not in said

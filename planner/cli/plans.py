@@ -15,6 +15,7 @@ from planner.cli.console import (
     clear,
     say,
     show,
+    show_answer,
     show_json,
     watcher,
     write_file,
@@ -103,7 +104,6 @@ def run_plan(options: argparse.Namespace) -> int:
     """Plan a scenario, print the plan, write the report."""
     from planner.answers.plan.document import plan_document
     from planner.program.plan import silent
-    from planner.report.data import to_json
     from planner.report.saving import save
     from planner.report.text import to_terminal
 
@@ -117,7 +117,7 @@ def run_plan(options: argparse.Namespace) -> int:
     plan = _defended(plan, options)
     document = plan_document(plan, watch=watcher(options) or silent)
     clear(options)
-    show(to_json(document) if options.json else to_terminal(document))
+    show_answer(options, (document, to_terminal(document)))
     if options.out is not None:
         paths = save(document, Path(options.out))
         report = next((path for path in paths if path.suffix == ".html"), paths[0])

@@ -106,7 +106,6 @@ def fit_made(document: Record) -> Answer:
         findings.to_terminal,
         findings.to_markdown,
         findings.save_fit,
-        True,
         lambda: charts.FIT_PICTURES,
     )
     return Answer(sectioned(document), document, kind, open_cell=open_cell)
@@ -128,7 +127,7 @@ def calibration_made(document: Record) -> Answer:
     """What measurements change."""
     from planner.answers.calibration import probe_text, to_text
 
-    probed = "everfleet_calibration" not in document
+    probed = "everfleet_probe" in document
     tables = tables_in({name: held for name, held in document.items() if name != "facts"})
     if not probed:
         tables["facts"] = [{"key": key, "stated": stated} for key, stated in document["facts"].items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +165,7 @@ def compare(
 def _side(named: Named, store: str | None) -> Side:
     """One side of a comparison; a plan that is not saved has no day and no files of its own."""
     from planner.answers.saved.compare import Side, flat_inputs, saved_side
+    from planner.report.plain import to_json
     from planner.store import open_store
     from planner.store.packing import versions_here
 
@@ -172,7 +174,7 @@ def _side(named: Named, store: str | None) -> Side:
     answer = named if isinstance(named, Answer) and named.kind != "scenario" else _kept(named) or plan(named)
     if answer.kind != "plan":
         raise InputError(f"{answer!r} is no plan: compare plans")
-    document = answer.to_dict()
+    document = json.loads(to_json(answer._document))
     head = {
         "digest": document["scenario_digest"],
         "title": answer.title,

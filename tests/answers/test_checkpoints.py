@@ -714,7 +714,7 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
         f"csv/{name}.csv" for name in ("checkpoints", "marks", "policies", "best")
     }
     saved = json.loads((folder / "checkpoints.json").read_text(encoding="utf-8"))
-    assert saved["rows"] == json.loads(json.dumps(found["rows"]))
+    assert saved["tables"]["rows"] == json.loads(json.dumps(found["rows"]))
     lines = (folder / "csv" / "checkpoints.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(found["rows"]) + 1
     page = (folder / "checkpoints.html").read_text(encoding="utf-8")
@@ -750,11 +750,12 @@ def test_every_new_option_reaches_the_question(capsys: pytest.CaptureFixture[str
     assert main(["checkpoint", *question.split(), *more.split()]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
+    tables = found["tables"]
 
-    assert found["simulation"][0]["seed"] == 4
-    assert found["simulation"][0]["useful_h"] == pytest.approx(240, rel=0.02)
-    assert found["finish"][0]["mean_h"] > 240
-    assert {"ettr_with_queue_fraction", "linear_in_range"} <= found["rows"][0].keys()
+    assert tables["simulation"][0]["seed"] == 4
+    assert tables["simulation"][0]["useful_h"] == pytest.approx(240, rel=0.02)
+    assert tables["finish"][0]["mean_h"] > 240
+    assert {"ettr_with_queue_fraction", "linear_in_range"} <= tables["rows"][0].keys()
     assert found["inputs"]["size_gb"] == pytest.approx(10 * 70.55, rel=0.01)
     assert (out / "csv" / "finish.csv").is_file()
     assert "checkpoints.html" in said.err
@@ -786,6 +787,6 @@ def test_a_scenario_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["checkpoint", *question, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
 
-    assert found["jobs"][0]["document"]["inputs"]["restart_min"] == pytest.approx(20)
+    assert found["answers"][0]["answers"][0]["inputs"]["restart_min"] == pytest.approx(20)
     assert main(["checkpoint", "one-training-job"]) == 0
     assert capsys.readouterr().out.startswith("train-8b: llama-3-8b, blocking as the scenario has it")

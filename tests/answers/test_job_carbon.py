@@ -35,6 +35,7 @@ from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
 from planner.inputs.software import default_stack
 from planner.report.saving import ReportError
+from planner.report.shape import answer_json
 from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
@@ -442,7 +443,7 @@ def test_saved_folder_holds_all_of_it(tmp_path: Path) -> None:
     paths = save_job(found, tmp_path / "job")
 
     assert {path.name for path in paths} >= {"job.json", "job.html", "job.md", "phases.csv", "changes.csv"}
-    assert json.loads((tmp_path / "job" / "job.json").read_text()) == json.loads(json.dumps(found))
+    assert json.loads((tmp_path / "job" / "job.json").read_text()) == json.loads(answer_json(found))
     page = (tmp_path / "job" / "job.html").read_text()
     for words in (
         "What would change it",
@@ -714,7 +715,7 @@ def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     stated = json.loads(capsys.readouterr().out)
 
     assert found["totals"] == stated["totals"]
-    assert "on a100-80-8 (metered by codecarbon)" in str(found["phases"][0])
+    assert "on a100-80-8 (metered by codecarbon)" in str(found["tables"]["phases"][0])
     notes = " ".join(found["notes"])
     assert "2 runs are added up: run-1, run-2" in notes
     assert "codecarbon's own figure is 50.7 kgCO2e" in notes

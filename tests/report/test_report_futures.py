@@ -13,6 +13,7 @@ import pytest
 from planner.answers.futures.page import aligned, futures_text, save_futures
 from planner.report.charts import FUTURES_PICTURES, to_svg
 from planner.report.saving import ReportError
+from planner.report.shape import written
 from planner.trace.numbers import amount_text
 
 DOCUMENT: dict[str, Any] = {
@@ -77,7 +78,7 @@ def test_the_tables_hold_what_the_document_holds(tmp_path: Path) -> None:
     save_futures(DOCUMENT, folder)
     low, high = rows(folder / "csv" / "futures.csv")
 
-    assert json.loads((folder / "futures.json").read_text(encoding="utf-8")) == DOCUMENT
+    assert json.loads((folder / "futures.json").read_text(encoding="utf-8")) == written(DOCUMENT)
     assert (low["objective_usd"], low["had_it_been_known_usd"]) == ("2000000.0", "1000000.0")
     assert (low["plan_for_the_mean_future_usd"], high["plan_for_the_mean_future_usd"]) == ("1500000.0", "")
     assert [row["to"] for row in rows(folder / "csv" / "first_stage.csv")] == ["", "quebec"]

@@ -6,8 +6,9 @@ import html
 from pathlib import Path
 
 from planner.report.charts import MEASURES, Document, Picture, checkpoint_curve, to_svg
-from planner.report.data import csv_text, to_json
+from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.report.tables import Table, table_of
 from planner.trace.currency import in_its_currency
 
@@ -53,7 +54,7 @@ def _contents(document: Document, text: str) -> dict[str, str]:
     jobs = document.get("jobs", [])
     whole = [job["document"] for job in jobs if "document" in job]
     one = whole[0] if len(whole) == 1 else document
-    contents = {"checkpoints.json": to_json({"everfleet_checkpoints": 1, **document})}
+    contents = {"checkpoints.json": answer_json(document)}
     picture = checkpoint_curve(one) if "rows" in one else None
     if picture is not None:
         contents["checkpoints.svg"] = to_svg(picture)

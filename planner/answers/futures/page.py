@@ -9,8 +9,8 @@ from typing import Any
 
 from planner.report import findings
 from planner.report.charts import Document, Record
-from planner.report.data import to_json
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.trace.currency import in_its_currency
 from planner.trace.numbers import amount_text, mass, money, percent_text
 
@@ -45,7 +45,7 @@ def save_futures(document: Document, folder: Path) -> list[Path]:
     """Write futures.json, futures.html, futures.md and csv/ into `folder`, all of them or nothing."""
     shown = sheets(document)
     contents: dict[str, str | bytes] = {
-        "futures.json": to_json(document),
+        "futures.json": answer_json(document),
         "futures.html": findings.to_html(shown),
         "futures.md": findings.to_markdown(shown),
     }

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from planner.answers.sweeps.cells import point_steps
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
-from planner.report.data import csv_text, to_json
+from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.store import open_store
 from planner.trace.currency import currency_of, currency_record, in_its_currency, showing
 from planner.trace.numbers import mass, money
@@ -33,7 +35,7 @@ def sweep(
     """Plan a grid into a store, going on where an earlier run stopped."""
     store = open_store(address)
     result = run_sweep(scenario, grid, store, executor, watch=watch)
-    document = sweep_document(scenario, grid, result)
+    document = sweep_document(scenario, grid, result, store.document)
     return document, sweep_text(document)
 
 
@@ -62,8 +64,10 @@ def executor_for(*, workers: int, dask: str | None) -> Executor:
     return InProcess() if workers == 1 else LocalProcesses(workers)
 
 
-def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Record:
-    """A sweep as plain data."""
+def sweep_document(
+    scenario: Scenario, grid: Grid, result: SweepResult, document_of: Callable[[str], Record]
+) -> Record:
+    """A sweep as plain data; `document_of` gives the one of a saved plan, which opens its totals."""
     rows = sweep_records(result)
     return {
         "everfleet_sweep": 2,
@@ -73,6 +77,7 @@ def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Recor
         "seed": grid.seed,
         "points_planned_now": result.planned,
         "points": rows,
+        **point_steps(rows, document_of),
         **currency_record(shown_in(scenario)),
     }
 
@@ -81,7 +86,7 @@ def save_sweep(document: Record, folder: Path) -> list[Path]:
     """Write sweep.json and csv/points.csv into `folder`, both or none."""
     with showing(currency_of(document)):
         table = csv_text("points", document["points"])
-    contents = {"sweep.json": to_json(document), "csv/points.csv": table}
+    contents = {"sweep.json": answer_json(document), "csv/points.csv": table}
     return write_folder(contents, folder, SWEEP)
 
 

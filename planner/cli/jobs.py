@@ -62,7 +62,7 @@ def run_checkpoint(options: argparse.Namespace) -> int:
     if options.out is not None:
         from planner.answers.checkpoints.page import save_checkpoints
 
-        paths = save_checkpoints(document, text, Path(options.out))
+        paths = save_checkpoints(document, Path(options.out))
         say(f"curve and tables: {next(path for path in paths if path.suffix == '.html')}")
     if options.json:
         show_json(document)

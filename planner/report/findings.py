@@ -44,6 +44,7 @@ _NARROW = {
 TERMINAL_ROWS, TERMINAL_BAD_ROWS = 10, 20
 # Key of a kind of document -> section -> its chart.
 _PICTURES = {
+    "everfleet_checkpoints": charts.CHECKPOINT_PICTURES,
     "everfleet_pareto": page.PICTURES,
     "everfleet_job": charts.JOB_PICTURES,
     "everfleet_fit": charts.FIT_PICTURES,

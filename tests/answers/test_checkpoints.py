@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from functools import cache
@@ -24,6 +25,7 @@ from planner.answers.checkpoints import (
     to_text,
 )
 from planner.answers.checkpoints.page import save_checkpoints
+from planner.answers.checkpoints.text import sentences
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.fits import read_fit
@@ -706,8 +708,8 @@ def test_restart_parts_that_are_not_understood(text: str) -> None:
 def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     """Curve, tables and document; written again in place, and never over a stranger's files."""
     folder, found = tmp_path / "out", document(nodes=128)
-    save_checkpoints(found, to_text(found), folder)
-    save_checkpoints(found, to_text(found), folder)
+    save_checkpoints(found, folder)
+    save_checkpoints(found, folder)
 
     held = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert held == {"checkpoints.json", "checkpoints.svg", "checkpoints.html"} | {
@@ -719,11 +721,12 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     assert len(lines) == len(found["rows"]) + 1
     page = (folder / "checkpoints.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3
-    assert "time-optimal" in page
+    assert all(html.escape(line) in page for line in sentences(found)), "what the terminal says in words"
+    assert all(word in page for word in ("time-optimal", "two-level", "Every interval"))
 
     (folder / "mine.txt").write_text("keep", encoding="utf-8")
     with pytest.raises(ReportError, match=r"it holds 'mine\.txt'"):
-        save_checkpoints(found, to_text(found), folder)
+        save_checkpoints(found, folder)
     assert (folder / "mine.txt").read_text(encoding="utf-8") == "keep"
 
 
@@ -731,7 +734,7 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
 def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
     """No curve where many sizes were asked for: a table with a line for each."""
     found = scenario_document(shipped("one-training-job"))
-    paths = save_checkpoints(found, scenario_text(found), tmp_path / "out")
+    paths = save_checkpoints(found, tmp_path / "out")
 
     assert {path.name for path in paths} == {"checkpoints.json", "checkpoints.html", "sizes.csv"}
     sizes = (tmp_path / "out" / "csv" / "sizes.csv").read_text(encoding="utf-8").splitlines()

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from planner.answers.futures.page import aligned, futures_text, save_futures
+from planner.answers.futures.page import futures_text, save_futures
 from planner.report.charts import FUTURES_PICTURES, to_svg
+from planner.report.columns import aligned, words
 from planner.report.saving import ReportError
 from planner.report.shape import written
 from planner.trace.numbers import amount_text
@@ -166,5 +167,7 @@ def test_a_folder_of_others_is_not_touched(tmp_path: Path) -> None:
 
 def test_cells_stand_below_each_other() -> None:
     """Two blanks between columns, none at the end of a line."""
-    assert aligned([["a", "bb"], ["ccc", ""]]) == ["a    bb", "ccc"]
+    columns = words(("a", lambda row: row["one"]), ("bb", lambda row: row["other"]))
+
+    assert aligned(columns, [{"one": "ccc", "other": ""}]) == ["a    bb", "ccc"]
     assert (amount_text(2e6, "USD"), amount_text(2e6, "kgCO2e")) == ("2.00 MUSD", "2,000 tCO2e")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.answers.futures.document import futures_document
-from planner.answers.futures.page import aligned, futures_text
+from planner.answers.futures.page import futures_text
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.inputs.scenario.files import read_text, read_toml
@@ -20,6 +20,7 @@ from planner.program.futures import Watch, plan_futures
 from planner.program.grids import drawn
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
+from planner.report.columns import aligned, words
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps
 from planner.trace.numbers import amount_text, percent_text, share_of
@@ -148,34 +149,25 @@ def replay_document(played: Replay) -> Record:
 
 def replay_text(document: Record) -> str:
     """A replay in words: what was ordered when, and what it came to next to the two extremes."""
-    orders = [
-        [
-            step["period"],
-            str(step["nodes_ordered"]),
-            str(step["nodes_ordered_in_the_first_plan"]),
-            str(step["nodes_retired"]),
-        ]
-        for step in document["periods"]
-        if step["planned"]
-    ]
+    orders = words(
+        ("period", lambda row: row["period"]),
+        ("nodes ordered", lambda row: str(row["nodes_ordered"])),
+        ("in the first plan", lambda row: str(row["nodes_ordered_in_the_first_plan"])),
+        ("retired", lambda row: str(row["nodes_retired"])),
+    )
     unit = document["objective"]["unit"]
     none = "not known" if document["stopped"] else "no plan"
-    ways = [
-        [
-            way["way"],
-            none if way["objective_value"] is None else amount_text(way["objective_value"], unit),
-            _regret(way, unit),
-        ]
-        for way in document["ways"]
-    ]
+    ways = words(
+        ("", lambda row: row["way"]),
+        (
+            "objective",
+            lambda row: none if row["objective_value"] is None else amount_text(row["objective_value"], unit),
+        ),
+        ("regret", lambda row: _regret(row, unit)),
+    )
+    planned = [row for row in document["periods"] if row["planned"]]
     return "\n".join(
-        [
-            document["status"]["text"],
-            "",
-            *aligned([["period", "nodes ordered", "in the first plan", "retired"], *orders]),
-            "",
-            *aligned([["", "objective", "regret"], *ways]),
-        ]
+        [document["status"]["text"], "", *aligned(orders, planned), "", *aligned(ways, document["ways"])]
     )
 
 

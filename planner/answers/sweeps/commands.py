@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from planner.answers.sweeps.cells import point_steps
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
@@ -13,6 +13,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
+from planner.report.columns import aligned, words
 from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
@@ -96,31 +97,21 @@ def sweep_text(document: Record) -> str:
     rows = document["points"]
     # Draws change tens of facts at once: the number of the draw says more than they do.
     paths = [] if document["kind"] == "draws" else list(dict.fromkeys(p for row in rows for p in _paths(row)))
-    header = ["point", *paths, "status", "cost", "carbon", "plan"]
-    lines = [header, *([*_cells(row, paths)] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    columns = words(
+        ("point", lambda row: f"{row['point']}{'*' if row['on_front'] else ''}"),
+        *((path, partial(_changed, path)) for path in paths),
+        ("status", lambda row: row["status"]),
+        ("cost", lambda row: "" if row["cost_usd"] is None else money(row["cost_usd"])),
+        ("carbon", lambda row: "" if row["cost_usd"] is None else mass(row["carbon_kgco2e"])),
+        ("plan", lambda row: (row["plan"] or "")[:10]),
+    )
     failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]
-    text = [line.rstrip() for line in table] + ["", "* no other point is as cheap and as clean", *failed]
-    return "\n".join(text)
+    return "\n".join([*aligned(columns, rows), "", "* no other point is as cheap and as clean", *failed])
 
 
 def _paths(row: Record) -> list[str]:
     return [key for key in row if "." in key or "[" in key]
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _cells(row: Record, paths: Sequence[str]) -> list[str]:
-    solved = row["cost_usd"] is not None
-    totals = [money(row["cost_usd"]), mass(row["carbon_kgco2e"])] if solved else ["", ""]
-    mark = "*" if row["on_front"] else ""
-    return [
-        f"{row['point']}{mark}",
-        *(_text(row.get(path)) for path in paths),
-        row["status"],
-        *totals,
-        (row["plan"] or "")[:10],
-    ]
+def _changed(path: str, row: Record) -> str:
+    return "" if row.get(path) is None else str(row[path])

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import Changes, Named, Quantity, Watch, given_quantity, in_python, scenario_of
+from planner.notebook.arguments import (
+    Changes,
+    Named,
+    Quantity,
+    Watch,
+    given_in_python,
+    in_python,
+    scenario_of,
+)
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,16 +63,18 @@ def plan(
     Raises:
         InputError: the scenario is wrong; the error holds every problem.
     """
+    said = locals()
     if alternatives < 0:
         raise InputError(f"alternatives: {alternatives} is no number of plans: write 0 or more")
-    from planner.answers.plan.defended import Defence, defended
+    from planner.answers.plan.defended import defended
     from planner.answers.plan.document import plan_document
+    from planner.inputs.plan_question import PlanQuestion
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent
 
     meant = scenario_of(scenario, changes)
-    defence = Defence(verify, prices, alternatives, given_quantity(within_fraction, "within_fraction"))
-    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), defence, watch=watch)
+    question = PlanQuestion(**given_in_python(said, PlanQuestion))
+    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), question, watch=watch)
     return plan_made(plan_document(found, watch=watch or silent), meant)
 
 

@@ -35,7 +35,7 @@ from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
 from planner.inputs.software import default_stack
 from planner.report.saving import ReportError
-from planner.report.shape import answer_json
+from planner.report.shape import answer_json, read_back
 from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
@@ -710,12 +710,12 @@ GERMANY = METERED / "codecarbon-germany.csv"  # two runs on 4 x A100 in Hesse; C
 def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     """Region us and h100-8 were taken in silence, and CodeCarbon's own 50.7 kg was nowhere."""
     assert main(["carbon", "--metered", str(GERMANY), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = read_back(json.loads(capsys.readouterr().out))
     assert main(["carbon", "--metered", str(GERMANY), "--grid", "de", "--sku", "a100-80-8", "--json"]) == 0
     stated = json.loads(capsys.readouterr().out)
 
     assert found["totals"] == stated["totals"]
-    assert "on a100-80-8 (metered by codecarbon)" in str(found["tables"]["phases"][0])
+    assert "on a100-80-8 (metered by codecarbon)" in str(found["phases"][0])
     notes = " ".join(found["notes"])
     assert "2 runs are added up: run-1, run-2" in notes
     assert "codecarbon's own figure is 50.7 kgCO2e" in notes

@@ -33,6 +33,13 @@ class StateHours:
     lost_h: Column
     restart_h: Column
 
+    @property
+    def ettr_fraction(self) -> Column:
+        """Useful hours for each hour in any state."""
+        spent_h = np.add(self.useful_h, self.checkpoint_h) + self.lost_h + self.restart_h
+        share: Column = self.useful_h / spent_h
+        return share
+
 
 @dataclass(frozen=True, slots=True)
 class TwoLevelPlan:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import exprel, gamma, gammaincc
+from scipy.special import gamma, gammaincc
 
+from reliability.checkpoint import hours_by_state
 from reliability.domain import (
     require_fraction,
     require_not_negative,
@@ -48,13 +49,14 @@ def ettr_fraction(
     Source: renewal argument of Daly, "A higher order estimate of the optimum checkpoint interval", FGCS
     22(3), 2006.
     """
-    _check(interval_h, mttf_h, write_h, restart_h, queue_h)
-    cycle_h = np.add(interval_h, write_h)
-    exponent = np.divide(cycle_h, mttf_h)
-    # Multiplied through by exp(-x): neither a huge nor an infinite MTTF overflows.
-    spent_h = cycle_h * exprel(-exponent) - np.add(restart_h, queue_h) * np.expm1(-exponent)
-    share: Column = interval_h * np.exp(-exponent) / spent_h
-    return share
+    return asynchronous_ettr_fraction(
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        blocking_h=write_h,
+        persist_h=0.0,
+        restart_h=restart_h,
+        queue_h=queue_h,
+    )
 
 
 def asynchronous_ettr_fraction(
@@ -75,11 +77,15 @@ def asynchronous_ettr_fraction(
 
     Source: renewal argument; the first-order loss for each failure is W/2 + P.
     """
+    _check(interval_h, mttf_h, blocking_h, restart_h, queue_h)
     _check_one_in_flight(interval_h, persist_h, blocking_h=blocking_h)
-    blocking = ettr_fraction(
-        interval_h=interval_h, mttf_h=mttf_h, write_h=blocking_h, restart_h=restart_h, queue_h=queue_h
-    )
-    return blocking * np.exp(-np.divide(persist_h, mttf_h))
+    return hours_by_state(
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=blocking_h,
+        restart_h=np.add(restart_h, queue_h),
+        persist_h=persist_h,
+    ).ettr_fraction
 
 
 def rollback_ettr_fraction(
@@ -105,9 +111,14 @@ def rollback_ettr_fraction(
     """
     require_not_negative(rollback_intervals=rollback_intervals)
     _check_one_in_flight(interval_h, persist_h, write_h=write_h)
-    forward = ettr_fraction(
-        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=restart_h, queue_h=queue_h
-    ) * np.exp(-np.divide(persist_h, mttf_h))
+    forward = asynchronous_ettr_fraction(
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        blocking_h=write_h,
+        persist_h=persist_h,
+        restart_h=restart_h,
+        queue_h=queue_h,
+    )
     back = np.multiply(interval_h, rollback_intervals) / (np.add(restart_h, queue_h) + mttf_h)
     share: Column = np.maximum(forward - back, 0.0)
     return share

@@ -22,6 +22,7 @@ from planner.inputs.scenario.files import MAX_DEPTH
 from planner.physics.training_options import check_pools
 from planner.report.editions import up_to_date
 from planner.report.integrity import disagreements
+from planner.report.shape import is_answer
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 from planner.trace.records import Record
@@ -30,7 +31,6 @@ from planner.trace.records import Record
 DOCUMENTS = ("plan.json", "fit.json", "job.json", "futures.json")
 # The same of answers whose numbers `explain` of the command line does not open.
 ANSWERS = ("pareto.json", "checkpoints.json", "sweep.json", "answer.json")
-_OTHERS = ("pareto", "checkpoints", "sweep", "answer")
 # What a document that is none of ours, or is damaged, may do to a comparison of its numbers.
 _DAMAGED = (
     ArithmeticError,
@@ -43,7 +43,6 @@ _DAMAGED = (
     ValueError,
 )
 MOST_SAID = 200  # characters of what a damaged document makes of its numbers
-_KEYS = {"status", "everfleet_fit", "everfleet_job"}
 
 
 def open_scenario(
@@ -119,7 +118,7 @@ def open_document(path: Path) -> Record | None:
     """
     held = (path / name for name in DOCUMENTS)
     file = next((file for file in held if file.is_file()), path / DOCUMENTS[0]) if path.is_dir() else path
-    return _saved(file) if file.suffix == ".json" and file.is_file() else None
+    return _agreeing(file, opens=True) if file.suffix == ".json" and file.is_file() else None
 
 
 def open_answer(path: Path) -> Record | None:
@@ -132,26 +131,24 @@ def open_answer(path: Path) -> Record | None:
     file = next((file for file in held if file.is_file()), None) if path.is_dir() else path
     if file is None or file.suffix != ".json" or not file.is_file():
         return open_document(path)
-    document = _read(file)
-    ours = isinstance(document, dict) and any(f"everfleet_{kind}" in document for kind in _OTHERS)
-    return _agreeing(file, document) if ours else _saved(file)
+    return _agreeing(file, opens=False)
 
 
-def _saved(file: Path) -> Record:
-    """The document of a plan.json, refused where it is none of ours."""
-    document = _read(file)
-    if not isinstance(document, dict) or "explanations" not in document or not (_KEYS & document.keys()):
-        raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
-    return _agreeing(file, up_to_date(document))
+def _agreeing(file: Path, *, opens: bool) -> Record:
+    """The document of a file as the program keeps it, refused where its numbers do not agree.
 
-
-def _agreeing(file: Path, document: Record) -> Record:
-    """The document, refused where its numbers do not agree."""
+    Where it is one that `opens`, it is a plan or keeps explanations by name.
+    """
+    held = _read(file)
     try:
+        document = up_to_date(held) if isinstance(held, dict) else {}
         found = disagreements(document)
     except _DAMAGED as error:
         said = f"is damaged: its numbers cannot be compared ({type(error).__name__}: {error})"
         raise ScenarioError(str(file), [Problem("", said[:MOST_SAID])]) from None
+    ours = document and (is_answer(document) or "everfleet_answer" in held or "status" in document)
+    if not ours or (opens and "explanations" not in document):
+        raise ScenarioError(str(file), [Problem("", "is not a plan: name a plan.json that `plan` wrote")])
     if found:
         problems = [
             Problem(place, f"{text}; the file may have been changed since it was written")

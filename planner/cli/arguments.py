@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Container
+from dataclasses import fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -199,6 +200,13 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "rate": float,
     "share": float,
     "path": Path,
+    "whole": count,
+    "day": day,
+    "seed": seed,
+    "percent": share,
+    "excess": percent,
+    "positive": positive,
+    "not_negative": not_negative,
 }
 
 
@@ -207,13 +215,17 @@ def question_options(
 ) -> None:
     """An option for each field that a question asks, or `only` for some; what is not said stays None."""
     groups: dict[str, Any] = {"": parser}
+    defaults = {one.name: one.default for one in fields(question)}
     for name, one in fields_of(question).items():
         if only is not None and name not in only:
             continue
         group = groups.get(one.group) or groups.setdefault(one.group, parser.add_argument_group(one.group))
-        option = flag(name, question)
+        option, about = flag(name, question), one.about.replace("%", "%%")
         if one.reads == "flag":
-            group.add_argument(option, dest=name, action="store_true", help=one.about)
+            action = "store_false" if defaults[name] else "store_true"
+            group.add_argument(option, dest=name, action=action, default=defaults[name], help=about)
         else:
             read = _READERS.get(one.reads, str)
-            group.add_argument(option, dest=name, type=read, metavar=one.value, help=one.about)
+            shown = one.value or option.removeprefix("--").replace("-", "_").upper()
+            how = {"nargs": "?", "const": ""} if one.reads == "parts" else {}
+            group.add_argument(option, dest=name, type=read, metavar=shown, help=about, **how)

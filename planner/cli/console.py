@@ -108,18 +108,19 @@ def watcher(options: argparse.Namespace) -> Callable[[str], None] | None:
 
 
 def show_json(value: Any) -> None:
-    """Print data as JSON: NaN and infinity, which it does not know, are null, as in a plan.json."""
-    from planner.report.data import to_json
+    """Print data as JSON, an answer in the one shape; NaN and infinity, which it does not know, are null."""
+    from planner.report.shape import answer_json
 
-    show(to_json(value, sort_keys=False).rstrip("\n"))
+    show(answer_json(value).rstrip("\n"))
 
 
 def show_answer(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     """Print an answer, as data or in words."""
-    from planner.report.data import to_json
-
     record, text = said
-    show(to_json(record) if options.json else text)
+    if options.json:
+        show_json(record)
+    else:
+        show(text)
     return ANSWER
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show, watcher
+from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show_answer, watcher
 from planner.cli.loading import see_store
 from planner.inputs.log_question import OF_A_FIT, OF_EVERY_LOG, FitQuestion
 from planner.inputs.question_fields import fields_of
@@ -41,14 +41,13 @@ def run_fit(options: argparse.Namespace) -> int:
         return ANSWER
     from planner.answers.failures import fit_document
     from planner.report import findings
-    from planner.report.data import to_json
 
     if options.save:
         see_store(options.store)
     log, question = _failure_log(options), _question_of_log(options)
     document = fit_document(log, question, watch=watcher(options))
     clear(options)
-    show(to_json(document) if options.json else findings.to_terminal(document))
+    show_answer(options, (document, findings.to_terminal(document)))
     if options.out is not None:
         paths = findings.save_fit(document, Path(options.out))
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")
@@ -63,15 +62,13 @@ def run_backtest(options: argparse.Namespace) -> int:
     """Test forecasts and pools of spares on a log: each made from the past of its moment alone."""
     from planner.answers.failures import backtest_document
     from planner.report import findings
-    from planner.report.data import to_json
 
     log, question = _failure_log(options), _question_of_log(options)
     document = backtest_document(
         log, question, first_periods=options.first_periods, exact_period=options.period_d is not None
     )
     clear(options)
-    print(to_json(document) if options.json else findings.to_terminal(document))
-    return ANSWER
+    return show_answer(options, (document, findings.to_terminal(document)))
 
 
 def _failure_log(options: argparse.Namespace) -> FailureLog:

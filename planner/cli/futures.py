@@ -68,10 +68,10 @@ def run_futures(options: argparse.Namespace) -> int:
 def _write_futures(document: dict[str, Any], place: Path) -> None:
     """Write the report into a folder, or the document alone into a file, and say so."""
     from planner.answers.futures.page import save_futures
-    from planner.report.data import to_json
+    from planner.report.shape import answer_json
 
     if place.suffix == ".json":
-        write_file(place, to_json(document))
+        write_file(place, answer_json(document))
     else:
         paths = save_futures(document, place)
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")

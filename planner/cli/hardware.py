@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.cli import arguments
 from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json, write_file
-from planner.inputs.hardware_question import Question
+from planner.inputs.hardware_question import Question, Stated
 from planner.inputs.question_fields import fields_of
 from planner.trace.errors import InputError
 
@@ -39,31 +39,12 @@ def add_commands(command: arguments.AddCommand) -> None:
     calibrate.add_argument(
         "--out", metavar="FILE", help="write the [facts] of a scenario; with --measure rows of data/facts"
     )
-    _stated_options(calibrate)
-
-
-def _stated_options(parser: argparse.ArgumentParser) -> None:
-    """What a result file of a benchmark does not say itself."""
-    stated = parser.add_argument_group("of result files that do not say it")
-    stated.add_argument("--sku", help="the node that served")
-    stated.add_argument("--model", help="of `everfleet facts model.`")
-    stated.add_argument("--precision", help="number format of the weights: bf16, fp8, nvfp4, mxfp4")
-    stated.add_argument("--engine", help="of `everfleet facts performance.engine.`; the newest")
-    stated.add_argument("--accelerators", type=arguments.count, metavar="N", help="those of one replica")
-    for option, what in (
-        ("--batch", "requests that run on average"),
-        ("--input-tokens", "mean prompt"),
-        ("--output-tokens", "mean answer"),
-    ):
-        stated.add_argument(option, type=arguments.positive, metavar="N", help=what)
-    stated.add_argument(
-        "--output-scv", type=arguments.not_negative, metavar="RATIO", help="squared spread of answers; 1"
-    )
+    arguments.question_options(calibrate, Stated)
 
 
 def run_calibrate(options: argparse.Namespace) -> int:
     """Read measurements of your hardware, or probe it: what they change, and how wrong the rest may be."""
-    from planner.answers.calibration import Stated, calibration_document, facts_toml, to_text
+    from planner.answers.calibration import calibration_document, facts_toml, to_text
 
     if options.measure:
         return _probe(options)
@@ -72,7 +53,7 @@ def run_calibrate(options: argparse.Namespace) -> int:
             "name a CSV of measurements or the results of a benchmark, or use --measure on a machine with an "
             "NVIDIA device"
         )
-    said = {name: getattr(options, name) for name in Stated.__dataclass_fields__}
+    said = {name: getattr(options, name) for name in fields_of(Stated)}
     stated = Stated(**{name: value for name, value in said.items() if value is not None})
     paths = [Path(name) for name in options.measurements]
     document = calibration_document(paths, options.sizes, stated=stated)

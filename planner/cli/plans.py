@@ -15,12 +15,15 @@ from planner.cli.console import (
     clear,
     say,
     show,
+    show_answer,
     show_json,
     watcher,
     write_file,
     wrong,
 )
 from planner.cli.loading import named_scenario, opened, see_store, solve, stated_labels
+from planner.inputs.plan_question import PlanQuestion
+from planner.inputs.question_fields import fields_of
 from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,29 +45,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     arguments.label_options(plan)
     arguments.store_option(plan)
     arguments.quiet_option(plan)
-    plan.add_argument(
-        "--no-baselines", action="store_true", help="solve only the plan itself: nothing next to it, no ties"
-    )
-    plan.add_argument("--prices", action="store_true", help="what one more of each limit is worth")
-    plan.add_argument(
-        "--verify",
-        action="store_true",
-        help="play its services request by request, next to the closed form of the plan",
-    )
-    plan.add_argument(
-        "--alternatives",
-        type=arguments.count,
-        default=0,
-        metavar="N",
-        help="N other plans that cost little more",
-    )
-    plan.add_argument(
-        "--within",
-        type=arguments.percent,
-        default=0.02,
-        metavar="SHARE",
-        help="how much more they may cost; '2 %%'",
-    )
+    arguments.question_options(plan, PlanQuestion)
 
     start = command("start", run_start, "a scenario out of spreadsheets, or of a cluster's list of nodes")
     start.add_argument(
@@ -104,7 +85,6 @@ def run_plan(options: argparse.Namespace) -> int:
     """Plan a scenario, print the plan, write the report."""
     from planner.answers.plan.document import plan_document
     from planner.program.plan import silent
-    from planner.report.data import to_json
     from planner.report.saving import save
     from planner.report.text import to_terminal
 
@@ -114,11 +94,12 @@ def run_plan(options: argparse.Namespace) -> int:
     scenario = named_scenario(options)
     if options.save:
         see_store(options.store)
-    plan = solve(scenario, quiet=options.quiet, baselines=not options.no_baselines)
-    plan = _defended(plan, options)
+    question = _plan_question(options)
+    plan = solve(scenario, quiet=options.quiet, baselines=question.baselines)
+    plan = _defended(plan, question, options)
     document = plan_document(plan, watch=watcher(options) or silent)
     clear(options)
-    show(to_json(document) if options.json else to_terminal(document))
+    show_answer(options, (document, to_terminal(document)))
     if options.out is not None:
         paths = save(document, Path(options.out))
         report = next((path for path in paths if path.suffix == ".html"), paths[0])
@@ -128,20 +109,24 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.save:
         from planner.answers.saved.commands import save_plan
 
-        baselines = not options.no_baselines
-        say(save_plan(options.store, scenario, document, baselines=baselines, labels=labels))
+        say(save_plan(options.store, scenario, document, baselines=question.baselines, labels=labels))
     if document["status"]["name"] == "interrupted":
         return INTERRUPTED
     return ANSWER if document["status"]["verified"] else NO_PLAN
 
 
-def _defended(plan: Plan, options: argparse.Namespace) -> Plan:
-    """The plan with its services played, the worth of its limits and its alternatives, where requested."""
-    from planner.answers.plan.defended import Defence, defended
+def _plan_question(options: argparse.Namespace) -> PlanQuestion:
+    """What the options ask next to the scenario."""
+    said = {name: getattr(options, name) for name in fields_of(PlanQuestion)}
+    return PlanQuestion(**{name: value for name, value in said.items() if value is not None})
 
-    defence = Defence(options.verify, options.prices, options.alternatives, options.within)
+
+def _defended(plan: Plan, question: PlanQuestion, options: argparse.Namespace) -> Plan:
+    """The plan with its services played, the worth of its limits and its alternatives, where requested."""
+    from planner.answers.plan.defended import defended
+
     left_out = "stopped; the plan is there, what was still being looked for is left out"
-    plan = defended(plan, defence, watch=watcher(options), stopped=lambda: say(left_out))
+    plan = defended(plan, question, watch=watcher(options), stopped=lambda: say(left_out))
     clear(options)
     return plan
 

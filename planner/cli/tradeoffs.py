@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show, stoppable, watcher
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show_answer, stoppable, watcher
 from planner.cli.loading import named_scenario
 
 
@@ -54,10 +54,9 @@ def run_sensitivity(options: argparse.Namespace) -> int:
 def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:
     """Print a document of sections and save it, if it is requested."""
     from planner.report import findings
-    from planner.report.data import to_json
 
     clear(options)
-    show(to_json(document) if options.json else findings.to_terminal(document))
+    show_answer(options, (document, findings.to_terminal(document)))
     if options.out is not None:
         from planner.answers.tradeoffs.page import save_findings
 

@@ -11,6 +11,7 @@ from typing import Any
 from planner.inputs.catalogue import make_fact
 from planner.inputs.files import parse_json, read_limited
 from planner.trace.errors import InputError
+from planner.trace.nesting import laid_out
 from planner.trace.quantities import Fact, Source
 
 _OF_SERVING = ("performance.engine.", "performance.serving.rate_")
@@ -120,14 +121,20 @@ def read_calibration(path: Path) -> Calibration:
         raise wrong
     try:
         source = Source("calibration", f"your calibration: {found['file']}", link=path.name)
-        facts = [fact for one in found["hardware"] for fact in _calibrated(one, source)]
-        speeds = {
-            one["accelerator"]: one["speed"]["expected_error"] for one in found["hardware"] if one["speed"]
-        }
+        hardware = _hardware(found)
+        facts = [fact for one in hardware for fact in _calibrated(one, source)]
+        speeds = {one["accelerator"]: one["speed"]["expected_error"] for one in hardware if one["speed"]}
         errors = {chip: (_number("worst", own["worst"]), str(own["from"])) for chip, own in speeds.items()}
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise wrong from None
     return Calibration(tuple(facts), errors)
+
+
+def _hardware(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The accelerators of a calibration; one of before keeps them nested as they are."""
+    if "hardware" in found:
+        return list(found["hardware"])
+    return list(laid_out(found["layout"]["hardware"], "hardware", found["tables"]))
 
 
 def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:

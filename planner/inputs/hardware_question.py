@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from planner.inputs.question_fields import question_field
@@ -12,6 +12,7 @@ RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
 SCORE, GENERATE = "serve-recommendation", "serve-images"
 _SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
 _MADE = (VISION, RECOMMEND, SCORE, GENERATE)
+OF_RESULTS = "of result files that do not say it"
 _MEASURED = (TEXT, VISION, ANSWERS)
 
 
@@ -138,3 +139,30 @@ class Question:
     def wants_target(self) -> bool:
         """Whether the smallest size that reaches a rate is requested."""
         return self.target_per_s is not None or self.tokens is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the asker says of result files that do not say it; empty or None where nothing is said."""
+
+    sku: str = question_field("the node that served", "", group=OF_RESULTS)
+    model: str = question_field("of `everfleet facts model.`", "", group=OF_RESULTS)
+    precision: str = question_field(
+        "number format of the weights: bf16, fp8, nvfp4, mxfp4", "", group=OF_RESULTS
+    )
+    engine: str = question_field("of `everfleet facts performance.engine.`; the newest", "", group=OF_RESULTS)
+    accelerators: int | None = question_field(
+        "those of one replica", reads="whole", value="N", group=OF_RESULTS
+    )
+    batch: float | None = question_field(
+        "requests that run on average", reads="positive", value="N", group=OF_RESULTS
+    )
+    input_tokens: float | None = question_field("mean prompt", reads="positive", value="N", group=OF_RESULTS)
+    output_tokens: float | None = question_field("mean answer", reads="positive", value="N", group=OF_RESULTS)
+    output_scv: float | None = question_field(
+        "squared spread of answers; 1", reads="not_negative", value="RATIO", group=OF_RESULTS
+    )
+
+    def given(self) -> list[str]:
+        """Options that say something."""
+        return [one.name for one in fields(self) if getattr(self, one.name) not in ("", None)]

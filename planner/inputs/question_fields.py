@@ -11,10 +11,11 @@ from typing import Any
 class QuestionField:
     """How one field is asked.
 
-    `reads` says what is written: text, names, counts, path, flag, time, or a number: count, number, rate
-    (all above zero) or share (from 0 to 1). `option` is that of the command line where it is not the name,
-    `value` what stands for its value, `group` the heading that it stands under. A field that is of some
-    `kinds` of question says nothing about others.
+    `reads` says what is written: text, names, counts, path, flag, time, day, parts, seed, quantity (text with
+    a unit), percent (a share or text), excess (a share of any size), or a number: count, whole, number, rate,
+    positive (all above zero), not_negative or share (from 0 to 1). `option` is that of the command line where
+    it is not the name, `value` what stands for its value, `group` the heading that it stands under, `place`
+    where a file says the same. A field that is of some `kinds` of question says nothing about others.
     """
 
     about: str
@@ -22,6 +23,7 @@ class QuestionField:
     option: str = ""
     value: str | None = None
     group: str = ""
+    place: str = ""
     kinds: tuple[str, ...] = ()
 
     @property

@@ -34,7 +34,6 @@ class Kind:
     text: Callable[[Any], str]
     markdown: Callable[[Any], str]
     save: Callable[[Any, Path], list[Path]]
-    sort_keys: bool = False
     drawings: Callable[[], Drawings] = dict
 
 
@@ -147,9 +146,9 @@ class Answer:
 
     def to_json(self) -> str:
         """The document as the command's `--json` prints it."""
-        from planner.report.data import to_json
+        from planner.report.shape import answer_json
 
-        return to_json(self._document, sort_keys=self._kind.sort_keys)
+        return answer_json(self._document)
 
     def to_dict(self) -> Any:
         """The document of `--json` as plain data."""

@@ -173,8 +173,14 @@ def _as_its_field_reads(reads: str, value: Any, name: str) -> Any:
             return None if value is None else names(value)
         case "counts":
             return counts(value, name)
-        case "number" | "rate" | "share":
+        case "number" | "rate" | "share" | "excess":
             return quantity(value, name)
+        case "quantity":
+            return text(value, name)
+        case "day":
+            return day(value, name)
+        case "text" if isinstance(value, Path):
+            return str(value)
         case "path":
             return None if value is None else Path(value)
     return value

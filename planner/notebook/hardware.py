@@ -154,7 +154,5 @@ def calibrate(
             raise InputError(str(missing)) from None
     if not files:
         raise InputError("name a CSV of measurements or the results of a benchmark, or state --measure")
-    stated = Stated(
-        sku, model, precision, engine, accelerators, batch, input_tokens, output_tokens, output_scv
-    )
+    stated = Stated(**given_in_python(locals(), Stated))
     return calibration_made(calibration_document([Path(name) for name in files], shown, stated=stated))

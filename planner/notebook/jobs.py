@@ -12,12 +12,10 @@ from planner.notebook.arguments import (
     Changes,
     Named,
     Quantity,
-    day,
+    given_in_python,
     given_quantity,
     in_python,
-    quantity,
     scenario_of,
-    text,
 )
 from planner.trace.errors import InputError
 
@@ -81,27 +79,10 @@ def job_carbon(
     """
     from planner.answers.job import job_document, open_job
     from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.job_question import JobQuestion, job_flags
     from planner.notebook.other_answers import job_made
 
-    flags = {
-        "model": None if model is None else str(model),
-        "tokens": tokens,
-        "accelerator_hours": accelerator_hours,
-        "metered": None if metered is None else str(metered),
-        "sku": sku,
-        "nodes": nodes,
-        "grid": grid,
-        "region": region,
-        "hourly": None if hourly is None else str(hourly),
-        "start": day(start, "start"),
-        "pue": pue,
-        "lifetime": text(lifetime_y, "lifetime_y"),
-        "utilisation": utilisation_fraction,
-        "power": text(power_w, "power_w"),
-        "interval": text(interval_min, "interval_min"),
-        "failures": failures,
-        "storage": storage,
-    }
+    flags = job_flags(given_in_python(locals(), JobQuestion))
     meant = open_job(job, flags)
     return job_made(job_document(meant, load_catalogue(), why_embodied=why_embodied))
 
@@ -168,30 +149,12 @@ def checkpoint(
     Raises:
         InputError: a name is unknown, a number is out of range, or a scenario says it already.
     """
-    from planner.answers.checkpoints import Question, checkpoint_answer
+    from planner.answers.checkpoints import checkpoint_answer
+    from planner.inputs.job_question import CheckpointQuestion
     from planner.notebook.other_answers import checkpoints_made
 
-    question = Question(
-        failures=_failures(failures),
-        sku=sku,
-        nodes=nodes,
-        model=model,
-        storage=storage,
-        restart_min=quantity(restart_min, "restart_min"),
-        grid=grid,
-        asynchronous=asynchronous,
-        spare_confidence_fraction=quantity(spare_confidence_fraction, "spare_confidence_fraction"),
-        job=job,
-        queue_min=given_quantity(queue_min, "queue_min"),
-        storage_others_fraction=given_quantity(storage_others_fraction, "storage_others_fraction"),
-        state=state,
-        restart_parts=_restart_parts(restart_parts),
-        useful_h=quantity(useful_h, "useful_h"),
-        replicas=replicas,
-        seed=seed,
-        linear=linear,
-        today_min=quantity(today_min, "today_min"),
-    )
+    said = locals() | {"failures": _failures(failures), "restart_parts": _restart_parts(restart_parts)}
+    question = CheckpointQuestion(**given_in_python(said, CheckpointQuestion))
     meant = None if scenario is None else scenario_of(scenario, changes)
     document = checkpoint_answer(question, meant, changed=bool(changes))
     return checkpoints_made(document)

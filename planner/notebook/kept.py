@@ -12,8 +12,22 @@ from planner.notebook.other_answers import (
     validation_made,
 )
 from planner.notebook.plan_answers import comparison_made, front_made, futures_made, plan_made
+from planner.report.shape import form_of
 from planner.trace.errors import InputError
 from planner.trace.records import Record
+
+_MAKERS = {
+    "plan": plan_made,
+    "job": job_made,
+    "checkpoints": checkpoints_made,
+    "fit": fit_made,
+    "throughput": throughput_made,
+    "calibration": calibration_made,
+    "validation": validation_made,
+    "futures": futures_made,
+    "front": front_made,
+    "comparison": comparison_made,
+}
 
 
 def made(document: Record) -> Answer:
@@ -22,25 +36,7 @@ def made(document: Record) -> Answer:
     Raises:
         InputError: it is of a kind that is asked again.
     """
-    if "everfleet_answer" in document:
-        kind = document["everfleet_answer"]
-        plain = {
-            "throughput": throughput_made,
-            "calibration": calibration_made,
-            "validation": validation_made,
-            "comparison": comparison_made,
-        }
-        if kind not in plain:
-            raise InputError(f"answers about {kind} are not kept to be opened again: ask again")
-        return plain[kind](document["document"])
-    if "everfleet_checkpoints" in document:
-        return checkpoints_made(
-            {key: held for key, held in document.items() if key != "everfleet_checkpoints"}
-        )
-    known = {
-        "everfleet_job": job_made,
-        "everfleet_fit": fit_made,
-        "everfleet_futures": futures_made,
-        "everfleet_pareto": front_made,
-    }
-    return next((make for key, make in known.items() if key in document), plan_made)(document)
+    kind = document.get("everfleet_answer") or form_of(document).kind  # a list says only what it is
+    if kind not in _MAKERS:
+        raise InputError(f"answers about {kind} are not kept to be opened again: ask again")
+    return _MAKERS[kind](document)

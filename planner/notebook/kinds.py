@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.notebook.answer import Content, Drawings, Kind, Steps
-from planner.report.data import csv_text, to_json
+from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json, is_answer
 from planner.report.tables import table_of
 from planner.report.text import markdown_escaped, markdown_table
 from planner.trace.explain import opened
@@ -37,8 +38,9 @@ def save_plainly(
     document: Any, folder: Path, *, kind: str, text: str, tables: Mapping[str, list[Record]]
 ) -> list[Path]:
     """Write answer.json, answer.md and csv/ into `folder`, all of them or nothing."""
+    kept = document if is_answer(document) else {"everfleet_answer": kind, "document": document}
     contents = {
-        "answer.json": to_json({"everfleet_answer": kind, "document": document}, sort_keys=False),
+        "answer.json": answer_json(kept),
         "answer.md": text,
     }
     contents |= {f"csv/{name}.csv": csv_text("", rows) for name, rows in tables.items() if rows}
@@ -85,7 +87,6 @@ def plain_kind(
     said: tuple[str, ...],
     tables: Mapping[str, list[Record]],
     *,
-    sort_keys: bool = False,
     save: Callable[[Any, Path], list[Path]] | None = None,
     drawings: Callable[[], Drawings] = dict,
 ) -> Kind:
@@ -97,4 +98,4 @@ def plain_kind(
     def plainly(document: Any, folder: Path) -> list[Path]:
         return save_plainly(document, folder, kind=name, text=to_markdown(document), tables=tables)
 
-    return Kind(name, text, to_markdown, save or plainly, sort_keys, drawings)
+    return Kind(name, text, to_markdown, save or plainly, drawings)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from planner.notebook.answer import Answer, Content, Drawings, Kind
+from planner.notebook.answer import Answer, Content, Kind
 from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings
 from planner.report.cells import opened_at
+from planner.report.shape import form_of
 from planner.trace.explain import Explanation
 from planner.trace.records import Record, tables_in
 
@@ -65,31 +66,19 @@ def checkpoints_made(document: Record) -> Answer:
         return opened_at(held, table, row, key)
 
     return Answer(
-        Content(_checkpoint_title(document), (), kept_totals(explanations), tables, explanations),
+        Content(form_of(document).title(document), (), kept_totals(explanations), tables, explanations),
         document,
         plain_kind(
             "checkpoints",
             write,
-            _checkpoint_title(document),
+            form_of(document).title(document),
             (),
             tables,
-            save=lambda found, folder: save_checkpoints(found, write(found), folder),
-            drawings=dict if jobs else _checkpoint_drawings,
+            save=save_checkpoints,
+            drawings=dict if jobs else lambda: charts.CHECKPOINT_PICTURES,
         ),
         open_cell=open_cell,
     )
-
-
-def _checkpoint_drawings() -> Drawings:
-    """A curve for each measure."""
-    return {name: partial(charts.checkpoint_curve, measure=name) for name in charts.MEASURES}
-
-
-def _checkpoint_title(document: Record) -> str:
-    if "jobs" in document:
-        return f"Checkpoints of {document['scenario']}"
-    inputs = document["inputs"]
-    return f"Checkpoints of {inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}"
 
 
 def fit_made(document: Record) -> Answer:
@@ -106,7 +95,6 @@ def fit_made(document: Record) -> Answer:
         findings.to_terminal,
         findings.to_markdown,
         findings.save_fit,
-        True,
         lambda: charts.FIT_PICTURES,
     )
     return Answer(sectioned(document), document, kind, open_cell=open_cell)
@@ -128,7 +116,7 @@ def calibration_made(document: Record) -> Answer:
     """What measurements change."""
     from planner.answers.calibration import probe_text, to_text
 
-    probed = "everfleet_calibration" not in document
+    probed = "everfleet_probe" in document
     tables = tables_in({name: held for name, held in document.items() if name != "facts"})
     if not probed:
         tables["facts"] = [{"key": key, "stated": stated} for key, stated in document["facts"].items()]

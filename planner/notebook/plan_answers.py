@@ -38,7 +38,7 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
         tables,
         kept_steps(document),
     )
-    kind = Kind("plan", to_terminal, to_markdown, save, True, lambda: charts.PLAN_PICTURES)
+    kind = Kind("plan", to_terminal, to_markdown, save, lambda: charts.PLAN_PICTURES)
     return Answer(content, document, kind, open_cell=open_cell, scenario=scenario)
 
 
@@ -47,9 +47,7 @@ def front_made(document: Record) -> Answer:
     from planner.answers.tradeoffs.cells import point_explanation
     from planner.answers.tradeoffs.page import save_findings
 
-    kind = Kind(
-        "front", findings.to_terminal, findings.to_markdown, save_findings, True, lambda: page.PICTURES
-    )
+    kind = Kind("front", findings.to_terminal, findings.to_markdown, save_findings, lambda: page.PICTURES)
     content, plans = sectioned(document), document.get("plans", [])
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
@@ -79,7 +77,6 @@ def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
         futures_text,
         lambda found: findings.to_markdown(sheets(found)),
         save_futures,
-        True,
         lambda: charts.FUTURES_PICTURES,
     )
 
@@ -98,7 +95,7 @@ def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
     if not inputs_known:
         said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
     tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
-    kind = plain_kind("comparison", compared_text, title, said, tables, sort_keys=True)
+    kind = plain_kind("comparison", compared_text, title, said, tables)
     return Answer(
         Content(title, said, document["totals"], tables),
         document,

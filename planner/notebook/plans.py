@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from planner.notebook.arguments import (
     Named,
     Quantity,
     Watch,
-    given_quantity,
+    given_in_python,
     in_python,
     scenario_with_files,
 )
@@ -69,10 +70,12 @@ def plan(
     Raises:
         InputError: the scenario is wrong; the error holds every problem.
     """
+    said = locals()
     if alternatives < 0:
         raise InputError(f"alternatives: {alternatives} is no number of plans: write 0 or more")
-    from planner.answers.plan.defended import Defence, defended
+    from planner.answers.plan.defended import defended
     from planner.answers.plan.document import plan_document
+    from planner.inputs.plan_question import PlanQuestion
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent
 
@@ -81,8 +84,8 @@ def plan(
     if watch is not None:
         for note in notes:
             watch(note)
-    defence = Defence(verify, prices, alternatives, given_quantity(within_fraction, "within_fraction"))
-    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), defence, watch=watch)
+    question = PlanQuestion(**given_in_python(said, PlanQuestion))
+    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), question, watch=watch)
     return plan_made(plan_document(found, watch=watch or silent), meant)
 
 
@@ -202,6 +205,7 @@ def compare(
 def _side(named: Named, store: str | None) -> Side:
     """One side of a comparison; a plan that is not saved has no day and no files of its own."""
     from planner.answers.saved.compare import Side, flat_inputs, saved_side
+    from planner.report.plain import to_json
     from planner.store import open_store
     from planner.store.packing import versions_here
 
@@ -210,7 +214,7 @@ def _side(named: Named, store: str | None) -> Side:
     answer = named if isinstance(named, Answer) and named.kind != "scenario" else _kept(named) or plan(named)
     if answer.kind != "plan":
         raise InputError(f"{answer!r} is no plan: compare plans")
-    document = answer.to_dict()
+    document = json.loads(to_json(answer._document))
     head = {
         "digest": document["scenario_digest"],
         "title": answer.title,

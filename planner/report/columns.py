@@ -18,6 +18,11 @@ class Column:
     right: bool = True
 
 
+def words(*shown: tuple[str, Callable[[Record], str]]) -> list[Column]:
+    """Columns that begin at their left edge, by heading and what a row shows there."""
+    return [Column(heading, show, right=False) for heading, show in shown]
+
+
 def aligned(
     columns: Sequence[Column], rows: Iterable[Record], *, indent: str = "", gap: str = "  "
 ) -> list[str]:

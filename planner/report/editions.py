@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.report.shape import read_back
 from planner.trace.explain import pooled
 from planner.trace.records import Record
 
@@ -17,6 +18,8 @@ _IN_CARBON = {
     "money_weight_ratio": ("money_weight_kgco2e_per_usd", "kgCO2e/USD"),
     "carbon_weight_usd_per_kgco2e": ("carbon_weight_ratio", "1"),
 }
+# Kinds that were wrapped in a file and said nothing of their kind inside.
+_UNMARKED = ("validation", "comparison")
 # Column of a future's row in edition 1 -> in edition 2.
 _OF_A_FUTURE = {
     "objective_usd": "objective_value",
@@ -26,16 +29,33 @@ _OF_A_FUTURE = {
 
 
 def up_to_date(document: Record) -> Record:
-    """A document in the shape of today: the objective with its unit, which older ones called USD.
+    """A document as the program keeps it today, out of a file or the store of any edition.
 
-    A document of another kind, and one of this edition, comes back as it is.
+    Older ones called every objective USD, and had no key that says what they are.
     """
+    document = _marked(read_back(document))
     if "value_usd" in (document.get("objective") or {}):
         document = _plan(document)
     if "schema" in document and "steps" not in document:
         return _with_steps(document)
     if document.get("everfleet_futures") == 1:
         return _futures(document)
+    return document
+
+
+def _marked(document: Record) -> Record:
+    """A document with the key that says of which kind it is: some were wrapped, or had it outside alone."""
+    kind = document.get("everfleet_answer")
+    if kind is not None and isinstance(document.get("document"), dict):  # else it is a list
+        document = document["document"]
+        if kind in _UNMARKED:
+            document = {f"everfleet_{kind}": 1, **document}
+    if "everfleet_checkpoints" in document and "jobs" in document:
+        inside = [
+            job | {"document": {"everfleet_checkpoints": 1, **job["document"]}} if "document" in job else job
+            for job in document["jobs"]
+        ]
+        return document | {"jobs": inside}
     return document
 
 

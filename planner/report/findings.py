@@ -10,9 +10,10 @@ from pathlib import Path
 
 from planner.report import charts, page
 from planner.report.charts import Document, Picture, Record
-from planner.report.data import csv_text, to_json
+from planner.report.data import csv_text
 from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.report.tables import Table, table_of
 from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
 from planner.trace.currency import in_its_currency
@@ -43,6 +44,7 @@ _NARROW = {
 TERMINAL_ROWS, TERMINAL_BAD_ROWS = 10, 20
 # Key of a kind of document -> section -> its chart.
 _PICTURES = {
+    "everfleet_checkpoints": charts.CHECKPOINT_PICTURES,
     "everfleet_pareto": page.PICTURES,
     "everfleet_job": charts.JOB_PICTURES,
     "everfleet_fit": charts.FIT_PICTURES,
@@ -112,7 +114,11 @@ def to_csv_files(document: Document) -> dict[str, str]:
 
 def save_fit(document: Document, folder: Path) -> list[Path]:
     """Write fit.json, fit.html, fit.md and csv/ into `folder`, all of them or nothing."""
-    contents = {"fit.json": to_json(document), "fit.html": to_html(document), "fit.md": to_markdown(document)}
+    contents = {
+        "fit.json": answer_json(document),
+        "fit.html": to_html(document),
+        "fit.md": to_markdown(document),
+    }
     contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
     return write_folder(contents, folder, FIT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from planner.report.editions import up_to_date
 from planner.trace.arithmetic import evaluate
 from planner.trace.explain import whole_step
 from planner.trace.numbers import exact_text
@@ -33,15 +34,13 @@ _TIME = ("ettr_fraction", "lost_fraction", "checkpoint_fraction", "restart_fract
 
 def disagreements(document: Record) -> list[tuple[str, str]]:
     """Where numbers of a document do not agree: the place of each, and what it should be."""
-    inner = document["document"] if "everfleet_answer" in document else document
-    if not isinstance(inner, dict):
-        return []
+    inner = up_to_date(document)
     found = [*_of_cells(inner), *_of_steps(inner), *_of_totals(inner), *_of_sums(inner)]
     if "everfleet_fit" in inner:
         found += _of_fit(inner)
     if "everfleet_futures" in inner:
         found += _of_futures(inner)
-    if "marks" in inner and "policies" in inner:
+    if "everfleet_checkpoints" in inner and "marks" in inner:
         found += _of_checkpoints(inner)
     if "everfleet_checkpoints" in inner and "jobs" in inner:
         found += _of_jobs(inner)
@@ -51,11 +50,11 @@ def disagreements(document: Record) -> list[tuple[str, str]]:
         found += _of_calibration(inner)
     if "everfleet_sweep" in inner:
         found += _of_sweep(inner)
-    if "summary" in inner and "rows" in inner:
+    if "everfleet_validation" in inner:
         found += _of_validation(inner)
     if "headlines" in inner and "plans" in inner:
         found += _of_plans_side_by_side(inner)
-    elif "decisions" in inner and "plans" in inner:
+    elif "everfleet_comparison" in inner:
         found += _of_two_plans(inner)
     return found
 

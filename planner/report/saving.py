@@ -20,8 +20,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 from planner.report.charts import Document
-from planner.report.data import to_csv_files, to_json
+from planner.report.data import to_csv_files
 from planner.report.page import to_html
+from planner.report.shape import answer_json, is_written
 from planner.report.text import to_markdown
 from planner.report.workbook import to_workbook
 from planner.trace.errors import InputError
@@ -55,7 +56,7 @@ def save(document: Document, folder: Path) -> list[Path]:
     contents: dict[str, str | bytes] = {
         "plan.md": to_markdown(document),
         "plan.html": to_html(document),
-        "plan.json": to_json(document),
+        "plan.json": answer_json(document),
         "plan.xlsx": to_workbook(document),
     }
     contents |= {f"csv/{name}": text for name, text in to_csv_files(document).items()}
@@ -153,7 +154,8 @@ def _refuse_foreign(folder: Path, kind: FolderKind) -> None:
 
 def _is_ours(file: Path, key: str) -> bool:
     try:
-        return key in json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return key in found or is_written(found)
     except (OSError, ValueError, TypeError):
         return False
 

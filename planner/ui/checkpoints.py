@@ -18,7 +18,7 @@ from planner.report.charts import (
     policy_curves,
     size_curves,
 )
-from planner.report.data import to_json
+from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
@@ -235,7 +235,7 @@ def downloads(document: Document, inputs: dict[str, Any]) -> None:
 
 def whole_text(inputs: dict[str, Any]) -> str:
     """The whole document as JSON."""
-    return to_json({"everfleet_checkpoints": 1, **loaded(inputs)})
+    return answer_json(loaded(inputs))
 
 
 def _answer(document: Document) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from planner.report import findings
 from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record
-from planner.report.data import to_json
+from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
 from planner.trace.numbers import count_text, number_text
@@ -153,7 +153,7 @@ def downloads(document: Document) -> None:
     with st.container(horizontal=True):
         for label, make, file, kind, key in (
             ("Report (HTML)", lambda: findings.to_html(document), "fit.html", "text/html", "html"),
-            ("Fit (JSON)", lambda: to_json(document), "fit.json", "application/json", "json"),
+            ("Fit (JSON)", lambda: answer_json(document), "fit.json", "application/json", "json"),
             (
                 "Tables (CSV)",
                 lambda: shared.zipped(findings.to_csv_files(document)),

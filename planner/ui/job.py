@@ -209,11 +209,11 @@ def downloads(document: Document, text: str) -> None:
     """The estimate in every format, made when it is requested."""
     from planner.answers.job import to_card
     from planner.answers.job.page import to_csv_files, to_html
-    from planner.report.data import to_json
+    from planner.report.shape import answer_json
 
     made: tuple[tuple[str, Callable[[], str | bytes], str, str], ...] = (
         ("Page (HTML)", lambda: to_html(document), "job.html", "text/html"),
-        ("Data (JSON)", lambda: to_json(document), "job.json", "application/json"),
+        ("Data (JSON)", lambda: answer_json(document), "job.json", "application/json"),
         ("Tables (CSV)", lambda: shared.zipped(to_csv_files(document)), "job-csv.zip", "application/zip"),
         ("Model card (Markdown)", lambda: to_card(document) + "\n", "job.md", "text/markdown"),
         ("Job file (TOML)", lambda: text, "job.toml", "text/plain"),

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from planner.report.data import to_csv_files, to_json
+from planner.report.data import to_csv_files
 from planner.report.page import to_html
+from planner.report.shape import answer_json
 from planner.report.text import to_markdown
 from planner.report.workbook import to_workbook
 from planner.ui import shared
@@ -23,7 +24,7 @@ def downloads(made: Planned) -> None:
         ("Scenario (TOML)", made.name, "application/toml", lambda: made.text),
         ("Report (HTML)", "plan.html", "text/html", lambda: to_html(document)),
         ("Report (Markdown)", "plan.md", "text/markdown", lambda: to_markdown(document)),
-        ("Data (JSON)", "plan.json", "application/json", lambda: to_json(document)),
+        ("Data (JSON)", "plan.json", "application/json", lambda: answer_json(document)),
         (
             "Workbook (XLSX)",
             "plan.xlsx",

@@ -10,7 +10,8 @@ import streamlit as st
 
 from planner.report.cells import opened_at
 from planner.report.charts import THROUGHPUT_MEASURES, Document, Record, side_by_side
-from planner.report.data import csv_text, to_json
+from planner.report.data import csv_text
+from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.ui import logs, shared, work_button
@@ -156,7 +157,7 @@ def downloads(document: Document) -> None:
         )
         st.download_button(
             "Data (JSON)",
-            lambda: to_json(document),
+            lambda: answer_json(document),
             "throughput.json",
             "application/json",
             key="tp.json",

@@ -246,18 +246,11 @@ def sensitivity(draft: session.Draft) -> None:
         shared.lines(found["said"])
         if rows := found["tables"].get("flips"):
             with showing(currency_of(answer.document)):
-                shared.sheet(table_of("flips", rows), "What would change the fleet", _flips_opened(rows))
-
-
-def _flips_opened(rows: Sequence[Record]) -> shared.Opens:
-    """The numbers of the search for what would change the fleet."""
-
-    def explained(row: int, key: str) -> Explanation | None:
-        from planner.answers.tradeoffs.cells import flip_explanation
-
-        return flip_explanation(rows[row], key)
-
-    return explained
+                shared.sheet(
+                    table_of("flips", rows),
+                    "What would change the fleet",
+                    shared.cells(answer.document, "flips", rows),
+                )
 
 
 def _tornado(known: work_button.Answer) -> None:

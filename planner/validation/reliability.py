@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from planner.inputs.catalogue import load_catalogue
 from planner.performance.rounding import rounded_up
 from planner.physics.equations.money import goodput_usd
-from planner.physics.equations.training import ettr_ratio
 from planner.validation.aliases import constant
 from planner.validation.forms import Book, NotUnderstood, Spellings
 from reliability.checkpoint import hours_by_state, optimal_interval_h, young_interval_h
@@ -115,14 +113,15 @@ def planned_ettr(
     persist_h: float = 0.0,
 ) -> float:
     """ETTR from the hours in each state, as plans and answers have it; a queue keeps the job away longer."""
-    states = hours_by_state(
-        interval_h=interval_h,
-        mttf_h=mttf_h,
-        write_h=write_h,
-        restart_h=restart_h + queue_h,
-        persist_h=persist_h,
+    return float(
+        hours_by_state(
+            interval_h=interval_h,
+            mttf_h=mttf_h,
+            write_h=write_h,
+            restart_h=restart_h + queue_h,
+            persist_h=persist_h,
+        ).ettr_fraction
     )
-    return float(ettr_ratio(**asdict(states)))
 
 
 # Which ETTR a row means; `any` asks for the best model that there is.

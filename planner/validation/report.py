@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from planner.report.columns import Column, aligned
 from planner.trace.errors import InputError
 from planner.trace.numbers import exact_text, number_text, percent_text
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
@@ -119,18 +121,31 @@ def _not_counted(rows: Sequence[Row]) -> list[str]:
 
 
 def _source_text(source: str, rows: Sequence[Row]) -> str:
+    """Rows of one source: those with a value of ours, then those without, each with what became of it."""
+    apart = (NOT_UNDERSTOOD, NOT_RUN)
     lines = [source or "(no source)"]
-    for row in rows:
-        head = f"  {_MARKS[row['status']]} {row['id']:<28.28} {row['quantity']:<26.26}"
-        if row["status"] in (NOT_UNDERSTOOD, NOT_RUN):
-            lines.append(f"{head} {row['status']}: {row['note']}")
-            continue
-        lines.append(
-            f"{head} ours {number_text(row['ours'], 5):>12} theirs {number_text(row['expected'], 5):>12} "
-            f"{row['unit']:<20.40} "
-            f"{percent_text(row['error'], None, sign=True):>9}  ({row['tolerance']}) {row['status']}"
-        )
+    for columns, shown in (
+        (_VALUES, [row for row in rows if row["status"] not in apart]),
+        (_WITHOUT, [row for row in rows if row["status"] in apart]),
+    ):
+        lines += aligned(columns, shown, indent="  ", gap=" ")[1:]
     return "\n".join(lines)
+
+
+_NAMES = (
+    Column("", lambda row: _MARKS[row["status"]], right=False),
+    Column("", lambda row: row["id"], 28, right=False),
+    Column("", lambda row: row["quantity"], 26, right=False),
+)
+_WITHOUT = (*_NAMES, Column("", lambda row: f"{row['status']}: {row['note']}", right=False))
+_VALUES = (
+    *_NAMES,
+    Column("", lambda row: f"ours {number_text(row['ours'], 5)}", 17),
+    Column("", lambda row: f"theirs {number_text(row['expected'], 5)}", 19),
+    Column("", lambda row: row["unit"], 20, right=False),
+    Column("", lambda row: percent_text(row["error"], None, sign=True), 9),
+    Column("", lambda row: f" ({row['tolerance']}) {row['status']}", right=False),
+)
 
 
 def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
@@ -160,15 +175,31 @@ def _accuracy_lines(what: str, found: Sequence[Accuracy]) -> list[str]:
     """One line for each: its rows, those inside, and the errors of those that are scored."""
     if not found:
         return [f"No row tells its {what}."]
-    errors = ("median", "MAPE", "<= 10 %", "worst")
-    heads = f"{'rows':>5} {'understood':>10} {'inside':>7} {'scored':>7}"
-    lines = [f"{heads} {' '.join(f'{e:>9}' for e in errors)}  {'of':<28}  {what}"]
-    for one in found:
-        shares = (one.median_error, one.mean_error, one.within_10_percent_fraction, one.worst_error)
-        shown = " ".join(f"{_share(share):>9}" for share in shares)
-        counts = f"{one.rows:>5} {one.understood:>10} {one.inside:>7} {one.scored:>7}"
-        lines.append(f"{counts} {shown}  {one.worst_id or '-':<28}  {one.name or f'(no {what})'}")
-    return lines
+    columns = [
+        *(Column(heading, _count_of(heading), width) for heading, width in _COUNTS.items()),
+        *(Column(heading, _share_of(key), 9) for heading, key in _ERRORS.items()),
+        Column(" of", lambda row: f" {row['worst_id'] or '-'}", 29, right=False),
+        Column(f" {what}", lambda row: f" {row['name'] or f'(no {what})'}", right=False),
+    ]
+    return aligned(columns, map(asdict, found), gap=" ")
+
+
+# Heading -> width of a count; heading -> field of an error.
+_COUNTS = {"rows": 5, "understood": 10, "inside": 7, "scored": 7}
+_ERRORS = {
+    "median": "median_error",
+    "MAPE": "mean_error",
+    "<= 10 %": "within_10_percent_fraction",
+    "worst": "worst_error",
+}
+
+
+def _count_of(key: str) -> Callable[[Row], str]:
+    return lambda row: str(row[key])
+
+
+def _share_of(key: str) -> Callable[[Row], str]:
+    return lambda row: _share(row[key])
 
 
 def _share(share: float | None) -> str:

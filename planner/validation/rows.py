@@ -99,7 +99,7 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
         with looking_in([*data, *sibling_folders(path)]), np.errstate(all="ignore"):
             judged += [judge(row) for row in read_rows(path)]
     rows = [{**row.document(), **row.cells} for row in judged]
-    return stepped({"rows": rows, "summary": summary(judged) | _opened(judged)})
+    return stepped({"everfleet_validation": 1, "rows": rows, "summary": summary(judged) | _opened(judged)})
 
 
 def _opened(rows: Sequence[Judged]) -> Record:

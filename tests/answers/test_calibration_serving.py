@@ -239,7 +239,9 @@ def test_a_measured_point_is_used_and_narrows_the_range(capsys):
     assert main(shlex.split(f"{question} {point}")) == ANSWER
     document = json.loads(capsys.readouterr().out)
     errors = {
-        (row["sku"], row["accelerators"]): row["error_fraction"] for row in document["rows"] if row["fits"]
+        (row["sku"], row["accelerators"]): row["error_fraction"]
+        for row in document["tables"]["rows"]
+        if row["fits"]
     }
 
     high = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from functools import cache
@@ -24,6 +25,7 @@ from planner.answers.checkpoints import (
     to_text,
 )
 from planner.answers.checkpoints.page import save_checkpoints
+from planner.answers.checkpoints.text import sentences
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.fits import read_fit
@@ -706,24 +708,25 @@ def test_restart_parts_that_are_not_understood(text: str) -> None:
 def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     """Curve, tables and document; written again in place, and never over a stranger's files."""
     folder, found = tmp_path / "out", document(nodes=128)
-    save_checkpoints(found, to_text(found), folder)
-    save_checkpoints(found, to_text(found), folder)
+    save_checkpoints(found, folder)
+    save_checkpoints(found, folder)
 
     held = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert held == {"checkpoints.json", "checkpoints.svg", "checkpoints.html"} | {
         f"csv/{name}.csv" for name in ("checkpoints", "marks", "policies", "best")
     }
     saved = json.loads((folder / "checkpoints.json").read_text(encoding="utf-8"))
-    assert saved["rows"] == json.loads(json.dumps(found["rows"]))
+    assert saved["tables"]["rows"] == json.loads(json.dumps(found["rows"]))
     lines = (folder / "csv" / "checkpoints.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(found["rows"]) + 1
     page = (folder / "checkpoints.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3
-    assert "time-optimal" in page
+    assert all(html.escape(line) in page for line in sentences(found)), "what the terminal says in words"
+    assert all(word in page for word in ("time-optimal", "two-level", "Every interval"))
 
     (folder / "mine.txt").write_text("keep", encoding="utf-8")
     with pytest.raises(ReportError, match=r"it holds 'mine\.txt'"):
-        save_checkpoints(found, to_text(found), folder)
+        save_checkpoints(found, folder)
     assert (folder / "mine.txt").read_text(encoding="utf-8") == "keep"
 
 
@@ -731,7 +734,7 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
 def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
     """No curve where many sizes were asked for: a table with a line for each."""
     found = scenario_document(shipped("one-training-job"))
-    paths = save_checkpoints(found, scenario_text(found), tmp_path / "out")
+    paths = save_checkpoints(found, tmp_path / "out")
 
     assert {path.name for path in paths} == {"checkpoints.json", "checkpoints.html", "sizes.csv"}
     sizes = (tmp_path / "out" / "csv" / "sizes.csv").read_text(encoding="utf-8").splitlines()
@@ -750,11 +753,12 @@ def test_every_new_option_reaches_the_question(capsys: pytest.CaptureFixture[str
     assert main(["checkpoint", *question.split(), *more.split()]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
+    tables = found["tables"]
 
-    assert found["simulation"][0]["seed"] == 4
-    assert found["simulation"][0]["useful_h"] == pytest.approx(240, rel=0.02)
-    assert found["finish"][0]["mean_h"] > 240
-    assert {"ettr_with_queue_fraction", "linear_in_range"} <= found["rows"][0].keys()
+    assert tables["simulation"][0]["seed"] == 4
+    assert tables["simulation"][0]["useful_h"] == pytest.approx(240, rel=0.02)
+    assert tables["finish"][0]["mean_h"] > 240
+    assert {"ettr_with_queue_fraction", "linear_in_range"} <= tables["rows"][0].keys()
     assert found["inputs"]["size_gb"] == pytest.approx(10 * 70.55, rel=0.01)
     assert (out / "csv" / "finish.csv").is_file()
     assert "checkpoints.html" in said.err
@@ -786,6 +790,6 @@ def test_a_scenario_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["checkpoint", *question, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
 
-    assert found["jobs"][0]["document"]["inputs"]["restart_min"] == pytest.approx(20)
+    assert found["answers"][0]["answers"][0]["inputs"]["restart_min"] == pytest.approx(20)
     assert main(["checkpoint", "one-training-job"]) == 0
     assert capsys.readouterr().out.startswith("train-8b: llama-3-8b, blocking as the scenario has it")

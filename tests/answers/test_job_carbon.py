@@ -35,6 +35,7 @@ from planner.inputs.scenario.files import read_toml
 from planner.inputs.series import load_series
 from planner.inputs.software import default_stack
 from planner.report.saving import ReportError
+from planner.report.shape import answer_json, read_back
 from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
@@ -442,7 +443,7 @@ def test_saved_folder_holds_all_of_it(tmp_path: Path) -> None:
     paths = save_job(found, tmp_path / "job")
 
     assert {path.name for path in paths} >= {"job.json", "job.html", "job.md", "phases.csv", "changes.csv"}
-    assert json.loads((tmp_path / "job" / "job.json").read_text()) == json.loads(json.dumps(found))
+    assert json.loads((tmp_path / "job" / "job.json").read_text()) == json.loads(answer_json(found))
     page = (tmp_path / "job" / "job.html").read_text()
     for words in (
         "What would change it",
@@ -709,7 +710,7 @@ GERMANY = METERED / "codecarbon-germany.csv"  # two runs on 4 x A100 in Hesse; C
 def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     """Region us and h100-8 were taken in silence, and CodeCarbon's own 50.7 kg was nowhere."""
     assert main(["carbon", "--metered", str(GERMANY), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = read_back(json.loads(capsys.readouterr().out))
     assert main(["carbon", "--metered", str(GERMANY), "--grid", "de", "--sku", "a100-80-8", "--json"]) == 0
     stated = json.loads(capsys.readouterr().out)
 

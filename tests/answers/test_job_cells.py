@@ -28,6 +28,7 @@ from planner.inputs.job.schema import Job
 from planner.inputs.scenario import ScenarioError
 from planner.report.cells import opened_cell
 from planner.report.data import to_json
+from planner.report.shape import answer_json, written
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, explain
 from planner.trace.numbers import exact_text
@@ -274,6 +275,8 @@ def test_a_number_that_was_changed_is_refused(table: str, key: str, says: str, t
     file = tmp_path / "job.json"
     file.write_text(json.dumps(whole), encoding="utf-8")
     assert open_document(file) == whole
+    file.write_text(answer_json(whole), encoding="utf-8")
+    assert written(open_document(file)) == json.loads(file.read_text(encoding="utf-8"))
 
     for factor in (3.0, 1.5):
         changed = json.loads(json.dumps(whole))

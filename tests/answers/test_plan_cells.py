@@ -21,7 +21,7 @@ from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.shipped import solved_plan
 from planner.answers.saved.cells import input_text, step_explanation, term_explanation, total_explanation
-from planner.answers.tradeoffs.cells import flip_explanation, point_explanation
+from planner.answers.tradeoffs.cells import point_explanation
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import ScenarioError
 from planner.report.data import to_json
@@ -281,26 +281,6 @@ def test_every_number_of_a_front_is_opened(task: str, section: str, table: str) 
                         assert found is not None, (name, key)
                         assert found.steps[0].value == pytest.approx(value), (name, key)
                         equations_hold(found)
-
-
-def test_what_would_change_the_fleet_says_how_far_it_looked() -> None:
-    row = {
-        "what": "price of electricity",
-        "unit": "times",
-        "today": 1.0,
-        "side": "below",
-        "looked_to": 0.5,
-        "holds_to": 0.8,
-        "changes_at": None,
-        "regret_at_the_end_fraction": 0.01,
-        "then": "",
-    }
-
-    assert flip_explanation(row, "changes_at") is None
-    for key in ("today", "looked_to", "holds_to", "regret_at_the_end_fraction"):
-        found = flip_explanation(row, key)
-        assert found is not None
-        assert found.steps[0].value == row[key]
 
 
 def test_plans_side_by_side_are_opened_each_by_its_own() -> None:

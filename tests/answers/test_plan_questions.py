@@ -27,6 +27,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
+from planner.report.shape import answer_json
 from planner.report.text import to_markdown
 from planner.trace.numbers import money
 from solver.backend import Status
@@ -250,7 +251,9 @@ def test_a_front_is_saved_whole(tmp_path: Path) -> None:
 
     assert {path.name for path in paths} >= {"pareto.html", "pareto.json", "pareto.md", "points.csv"}
     assert "<svg" in (tmp_path / "front" / "pareto.html").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "front" / "pareto.json").read_text(encoding="utf-8")) == front()
+    assert json.loads((tmp_path / "front" / "pareto.json").read_text(encoding="utf-8")) == json.loads(
+        answer_json(front())
+    )
 
 
 # Sensitivity
@@ -420,7 +423,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(TEXT, encoding="utf-8")
 
     assert cli.main(["pareto", str(file), "--points", "3", "--quiet", "--json"]) == cli.ANSWER
-    assert len(json.loads(capsys.readouterr().out)["sections"]["front"]["tables"]["points"]) == 3
+    assert len(json.loads(capsys.readouterr().out)["tables"]["points"]) == 3
     vary = ["sensitivity", str(file), "--quiet", "--vary"]
     assert cli.main([*vary, "policy.carbon_price=100..300 USD/t"]) == cli.ANSWER
     assert "policy.carbon_price: " in capsys.readouterr().out

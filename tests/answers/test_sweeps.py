@@ -37,6 +37,7 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.program.plan import plan_fleet
+from planner.report.shape import read_back
 from planner.store import Store, open_store
 from planner.store.packing import content_digest
 from planner.trace.errors import InputError
@@ -340,7 +341,7 @@ def test_the_command_writes_what_it_shows(store: Store, scenario: Scenario, tmp_
 
     assert header.split() == ["point", "policy.carbon_cap", "status", "cost", "carbon", "plan"]
     assert [line.split()[0] for line in lines[:2]] == ["0", "1*"]
-    assert json.loads(paths[0].read_text()) == document
+    assert read_back(json.loads(paths[0].read_text())) == document
     assert [float(row["cost_usd"]) for row in written if row["cost_usd"]] == [
         document["points"][1]["cost_usd"]
     ]

@@ -128,11 +128,12 @@ def test_a_saved_calibration_is_used(tmp_path, capsys):
     document = throughput_document(
         Question("llama-3.1-405b", calibration=file, skus=("h100-8",), nodes=(64,), why="h100-8:64")
     )
-    speed = next(one["speed"] for one in found["hardware"] if one["accelerator"] == "h100-sxm-80gb")
+    chips = found["tables"]["hardware"]
+    found_speed = next(one for one in chips if one["accelerator"] == "h100-sxm-80gb")
     steps = {step.name: step for step in explained(document, "rate_per_s").steps}
 
-    assert steps["accelerator.h100-sxm-80gb.matrix_efficiency"].value == speed["after"]
-    assert document["rows"][0]["error_fraction"] == pytest.approx(speed["expected_error"]["worst"])
+    assert steps["accelerator.h100-sxm-80gb.matrix_efficiency"].value == found_speed["speed_after"]
+    assert document["rows"][0]["error_fraction"] == pytest.approx(found_speed["speed_expected_error_worst"])
 
 
 def test_target_is_reached_by_the_smallest_size():
@@ -544,7 +545,7 @@ def test_why_opens_down_to_sources(capsys):
     """The explanation's first number is the row's rate, and its leaves are facts with a source."""
     assert main(shlex.split("throughput llama-3.1-8b --serve --sku h100-8 --why h100-8:2 --json")) == ANSWER
     document = json.loads(capsys.readouterr().out)
-    row = next(row for row in document["rows"] if row["accelerators"] == 2)
+    row = next(row for row in document["tables"]["rows"] if row["accelerators"] == 2)
     found = explained(document, "rate_per_s")
 
     assert found.steps[0].value == row["rate_per_s"]

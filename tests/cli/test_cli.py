@@ -607,18 +607,18 @@ def test_checkpoint_refuses_with_every_problem(run: Run) -> None:
 def test_the_shipped_rows_are_inside_but_two_that_are_told(shipped_validation: tuple[int, Any]) -> None:
     """Rows that we miss ship as well: they stay, are told, and make the command end with 1."""
     code, found = shipped_validation
-    off = {row["id"]: row["status"] for row in found["rows"] if row["status"] != "inside"}
+    off = {row["id"]: row["status"] for row in found["tables"]["rows"] if row["status"] != "inside"}
 
     assert off["PO123"] == off["PO127"] == "outside"  # power while serving on H100, off by more than 12 %
     # About files that may not be shipped; they run where `--data` names them.
-    assert all("--data" in row["note"] for row in found["rows"] if row["status"] == "not run")
+    assert all("--data" in row["note"] for row in found["tables"]["rows"] if row["status"] == "not run")
     assert code == NO_PLAN
-    assert len(found["rows"]) >= 500
+    assert len(found["tables"]["rows"]) >= 500
     shipped = sum(
         len(path.read_text(encoding="utf-8").splitlines()) - 1
         for path in (data_folder() / "published").glob("*.csv")
     )
-    assert found["summary"]["rows"] == len(found["rows"]) == shipped
+    assert found["tables"]["summary"][0]["rows"] == len(found["tables"]["rows"]) == shipped
 
 
 def test_rows_outside_and_not_understood_are_said_and_counted(run: Run, tmp_path: Path) -> None:
@@ -632,7 +632,7 @@ def test_rows_outside_and_not_understood_are_said_and_counted(run: Run, tmp_path
     lines += [f"wrong,me,{energy},900,kWh,1%,", 'odd,me,"{""quantity"": ""happiness""}",1,1,1%,']
     file.write_text("\n".join(lines), encoding="utf-8")
     code, out, _ = run("validate", str(file), "--json")
-    status = {row["id"]: row["status"] for row in strict_json(out)["rows"]}
+    status = {row["id"]: row["status"] for row in strict_json(out)["tables"]["rows"]}
 
     assert code == NO_PLAN
     assert status == {"right": "inside", "wrong": "outside", "odd": "not understood"}
@@ -775,7 +775,7 @@ def test_backtest_prints_its_scores(run: Run) -> None:
     """As JSON the share held is that of the rows beside it."""
     code, out, _ = run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet")
     document = json.loads(run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--json")[1])
-    tables = document["sections"]["forecasts"]["tables"]
+    tables = document["tables"]
     held = [row["low"] <= row["failures"] <= row["high"] for row in tables["forecasts"]]
 
     assert code == ANSWER

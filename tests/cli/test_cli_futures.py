@@ -17,6 +17,7 @@ from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.console import stoppable
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import load_scenario
+from planner.report.shape import read_back
 from planner.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def test_futures_prints_and_writes_one_answer(
     code = main(["futures", scenario, "--json", "--out", str(file)])
     said = capsys.readouterr()
     found = json.loads(said.out)
-    stated, longer = found["futures"]
+    stated, longer = found["tables"]["futures"]
 
     assert code == ANSWER
     assert found == json.loads(file.read_text(encoding="utf-8"))
@@ -63,7 +64,7 @@ def test_futures_prints_and_writes_one_answer(
     assert stated["nodes_ordered"] == longer["nodes_ordered"], "orders are the same whatever comes"
     mean = 0.75 * stated["objective_value"] + 0.25 * longer["objective_value"]
     known = 0.75 * stated["known_value"] + 0.25 * longer["known_value"]
-    worth = {row["name"]: row["value"] for row in found["worth"]}
+    worth = {row["name"]: row["value"] for row in found["tables"]["worth"]}
     assert worth["knowing"] == pytest.approx(mean - known)
 
     assert main(["explain", str(file), "expected", "--json"]) == ANSWER
@@ -100,7 +101,7 @@ def test_saved_futures_are_worked_out_again(
     assert main(["recompute", digest, *store]) == ANSWER
     assert capsys.readouterr().out == f"{digest}: the same to the last bit\n"
 
-    document = json.loads(said.out)
+    document = read_back(json.loads(said.out))
     document["futures"][1]["nodes_ordered"] += 1
     other = open_store(store[1]).futures.save(load_scenario(Path(scenario)), document)
     found = document["futures"][1]["nodes_ordered"]
@@ -168,7 +169,7 @@ def test_replay_in_what_came(scenario: str, tmp_path: Path, capsys: pytest.Captu
     came.write_text("tokens = 1.8\n", encoding="utf-8")
     code = main(["replay", scenario, "--realised", str(came), "--quiet", "--json"])
     found = json.loads(capsys.readouterr().out)
-    ways = {way["way"]: way["objective_value"] for way in found["ways"]}
+    ways = {way["way"]: way["objective_value"] for way in found["tables"]["ways"]}
 
     assert code == ANSWER
     assert found["realised"] == "realised"
@@ -236,27 +237,24 @@ def interrupted(*arguments: str, after: str) -> tuple[int, dict[str, Any]]:
 def test_ctrl_c_keeps_the_points_of_a_front() -> None:
     """The points told before are there, the front says that it is cut short, and so does the code."""
     code, found = interrupted("pareto", JOB, "--points", "40", after="point 2")
-    front = found["sections"]["front"]
-    points = front["tables"]["points"]
+    points = found["tables"]["points"]
 
     assert code == INTERRUPTED
     assert found["complete"] is False
     assert 2 <= len(points) < 40
-    assert front["said"][0] == f"Stopped early: {len(points)} points are there, the rest is not known."
+    assert found["headline"][0] == f"Stopped early: {len(points)} points are there, the rest is not known."
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_keeps_what_was_looked_at() -> None:
     """Stopped in the second of five levers: what the first would change is told, no third one is begun."""
     code, found = interrupted("sensitivity", JOB, after="2 of 5")
-    flips = found["sections"]["flips"]
-
     assert code == INTERRUPTED
     assert found["complete"] is False
-    looked_at = list(dict.fromkeys(row["what"] for row in flips["tables"]["flips"]))
+    looked_at = list(dict.fromkeys(row["what"] for row in found["tables"]["flips"]))
     assert looked_at[0] == "price of electricity at stockholm"
     assert len(looked_at) <= 2, "of the second, what was being solved may have come to its end"
-    assert flips["said"][-1] == f"Stopped early: only {len(looked_at)} were looked at."
+    assert found["headline"][-1] == f"Stopped early: only {len(looked_at)} were looked at."
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")

@@ -25,6 +25,7 @@ from planner.program.plan import plan_fleet
 from planner.program.replay import replay
 from planner.report.charts import FUTURES_PICTURES, PLAN_PICTURES
 from planner.report.data import to_csv_files
+from planner.report.shape import read_back
 from planner.report.tables import table_of
 from planner.store import open_store
 
@@ -116,7 +117,7 @@ def test_the_command_and_the_store_say_kilograms(tmp_path: Path, capsys: pytest.
     assert (saved.objective_value, saved.objective_unit) == (document()["objective"]["value"], "kgCO2e")
 
     base, grid = scenario(), varied(["policy.objective=money,carbon"])
-    points = sweep_document(base, grid, run_sweep(base, grid, store))["points"]
+    points = sweep_document(base, grid, run_sweep(base, grid, store), store.document)["points"]
     assert [(point["objective_unit"], point["objective_value"]) for point in points] == [
         ("USD", points[0]["cost_usd"]),
         ("kgCO2e", saved.objective_value),
@@ -128,7 +129,7 @@ def test_futures_say_kilograms(tmp_path: Path, capsys: pytest.CaptureFixture[str
     file = tmp_path / "futures.toml"
     file.write_text(canonical_text(scenario({"futures": FUTURES})), encoding="utf-8")
     assert main(["futures", str(file), "--json"]) == ANSWER
-    found = json.loads(capsys.readouterr().out)
+    found = read_back(json.loads(capsys.readouterr().out))
     stated, longer = found["futures"]
     picture = FUTURES_PICTURES["futures"](found)
     mean = 0.75 * stated["objective_value"] + 0.25 * longer["objective_value"]

@@ -123,9 +123,10 @@ def test_a_saved_plan_is_compared_with_itself_and_worked_out_again(run: Run, mad
     store = ("--store", str(made / "plans.sqlite"))
     digest = digest_in(run, made)
     compared = json.loads(run("compare", digest, digest, "--json", *store)[1])
+    tables = compared["tables"]
     code, out, _ = run("recompute", digest, *store)
 
-    assert compared["inputs"] == compared["facts"] == compared["decisions"] == []
+    assert tables["inputs"] == tables["facts"] == tables["decisions"] == []
     assert all(row["difference"] == 0 for row in compared["totals"])
     assert code == ANSWER
     assert "the same to the last bit" in out
@@ -151,9 +152,9 @@ def test_a_sweep_prints_every_point_and_goes_on_where_it_was(run: Run, tmp_path:
     first = json.loads(out)
 
     assert code == ANSWER
-    assert [row["status"] for row in first["points"]] == ["optimal", "infeasible"]
+    assert [row["status"] for row in first["tables"]["points"]] == ["optimal", "infeasible"]
     assert (first["points_planned_now"], again["points_planned_now"]) == (2, 0)
-    assert again["points"] == first["points"]
+    assert again["tables"]["points"] == first["tables"]["points"]
     assert (tmp_path / "sweep" / "csv" / "points.csv").is_file()
     assert "sweep: " in err
 

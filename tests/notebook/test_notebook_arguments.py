@@ -16,7 +16,10 @@ import pytest
 import everfleet as ef
 from planner.cli import main
 from planner.inputs.hardware_question import Question as HardwareQuestion
+from planner.inputs.hardware_question import Stated
+from planner.inputs.job_question import CheckpointQuestion, JobQuestion
 from planner.inputs.log_question import FitQuestion
+from planner.inputs.plan_question import PlanQuestion
 from planner.inputs.question_fields import fields_of, flag
 from planner.inputs.scenario.files import read_toml
 
@@ -146,7 +149,14 @@ def test_none_removes_a_value() -> None:
 
 @pytest.mark.parametrize(
     ("command", "function", "question"),
-    [("throughput", ef.throughput, HardwareQuestion), ("fit", ef.fit, FitQuestion)],
+    [
+        ("throughput", ef.throughput, HardwareQuestion),
+        ("fit", ef.fit, FitQuestion),
+        ("carbon", ef.job_carbon, JobQuestion),
+        ("checkpoint", ef.checkpoint, CheckpointQuestion),
+        ("calibrate", ef.calibrate, Stated),
+        ("plan", ef.plan, PlanQuestion),
+    ],
 )
 def test_a_question_is_asked_alike_by_every_door(
     command: str, function: Callable[..., ef.Answer], question: type[Any], capsys: pytest.CaptureFixture[str]
@@ -155,10 +165,10 @@ def test_a_question_is_asked_alike_by_every_door(
     arguments, asked = inspect.signature(function).parameters, fields_of(question)
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    said = " ".join(capsys.readouterr().out.split())
+    said = "".join(capsys.readouterr().out.split())  # lines break at hyphens, too
 
     assert {one.name: one.default for one in dataclasses.fields(question) if one.name in asked} == {
         name: arguments[name].default for name in asked
     }
     assert [name for name in asked if flag(name, question) not in said] == []
-    assert [one.about for one in asked.values() if one.about not in said] == []
+    assert [one.about for one in asked.values() if "".join(one.about.split()) not in said] == []

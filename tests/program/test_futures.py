@@ -485,7 +485,7 @@ def test_a_replay_that_cannot_go_on_says_where() -> None:
 
     assert document["status"]["verified"] is False
     assert document["status"]["text"].startswith("From 2027 Q2 on there is no plan any more")
-    assert [step["planned"] for step in document["steps"]] == [True, False]
+    assert [step["planned"] for step in document["periods"]] == [True, False]
 
 
 def test_a_job_that_was_begun_goes_on() -> None:

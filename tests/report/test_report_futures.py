@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from planner.answers.futures.page import aligned, futures_text, save_futures
+from planner.answers.futures.page import futures_text, save_futures
 from planner.report.charts import FUTURES_PICTURES, to_svg
+from planner.report.columns import aligned, words
 from planner.report.saving import ReportError
+from planner.report.shape import written
 from planner.trace.numbers import amount_text
 
 DOCUMENT: dict[str, Any] = {
@@ -77,7 +79,7 @@ def test_the_tables_hold_what_the_document_holds(tmp_path: Path) -> None:
     save_futures(DOCUMENT, folder)
     low, high = rows(folder / "csv" / "futures.csv")
 
-    assert json.loads((folder / "futures.json").read_text(encoding="utf-8")) == DOCUMENT
+    assert json.loads((folder / "futures.json").read_text(encoding="utf-8")) == written(DOCUMENT)
     assert (low["objective_usd"], low["had_it_been_known_usd"]) == ("2000000.0", "1000000.0")
     assert (low["plan_for_the_mean_future_usd"], high["plan_for_the_mean_future_usd"]) == ("1500000.0", "")
     assert [row["to"] for row in rows(folder / "csv" / "first_stage.csv")] == ["", "quebec"]
@@ -165,5 +167,7 @@ def test_a_folder_of_others_is_not_touched(tmp_path: Path) -> None:
 
 def test_cells_stand_below_each_other() -> None:
     """Two blanks between columns, none at the end of a line."""
-    assert aligned([["a", "bb"], ["ccc", ""]]) == ["a    bb", "ccc"]
+    columns = words(("a", lambda row: row["one"]), ("bb", lambda row: row["other"]))
+
+    assert aligned(columns, [{"one": "ccc", "other": ""}]) == ["a    bb", "ccc"]
     assert (amount_text(2e6, "USD"), amount_text(2e6, "kgCO2e")) == ("2.00 MUSD", "2,000 tCO2e")

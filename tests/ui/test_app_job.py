@@ -23,6 +23,7 @@ from planner.cli import main
 from planner.inputs.job.reading import PLACES, WITHOUT_INPUTS
 from planner.inputs.reference import meaning_of
 from planner.inputs.scenario.files import write_toml
+from planner.report.shape import read_back
 from planner.trace.numbers import percent_text
 from planner.ui import job_inputs, progress, shared, workers
 from planner.ui.workers.jobs import estimate
@@ -254,7 +255,7 @@ def says_what_the_command_does(page: AppTest, *flags: str) -> dict[str, Any]:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         assert main(["carbon", *flags, "--json"]) == 0
-    document: dict[str, Any] = json.loads(out.getvalue())
+    document: dict[str, Any] = read_back(json.loads(out.getvalue()))
     cards = [total for total in document["totals"] if total["name"] in CARDS]
 
     assert not page.exception

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
+from planner.report.shape import read_back
 from planner.trace.errors import InputError
 from planner.trace.quantities import facts_of
 from planner.validation import quantities_text, report_text, validate, write_readme_table
@@ -291,7 +292,7 @@ def test_the_command_exits_by_its_answer(tmp_path, capsys):
 
     assert main(["validate", str(inside), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["rows"] == [
+    assert document["tables"]["rows"] == [
         {
             "id": "x",
             "source": "here",
@@ -309,9 +310,8 @@ def test_the_command_exits_by_its_answer(tmp_path, capsys):
             "inputs": json.dumps(RATIO),
         }
     ]
-    tables = {
-        name: document["summary"].pop(name) for name in [*document["summary"]] if name.startswith("by_")
-    }
+    summary = document["summary"] = read_back(document)["summary"]
+    tables = {name: summary.pop(name) for name in [*summary] if name.startswith("by_")}
     assert tables["by_source"] == [
         {
             "name": "here",

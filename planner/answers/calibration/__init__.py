@@ -3,8 +3,8 @@
 from planner.answers.calibration.cuda import cuda_device
 from planner.answers.calibration.document import calibration_document
 from planner.answers.calibration.probe import NothingToMeasure, probe_csv, probe_document, probe_text
-from planner.answers.calibration.results import Stated
 from planner.answers.calibration.text import facts_toml, to_text
+from planner.inputs.hardware_question import Stated
 
 __all__ = [
     "NothingToMeasure",

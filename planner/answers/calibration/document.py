@@ -10,10 +10,11 @@ import numpy as np
 
 from planner.answers.calibration.measured import error_of, looked_at, measured_rate, range_of, stated
 from planner.answers.calibration.reading import POWERS, Measurement, Problems, Served
-from planner.answers.calibration.results import Stated, read_files, settled
+from planner.answers.calibration.results import read_files, settled
 from planner.answers.calibration.serving import served_chip
 from planner.answers.calibration.steps import LEAST_EFFICIENCY, NoStep, Step, known, step_of
 from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
+from planner.inputs.hardware_question import Stated
 from planner.performance.calibrate import (
     accelerator_share_kw,
     calibrated_efficiency_fraction,

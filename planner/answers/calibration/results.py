@@ -6,7 +6,7 @@ What a result file does not say (its node, its number format) is said next to it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from planner.answers.calibration.reading import (
 from planner.answers.calibration.serving import service_of
 from planner.inputs.aliases import accelerator_called, aliases, model_called
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.hardware_question import Stated
 from planner.inputs.results import ResultFile, ResultPoint, is_result, result_points
 from planner.performance.calibrate_serving import uniform_mean, uniform_scv_ratio
 from planner.physics.calibrated_serving import held_requests_of
@@ -33,25 +34,6 @@ MOST_REASONS = 12  # that a refusal lists
 PROMPTS = "benchmark.{}.input_tokens"  # of MLPerf's requests, which its files do not state
 SHORTEST = "benchmark.inferencex.shortest_length"
 UNKNOWN_SPREAD = 1.0  # of answers whose lengths nobody stated, as wherever only means are known
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """What the asker says of result files that do not say it; empty or None where nothing is said."""
-
-    sku: str = ""
-    model: str = ""
-    precision: str = ""
-    engine: str = ""
-    accelerators: int | None = None
-    batch: float | None = None
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    output_scv: float | None = None
-
-    def given(self) -> list[str]:
-        """Options that say something."""
-        return [f.name for f in fields(self) if getattr(self, f.name) not in ("", None)]
 
 
 # Option -> what it says. Engine and spread have a value where nobody says one.

@@ -1,6 +1,6 @@
 """Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
 
-from planner.answers.checkpoints.answering import Question, checkpoint_answer
+from planner.answers.checkpoints.answering import checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
 from planner.answers.checkpoints.document import checkpoint_document
 from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts

@@ -179,7 +179,12 @@ def document_of(
         tables["today"] = today_rows(policy, today_min, intervals)
     by_size, more = across_rows(terms, sku, nodes, across) if across else ({}, {})
     kept = with_steps(tables | by_size, named_steps | more)
-    return {"inputs": {**named, **_inputs(setting, policy, sku)}, **kept, **{n: kept[n][0] for n in ALONE}}
+    return {
+        "everfleet_checkpoints": 1,
+        "inputs": {**named, **_inputs(setting, policy, sku)},
+        **kept,
+        **{n: kept[n][0] for n in ALONE},
+    }
 
 
 def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:

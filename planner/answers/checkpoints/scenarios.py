@@ -92,7 +92,7 @@ def scenario_document(
     for section in sections:
         if "document" in section:
             section["document"] |= rate
-    return {"scenario": scenario.title, "jobs": sections, **rate}
+    return {"everfleet_checkpoints": 1, "scenario": scenario.title, "jobs": sections, **rate}
 
 
 def _line(terms: Terms, sku: str, nodes: int) -> tuple[Record, Traced]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.answers.checkpoints.policies import OBJECTIVES
 from planner.report.columns import Column, aligned
+from planner.report.shape import form_of
 from planner.trace.currency import USD, in_its_currency, shown, shown_value
 from planner.trace.numbers import count_text, exact_text, fixed_text, mass, money, percent_text, tonne_price
 from planner.trace.records import Record
@@ -16,15 +17,7 @@ from planner.trace.records import Record
 @in_its_currency
 def to_text(document: Record) -> str:
     """The document as tables, the best intervals marked."""
-    inputs = document["inputs"]
-    lines = [
-        f"{inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}, failures as {inputs['failures']}: "
-        f"one every {exact_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
-        f"{exact_text(inputs['write_min'] * 60)} s, a restart {exact_text(inputs['restart_min'])} min",
-        "",
-        *_intervals(document),
-        *_policies(document),
-    ]
+    lines = [_setting(document), "", *_intervals(document), *_policies(document)]
     for name, write in (("today", _today), ("finish", _finish), ("simulation", _simulation)):
         if name in document:
             lines += write(document[name])
@@ -40,11 +33,39 @@ def scenario_text(document: Record) -> str:
             lines += [f"{job['name']}", to_text(job["document"]), ""]
             continue
         lines += [
-            f"{job['name']}: {job['model']}, {job['stated']} as the scenario has it; what loses least time",
+            sizes_said(job),
             *aligned(SIZES, job["sizes"], gap=" "),
             "",
         ]
     return "\n".join(lines).rstrip()
+
+
+def sizes_said(job: Record) -> str:
+    """What the sizes of a job of a scenario are listed for."""
+    return f"{job['name']}: {job['model']}, {job['stated']} as the scenario has it; what loses least time"
+
+
+@in_its_currency
+def sentences(document: Record) -> Iterator[str]:
+    """All that is said of one job of one size in words."""
+    yield f"{_setting(document)}."
+    yield from _worth(document)
+    yield from _least(document)
+    yield from today_said(document.get("today", []))
+
+
+def title_of(document: Record) -> str:
+    """What the page of a document is called."""
+    return form_of(document).title(document)
+
+
+def _setting(document: Record) -> str:
+    inputs = document["inputs"]
+    return (
+        f"{inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}, failures as {inputs['failures']}: "
+        f"one every {exact_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
+        f"{exact_text(inputs['write_min'] * 60)} s, a restart {exact_text(inputs['restart_min'])} min"
+    )
 
 
 def _percent(heading: str, key: str, width: int = 8) -> Column:
@@ -129,8 +150,13 @@ def _intervals(document: Record) -> Iterator[str]:
         row for row in document["rows"][::4] if not np.isclose(row["interval_min"], marked, rtol=1e-6).any()
     ]
     yield from aligned(columns, sorted([*marks, *plain], key=lambda one: one["interval_min"]), gap=" ")
-    flat = document["flat"]
     yield ""
+    yield from _worth(document)
+
+
+def _worth(document: Record) -> Iterator[str]:
+    """Which intervals are as good, and what a point of ETTR is worth."""
+    flat = document["flat"]
     yield (
         f"From {fixed_text(flat['low_min'], 1)} to {fixed_text(flat['high_min'], 1)} min the loss is below "
         f"{percent_text(flat['loss_fraction'])} of the best."
@@ -194,6 +220,11 @@ def _policies(document: Record) -> Iterator[str]:
         gap=" ",
     )
     yield ""
+    yield from _least(document)
+
+
+def _least(document: Record) -> Iterator[str]:
+    """Which policy is best for each objective, and how far the others are."""
     for one in document["best"]:
         behind = [
             f"{key.removesuffix('_more_fraction')} takes {percent_text(value, 2)} more"

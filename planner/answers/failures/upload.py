@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.editing.found import MOST_DROPPED, Found
-from planner.report.data import to_json
+from planner.report.shape import answer_json
 from planner.trace.numbers import number_text
 
 LONGEST_STEM = 60  # characters of the name; with its ending it still is a name of one file
@@ -28,5 +28,5 @@ def log_found(name: str, document: dict[str, Any]) -> Found:
         dropped=tuple((row["line"], row["reason"]) for row in document["bad_rows"][:MOST_DROPPED]),
         dropped_count=document["bad_row_count"],
         changes={"reliability.log": file, "reliability.failures": None, "reliability.failure_rate": None},
-        files=((file, to_json(document).encode()),),
+        files=((file, answer_json(document).encode()),),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from planner.answers.futures.document import futures_document
-from planner.answers.futures.page import aligned, futures_text
+from planner.answers.futures.page import futures_text
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.inputs.scenario.files import read_text, read_toml
@@ -19,10 +20,14 @@ from planner.program.futures import Watch, plan_futures
 from planner.program.grids import drawn
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
+from planner.report.columns import aligned, words
 from planner.trace.errors import InputError
-from planner.trace.explain import explain
+from planner.trace.explain import Steps
 from planner.trace.numbers import amount_text, percent_text, share_of
-from planner.trace.records import Record
+from planner.trace.quantities import Chosen, chosen
+from planner.trace.records import Record, numbered, plain_rows
+
+THEN = "decided by the program with what was known then"
 
 
 def plan_for_futures(
@@ -104,26 +109,30 @@ def replay_document(played: Replay) -> Record:
     labels, problem = played.scenario.horizon.period_labels, played.assembled.problem
     unit = problem.node_groups.order_unit_nodes[:, None]
     first = played.made[0].orders * unit if played.made else np.zeros_like(played.decided.orders)
-    steps = [
+    counts = {
+        "nodes_ordered": (played.decided.orders * unit, THEN),
+        "nodes_ordered_in_the_first_plan": (first, "decided by the program at the start"),
+        "nodes_retired": (played.decided.retired, THEN),
+    }
+    periods = [
         {
             "period": labels[t],
             "planned": t < len(played.made),
-            "nodes_ordered": int((played.decided.orders * unit)[:, t].sum()),
-            "nodes_ordered_in_the_first_plan": int(first[:, t].sum()),
-            "nodes_retired": int(played.decided.retired[:, t].sum()),
+            **{name: chosen(name, int(nodes[:, t].sum()), why) for name, (nodes, why) in counts.items()},
         }
         for t in range(len(labels))
     ]
-    ways = {"planned each period": played.again, "planned once": played.once, "all known": played.known}
     plan = played.plan
     nodes = (
         {}
         if plan is None
         else {name: getattr(plan.ledger, name) for name in ("objective", "cost", "carbon", "energy")}
     )
+    steps, tables = Steps(), {"periods": periods, "ways": list(_ways(played))}
     return {
-        "everfleet_replay": 2,
+        "everfleet_replay": 3,
         "title": played.scenario.title,
+        "headline": [_ended(played)],
         "realised": played.realised.name,
         "status": {"verified": plan is not None, "text": _ended(played)},
         "stopped": played.stopped,
@@ -131,42 +140,34 @@ def replay_document(played: Replay) -> Record:
             "kind": played.scenario.policy.objective,
             "unit": objective_unit(played.assembled.problem.objective),
         },
-        "steps": steps,
-        "ways": [_way(played, name, found) for name, found in ways.items()],
-        "explanations": {name: explain(node).to_dict() for name, node in nodes.items()},
+        **{name: plain_rows(rows) for name, rows in tables.items()},
+        "explanations": {name: steps.add(node) for name, node in nodes.items()},
+        "cells": numbered(tables, steps),
+        "steps": steps.packed(),
     }
 
 
 def replay_text(document: Record) -> str:
     """A replay in words: what was ordered when, and what it came to next to the two extremes."""
-    orders = [
-        [
-            step["period"],
-            str(step["nodes_ordered"]),
-            str(step["nodes_ordered_in_the_first_plan"]),
-            str(step["nodes_retired"]),
-        ]
-        for step in document["steps"]
-        if step["planned"]
-    ]
+    orders = words(
+        ("period", lambda row: row["period"]),
+        ("nodes ordered", lambda row: str(row["nodes_ordered"])),
+        ("in the first plan", lambda row: str(row["nodes_ordered_in_the_first_plan"])),
+        ("retired", lambda row: str(row["nodes_retired"])),
+    )
     unit = document["objective"]["unit"]
     none = "not known" if document["stopped"] else "no plan"
-    ways = [
-        [
-            way["way"],
-            none if way["objective_value"] is None else amount_text(way["objective_value"], unit),
-            _regret(way, unit),
-        ]
-        for way in document["ways"]
-    ]
+    ways = words(
+        ("", lambda row: row["way"]),
+        (
+            "objective",
+            lambda row: none if row["objective_value"] is None else amount_text(row["objective_value"], unit),
+        ),
+        ("regret", lambda row: _regret(row, unit)),
+    )
+    planned = [row for row in document["periods"] if row["planned"]]
     return "\n".join(
-        [
-            document["status"]["text"],
-            "",
-            *aligned([["period", "nodes ordered", "in the first plan", "retired"], *orders]),
-            "",
-            *aligned([["", "objective", "regret"], *ways]),
-        ]
+        [document["status"]["text"], "", *aligned(orders, planned), "", *aligned(ways, document["ways"])]
     )
 
 
@@ -177,17 +178,34 @@ def _regret(way: Record, unit: str) -> str:
     return "" if way.get("regret_value") is None else amount_text(way["regret_value"], unit)
 
 
-def _way(played: Replay, name: str, found: Answer | None) -> Record:
-    plan = None if found is None else found.solution
-    regret = played.regret(found)
-    return {
-        "way": name,
-        "objective_value": None if found is None or plan is None else found.objective,
-        "cost_usd": None if plan is None else plan.usd,
-        "carbon_kgco2e": None if plan is None else plan.kgco2e,
-        "regret_value": regret,
-        "regret_fraction": share_of(regret, played.known.objective),
-    }
+def _ways(played: Replay) -> Iterator[Record]:
+    """What each way of planning comes to in what came; nothing of one that has no plan there."""
+    unit = objective_unit(played.assembled.problem.objective)
+    known = _objective(played.known, "all known", unit)
+    for name, found in (
+        ("planned each period", played.again),
+        ("planned once", played.once),
+        ("all known", played.known),
+    ):
+        solution = None if found is None else found.solution
+        objective = None if found is None or solution is None else _objective(found, name, unit)
+        more = None if objective is None or played.known.solution is None else objective - known
+        share = None if more is None else share_of(float(more.value), played.known.objective)
+        why = f"of the plan that is {name}"
+        yield {
+            "way": name,
+            "objective_value": objective,
+            "cost_usd": None if solution is None else chosen("cost_usd", solution.usd, why),
+            "carbon_kgco2e": None if solution is None else chosen("carbon_kgco2e", solution.kgco2e, why),
+            "regret_value": None if more is None else more.named(f"regret_{unit.lower()}"),
+            "regret_fraction": None
+            if more is None or share is None
+            else (more / known).named("regret_fraction"),
+        }
+
+
+def _objective(found: Answer, name: str, unit: str) -> Chosen:
+    return Chosen(found.objective, unit, name="objective", reason=f"solved in what came, {name}")
 
 
 def _ended(played: Replay) -> str:

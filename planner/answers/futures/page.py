@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planner.report import findings
 from planner.report.charts import Document, Record
-from planner.report.data import to_json
+from planner.report.columns import aligned, words
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.trace.currency import in_its_currency
 from planner.trace.numbers import amount_text, mass, money, percent_text
 
@@ -45,7 +46,7 @@ def save_futures(document: Document, folder: Path) -> list[Path]:
     """Write futures.json, futures.html, futures.md and csv/ into `folder`, all of them or nothing."""
     shown = sheets(document)
     contents: dict[str, str | bytes] = {
-        "futures.json": to_json(document),
+        "futures.json": answer_json(document),
         "futures.html": findings.to_html(shown),
         "futures.md": findings.to_markdown(shown),
     }
@@ -65,30 +66,26 @@ def futures_text(document: Mapping[str, Any]) -> str:
     if not document["futures"]:
         return "\n".join(lines)
     shown = partial(amount_text, unit=document["objective"]["unit"])
-    header = ["future", "chance", "objective", "if known", "regret", "mean plan", "cost", "carbon"]
-    rows = [
-        [
-            row["future"],
-            percent_text(row["probability_fraction"]),
-            shown(row["objective_value"]),
-            shown(row["known_value"]),
-            shown(row["regret_value"])
-            if row["regret_fraction"] is None
-            else percent_text(max(row["regret_fraction"], 0.0)),
-            "no plan" if row["mean_plan_value"] is None else shown(row["mean_plan_value"]),
-            money(row["cost_usd"]),
-            mass(row["carbon_kgco2e"]),
-        ]
-        for row in document["futures"]
-    ]
-    return "\n".join([*lines, "", *aligned([header, *rows])])
+    columns = words(
+        ("future", lambda row: row["future"]),
+        ("chance", lambda row: percent_text(row["probability_fraction"])),
+        ("objective", lambda row: shown(row["objective_value"])),
+        ("if known", lambda row: shown(row["known_value"])),
+        ("regret", lambda row: _regret(row, shown)),
+        (
+            "mean plan",
+            lambda row: "no plan" if row["mean_plan_value"] is None else shown(row["mean_plan_value"]),
+        ),
+        ("cost", lambda row: money(row["cost_usd"])),
+        ("carbon", lambda row: mass(row["carbon_kgco2e"])),
+    )
+    return "\n".join([*lines, "", *aligned(columns, document["futures"])])
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines, in columns."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [line.rstrip() for line in lines]
+def _regret(row: Record, shown: Callable[[float], str]) -> str:
+    if row["regret_fraction"] is None:
+        return shown(row["regret_value"])
+    return percent_text(max(row["regret_fraction"], 0.0))
 
 
 def _sections(document: Document) -> Iterator[tuple[str, Record]]:

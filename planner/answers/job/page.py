@@ -9,8 +9,8 @@ from planner.answers.job import to_card
 from planner.answers.job.model_card import assumed_said, boundary_said
 from planner.report import findings
 from planner.report.charts import Document, Record
-from planner.report.data import to_json
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 
 JOB = FolderKind("a folder of a job", "job.json", "everfleet_job", ("job.json", "job.html", "job.md", "csv"))
 
@@ -18,7 +18,7 @@ JOB = FolderKind("a folder of a job", "job.json", "everfleet_job", ("job.json", 
 def save_job(document: Document, folder: Path) -> list[Path]:
     """Write job.json, job.html, job.md (the model card) and csv/ into `folder`, all of them or nothing."""
     contents = {
-        "job.json": to_json(document),
+        "job.json": answer_json(document),
         "job.html": to_html(document),
         "job.md": to_card(document) + "\n",
     }

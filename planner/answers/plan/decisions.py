@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from planner.trace.quantities import Chosen
-from planner.trace.records import Record
+from planner.trace.records import Record, is_number
 from planner.trace.units import unit_of
 
 DECIDED = "decided by the program"
@@ -143,6 +143,24 @@ def decided(table: str, key: str, row: Record, value: float | None = None, name:
     assert about is not None, (table, key)
     held = row[key] if value is None else value
     return Chosen(held, unit_in(table, key, row), name=name or key, reason=about)
+
+
+def with_reasons(tables: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]]:
+    """Tables in which a number that no equation gives says what it is."""
+    return {
+        name: [
+            {
+                key: decided(name, key, row) if _has_reason(name, key, row) else held
+                for key, held in row.items()
+            }
+            for row in rows
+        ]
+        for name, rows in tables.items()
+    }
+
+
+def _has_reason(table: str, key: str, row: Record) -> bool:
+    return is_number(row[key]) and reason_of(table, key, row) is not None
 
 
 def unit_in(table: str, key: str, row: Record) -> str:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from planner.answers.plan.alternatives import with_alternatives
 from planner.answers.plan.limit_prices import with_prices
 from planner.answers.plan.verified import with_verification
+from planner.inputs.plan_question import PlanQuestion
 from planner.program.plan import Plan
 from planner.trace.numbers import percent_text
 
 Watch = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Defence:
-    """What is looked for next to a plan."""
-
-    verify: bool = False
-    prices: bool = False
-    alternatives: int = 0
-    within_fraction: float = 0.02
-
-
 def defended(
-    plan: Plan, defence: Defence, *, watch: Watch | None = None, stopped: Callable[[], None] | None = None
+    plan: Plan,
+    defence: PlanQuestion,
+    *,
+    watch: Watch | None = None,
+    stopped: Callable[[], None] | None = None,
 ) -> Plan:
     """A plan with its services played, its limits' worth and its alternatives, as wanted.
 

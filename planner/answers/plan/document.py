@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from planner.answers.plan.chance import chance_sentences
 from planner.answers.plan.conflict import conflict_records, conflict_text
+from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
 from planner.answers.plan.money import cost_label
@@ -111,7 +112,8 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document |= accounts
         tables["knowable"] = knowable_records(every, plan.inputs.catalogue.ranges)
     document["tables"] = {name: plain_rows(rows) for name, rows in tables.items()}
-    document["cells"] = numbered(tables | {"totals": document["totals"]}, steps)
+    opened = with_reasons(tables | {"tornado": document["tornado"]}) | {"totals": document["totals"]}
+    document["cells"] = numbered(opened, steps)
     document["totals"] = plain_rows(document["totals"])
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
-TOLD_EVERY = 8  # draws
+SAID_EVERY = 8  # draws
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def ranged_totals(
     worlds = _worlds(plan, solution, at, draws)
     results, on_top, undone = [], [], []
     for i, (values, world) in enumerate(zip(every, worlds, strict=True)):
-        if i % TOLD_EVERY == 0:
+        if i % SAID_EVERY == 0:
             watch(f"drawing the ranges: {i} of {draws}" if i else "drawing the ranges")
         known = dict(zip(traced, values[len(targets) :], strict=True))
         prices = at.prices(known)

@@ -62,6 +62,7 @@ def compare_sides(before: Side, after: Side) -> Record:
     steps = Gathered()
     cells = {"totals": _cells_of_totals(totals, documents, steps), "inputs": _stated(changed, sides, steps)}
     return {
+        "everfleet_comparison": 1,
         **common_currency(documents),
         "plans": [dict(side.head) for side in sides],
         "inputs": changed,

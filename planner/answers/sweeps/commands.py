@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from planner.answers.sweeps.cells import point_steps
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn, pareto, varied
-from planner.report.data import csv_text, to_json
+from planner.report.columns import aligned, words
+from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 from planner.store import open_store
 from planner.trace.currency import currency_of, currency_record, in_its_currency, showing
 from planner.trace.numbers import mass, money
@@ -33,7 +36,7 @@ def sweep(
     """Plan a grid into a store, going on where an earlier run stopped."""
     store = open_store(address)
     result = run_sweep(scenario, grid, store, executor, watch=watch)
-    document = sweep_document(scenario, grid, result)
+    document = sweep_document(scenario, grid, result, store.document)
     return document, sweep_text(document)
 
 
@@ -62,8 +65,10 @@ def executor_for(*, workers: int, dask: str | None) -> Executor:
     return InProcess() if workers == 1 else LocalProcesses(workers)
 
 
-def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Record:
-    """A sweep as plain data."""
+def sweep_document(
+    scenario: Scenario, grid: Grid, result: SweepResult, document_of: Callable[[str], Record]
+) -> Record:
+    """A sweep as plain data; `document_of` gives the one of a saved plan, which opens its totals."""
     rows = sweep_records(result)
     return {
         "everfleet_sweep": 2,
@@ -73,6 +78,7 @@ def sweep_document(scenario: Scenario, grid: Grid, result: SweepResult) -> Recor
         "seed": grid.seed,
         "points_planned_now": result.planned,
         "points": rows,
+        **point_steps(rows, document_of),
         **currency_record(shown_in(scenario)),
     }
 
@@ -81,7 +87,7 @@ def save_sweep(document: Record, folder: Path) -> list[Path]:
     """Write sweep.json and csv/points.csv into `folder`, both or none."""
     with showing(currency_of(document)):
         table = csv_text("points", document["points"])
-    contents = {"sweep.json": to_json(document), "csv/points.csv": table}
+    contents = {"sweep.json": answer_json(document), "csv/points.csv": table}
     return write_folder(contents, folder, SWEEP)
 
 
@@ -91,31 +97,21 @@ def sweep_text(document: Record) -> str:
     rows = document["points"]
     # Draws change tens of facts at once: the number of the draw says more than they do.
     paths = [] if document["kind"] == "draws" else list(dict.fromkeys(p for row in rows for p in _paths(row)))
-    header = ["point", *paths, "status", "cost", "carbon", "plan"]
-    lines = [header, *([*_cells(row, paths)] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    columns = words(
+        ("point", lambda row: f"{row['point']}{'*' if row['on_front'] else ''}"),
+        *((path, partial(_changed, path)) for path in paths),
+        ("status", lambda row: row["status"]),
+        ("cost", lambda row: "" if row["cost_usd"] is None else money(row["cost_usd"])),
+        ("carbon", lambda row: "" if row["cost_usd"] is None else mass(row["carbon_kgco2e"])),
+        ("plan", lambda row: (row["plan"] or "")[:10]),
+    )
     failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]
-    text = [line.rstrip() for line in table] + ["", "* no other point is as cheap and as clean", *failed]
-    return "\n".join(text)
+    return "\n".join([*aligned(columns, rows), "", "* no other point is as cheap and as clean", *failed])
 
 
 def _paths(row: Record) -> list[str]:
     return [key for key in row if "." in key or "[" in key]
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _cells(row: Record, paths: Sequence[str]) -> list[str]:
-    solved = row["cost_usd"] is not None
-    totals = [money(row["cost_usd"]), mass(row["carbon_kgco2e"])] if solved else ["", ""]
-    mark = "*" if row["on_front"] else ""
-    return [
-        f"{row['point']}{mark}",
-        *(_text(row.get(path)) for path in paths),
-        row["status"],
-        *totals,
-        (row["plan"] or "")[:10],
-    ]
+def _changed(path: str, row: Record) -> str:
+    return "" if row.get(path) is None else str(row[path])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.tradeoffs.cells import GAP
+from planner.answers.tradeoffs.cells import BOUGHT, GAP
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
@@ -172,7 +172,7 @@ def _rows(found: Found) -> list[Record]:
                 "nodes_bought": chosen(
                     "nodes_bought",
                     float((point.solution.orders * units).sum()),
-                    "decided by the program: whole orders",
+                    BOUGHT,
                 ),
                 "fleet_at_the_end": fleet_text(problem, point.solution),
                 "gap_fraction": chosen("gap_fraction", point.answer.gap_fraction, GAP)

@@ -1,4 +1,4 @@
-"""Where the numbers of fronts come from, and of the search for what would change the fleet."""
+"""Where the numbers of fronts come from that keep no steps of their cells."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ from planner.trace.explain import Explanation
 from planner.trace.records import is_number
 
 KG_PER_TONNE = 1000
+MOVED = "days by which every deadline is moved from where the scenario has it"
+BOUGHT = "decided by the program: whole orders"
 GAP = "how much better than this plan one could still be at the most: the search for it ended there"
-FLIPS = {
-    "today": "where the price, the rate or the grid is in the scenario",
-    "looked_to": "how far it was varied on this side",
-    "holds_to": "up to here the fleet of the plan stays the best: a plan was solved for it",
-    "changes_at": "from here another fleet is better: a plan was solved for it",
-    "regret_at_the_end_fraction": "what the fleet of the plan costs more at the end of the range than the "
-    "one that is best there: both were solved",
-}
 
 
 def point_explanation(rows: Sequence[Record], row: Record, key: str, plan: Record) -> Explanation | None:
@@ -41,8 +35,7 @@ def point_explanation(rows: Sequence[Record], row: Record, key: str, plan: Recor
         case "usd_per_tonne_saved":
             return explanation_of(_slope(cell, rows))
         case "moved_d":
-            about = "days by which every deadline is moved from where the scenario has it"
-            return explanation_of(cell.number(about=about, kind="chosen"))
+            return explanation_of(cell.number(about=MOVED, kind="chosen"))
         case "gap_fraction":
             return explanation_of(cell.number(about=GAP))
     return None
@@ -67,12 +60,3 @@ def _slope(cell: Cell, rows: Sequence[Record]) -> Number:
         about,
         inputs,
     )
-
-
-def flip_explanation(row: Record, key: str) -> Explanation | None:
-    """Why a row of the search for what would change the fleet has its numbers."""
-    if key not in FLIPS or not is_number(row.get(key)):
-        return None
-    number = Cell({}, "flips", row, key).number(about=FLIPS[key])
-    unit = "1" if key.endswith("_fraction") else row["unit"]
-    return explanation_of(replace(number, unit=unit, place=f" ({row['what']}, {row.get('side', '')})"))

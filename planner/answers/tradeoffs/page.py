@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.report.charts import Document
-from planner.report.data import to_json
 from planner.report.findings import to_csv_files, to_html, to_markdown
 from planner.report.saving import FolderKind, write_folder
+from planner.report.shape import answer_json
 
 
 def _kind(name: str, said: str) -> FolderKind:
@@ -25,7 +25,7 @@ def save_findings(document: Document, folder: Path) -> list[Path]:
     """Write NAME.json, NAME.html, NAME.md and csv/ into `folder`, all of them or nothing."""
     name, kind = next(pair for pair in KINDS.items() if pair[1].key in document)
     contents: dict[str, str | bytes] = {
-        f"{name}.json": to_json(document),
+        f"{name}.json": answer_json(document),
         f"{name}.html": to_html(document),
         f"{name}.md": to_markdown(document),
     }

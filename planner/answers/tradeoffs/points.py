@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import changes_text, labels_of
 from planner.answers.plan.summary import why_this_plan
@@ -50,7 +51,7 @@ def _point(plan: Plan, changes: Mapping[str, Any], than: Solution | None) -> Rec
         "differs": "" if than is None else differences_text(plan, than),
         "tables": {name: plain_rows(rows) for name, rows in tables.items()},
         "explanations": {name: steps.add(node) for name, node in nodes.items()},
-        "cells": cells_of(tables, steps),
+        "cells": cells_of(with_reasons(tables), steps),
         "steps": steps.packed(),
         "changes": dict(changes),
     }

@@ -20,8 +20,10 @@ from planner.program.plan import Plan, plan_fleet
 from planner.program.searches import Flip, Sensitivity, find_flips
 from planner.program.solution import Problem, Status
 from planner.trace.currency import currency_record, showing, shown_unit, shown_value
+from planner.trace.explain import Steps
 from planner.trace.numbers import amount_text, count_text, number_text, percent_text, share_of
-from planner.trace.records import Record
+from planner.trace.quantities import Chosen
+from planner.trace.records import Record, numbered, plain_rows
 
 Document = dict[str, Any]
 Watch = Callable[[str], None]
@@ -29,6 +31,15 @@ Watch = Callable[[str], None]
 EDITION = 1
 STEPS = 48  # a flip is found to this part of its range
 ROUNDING = 1e-6
+# Column of a row -> what its number is.
+OPENS = {
+    "today": "where the price, the rate or the grid is in the scenario",
+    "looked_to": "how far it was varied on this side",
+    "holds_to": "up to here the fleet of the plan stays the best: a plan was solved for it",
+    "changes_at": "from here another fleet is better: a plan was solved for it",
+    "regret_at_the_end_fraction": "what the fleet of the plan costs more at the end of the range than the "
+    "one that is best there: both were solved",
+}
 
 
 def sensitivity_document(
@@ -124,7 +135,8 @@ def _document(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complet
 
 def _said(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: bool) -> Document:
     scenario = plan.inputs.scenario
-    rows = [row for lever, each in found for row in _rows(plan, lever, each)]
+    steps, traced = Steps(), [row for lever, each in found for row in _rows(plan, lever, each)]
+    cells, rows = numbered({"flips": traced}, steps), plain_rows(traced)
     said = [_sentence(plan, lever, each) for lever, each in found]
     if plan.answer.solution is None:
         said = ["There is no plan to hold against others: `everfleet plan` says why."]
@@ -143,6 +155,8 @@ def _said(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: b
                 "tables": {"flips": rows} if rows else {},
             }
         },
+        "cells": cells,
+        "steps": steps.packed(),
     }
 
 
@@ -153,20 +167,27 @@ def _rows(plan: Plan, lever: Lever, found: Sensitivity) -> list[Record]:
         if end == lever.today:
             continue
         regret = None if flip is None else share_of(flip.at_end.regret, flip.at_end.objective_best)
-        rows.append(
-            {
-                "what": lever.name,
-                "unit": lever.unit,
-                "today": lever.today,
-                "side": side,
-                "looked_to": end,
-                "holds_to": end if flip is None else flip.held_factor,
-                "changes_at": None if flip is None else flip.flipped_factor,
-                "regret_at_the_end_fraction": regret if regret is None or math.isfinite(regret) else None,
-                "then": "" if flip is None else _then(plan, flip),
-            }
-        )
+        row = {
+            "what": lever.name,
+            "unit": lever.unit,
+            "today": lever.today,
+            "side": side,
+            "looked_to": end,
+            "holds_to": end if flip is None else flip.held_factor,
+            "changes_at": None if flip is None else flip.flipped_factor,
+            "regret_at_the_end_fraction": regret if regret is None or math.isfinite(regret) else None,
+            "then": "" if flip is None else _then(plan, flip),
+        }
+        rows.append({key: _opening(lever, key, value) for key, value in row.items()})
     return rows
+
+
+def _opening(lever: Lever, key: str, value: Any) -> Any:
+    """A number of a row with what it is; a name as it is."""
+    if key not in OPENS or value is None:
+        return value
+    unit = "1" if key.endswith("_fraction") else lever.unit
+    return Chosen(value, unit, name=key, reason=f"{lever.name}: {OPENS[key]}")
 
 
 def _then(plan: Plan, flip: Flip) -> str:

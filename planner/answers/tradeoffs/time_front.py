@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from planner.answers.tradeoffs.carbon_front import fleet_text
+from planner.answers.tradeoffs.cells import BOUGHT, GAP, MOVED
 from planner.answers.tradeoffs.deadlines import TimeFront, days_text
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import digest
 from planner.trace.currency import currency_record, showing
+from planner.trace.explain import Steps
 from planner.trace.numbers import mass, percent_text, share_of
-from planner.trace.records import Record
+from planner.trace.quantities import chosen
+from planner.trace.records import Record, numbered, plain_rows
 
 Document = dict[str, Any]
 
@@ -28,7 +31,8 @@ def time_document(found: TimeFront) -> Document:
 
 
 def _document(found: TimeFront) -> Document:
-    rows = [_row(found, number) for number in range(len(found.points))]
+    steps, traced = Steps(), [_row(found, number) for number in range(len(found.points))]
+    cells, rows = numbered({"times": traced}, steps), plain_rows(traced)
     return {
         "everfleet_times": EDITION,
         "title": f"Time against carbon: {found.scenario.title}",
@@ -42,6 +46,8 @@ def _document(found: TimeFront) -> Document:
                 "tables": {"times": rows} if rows else {},
             }
         },
+        "cells": cells,
+        "steps": steps.packed(),
     }
 
 
@@ -51,16 +57,16 @@ def _row(found: TimeFront, number: int) -> Record:
     bought = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     finish, gap = point.finish_p95, point.plan.answer.gap_fraction
     return {
-        "point": number + 1,
+        "point": chosen("point", number + 1, "place in the front, by its deadline"),
         "deadline": point.deadline.isoformat(),
-        "moved_d": point.shift_d,
+        "moved_d": chosen("moved_d", point.shift_d, MOVED),
         "finish_p95": None if finish is None else finish.isoformat(),
-        "carbon_kgco2e": solution.kgco2e,
-        "cost_usd": solution.usd,
+        "carbon_kgco2e": point.plan.ledger.carbon,
+        "cost_usd": point.plan.ledger.cost,
         "mark": _mark(found, number),
-        "nodes_bought": float(bought.sum()),
+        "nodes_bought": chosen("nodes_bought", float(bought.sum()), BOUGHT),
         "fleet_at_the_end": fleet_text(problem, solution),
-        "gap_fraction": gap if np.isfinite(gap) else None,
+        "gap_fraction": chosen("gap_fraction", gap, GAP) if np.isfinite(gap) else None,
     }
 
 

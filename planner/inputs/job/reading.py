@@ -12,6 +12,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
+from planner.inputs.job_question import FLAGS
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.models import with_model_cards
@@ -26,27 +27,6 @@ from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.trace.errors import InputError
 from planner.trace.numbers import exact_text, number_text, written_text
 from planner.trace.units import parse_quantity
-
-# Flag -> its place in a job file.
-FLAGS = {
-    "model": "training.model",
-    "tokens": "training.tokens",
-    "nodes": "training.nodes",
-    "accelerator_hours": "training.accelerator_hours",
-    "power": "training.power",
-    "metered": "training.metered",
-    "failures": "training.failures",
-    "storage": "training.checkpoint_storage",
-    "interval": "training.interval",
-    "sku": "hardware.sku",
-    "lifetime": "hardware.lifetime",
-    "utilisation": "hardware.utilisation",
-    "grid": "site.grid",
-    "region": "site.region",
-    "hourly": "site.hourly",
-    "pue": "site.pue",
-    "start": "site.start",
-}
 
 # What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
 DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}

@@ -6,6 +6,7 @@ of a picture says in words what it shows. `to_svg` draws a picture without a bro
 """
 
 from planner.report.charts.checkpoints import (
+    CHECKPOINT_PICTURES,
     MEASURES,
     checkpoint_curve,
     interval_map,
@@ -22,6 +23,7 @@ from planner.trace.records import Record
 
 __all__ = [
     "AHEAD_KEY",
+    "CHECKPOINT_PICTURES",
     "FIT_PICTURES",
     "FUTURES_PICTURES",
     "INK",

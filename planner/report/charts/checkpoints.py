@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -268,3 +269,9 @@ def _half_step(rows: list[Record]) -> float:
     """Half of the step between two intervals of the map, as a factor."""
     intervals: Any = sorted({row["interval_min"] for row in rows})
     return math.sqrt(intervals[1] / intervals[0]) if len(intervals) > 1 else 1.1
+
+
+# Measure -> its curve against the interval.
+CHECKPOINT_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
+    name: partial(checkpoint_curve, measure=name) for name in MEASURES
+}

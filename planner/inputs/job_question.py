@@ -1,0 +1,162 @@
+"""What is asked of one job, stated once: `carbon` and `checkpoint` as commands and as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from planner.inputs.question_fields import fields_of, flag, question_field
+
+RUN = "a training job by flags"
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuestion:
+    """A training job that is described, not read from a file; each field has a `place` in such a file."""
+
+    model: str | None = question_field(
+        "model, or its config.json; with --tokens the hours are predicted", group=RUN, place="training.model"
+    )
+    tokens: float | None = question_field(
+        "training tokens", reads="number", group=RUN, place="training.tokens"
+    )
+    accelerator_hours: float | None = question_field(
+        "hours that you measured, instead of model and tokens",
+        reads="number",
+        group=RUN,
+        place="training.accelerator_hours",
+    )
+    metered: str | None = question_field(
+        "energy that was metered: CodeCarbon, GPU or Slurm", value="FILE", group=RUN, place="training.metered"
+    )
+    sku: str | None = question_field("h100-8", group=RUN, place="hardware.sku")
+    nodes: int | None = question_field("8", reads="count", group=RUN, place="training.nodes")
+    grid: str | None = question_field("grid region of the catalogue; us", group=RUN, place="site.grid")
+    region: str | None = question_field(
+        "of `everfleet regions`, in place of --grid: aws/eu-central-1",
+        value="NAME",
+        group=RUN,
+        place="site.region",
+    )
+    hourly: str | None = question_field(
+        "hourly grid intensity of the job's hours", value="NAME|FILE", group=RUN, place="site.hourly"
+    )
+    start: date | None = question_field(  # noqa: RUF009  # makes a field, as `field` does
+        "first day of the job, such as 2025-03-01", reads="day", value="DAY", group=RUN, place="site.start"
+    )
+    pue: float | None = question_field(
+        "default: an assumption of the catalogue, with its range", reads="number", group=RUN, place="site.pue"
+    )
+    lifetime_y: str | None = question_field(
+        "life of the hardware, '5 y'",
+        reads="quantity",
+        option="--lifetime",
+        group=RUN,
+        place="hardware.lifetime",
+    )
+    utilisation_fraction: float | None = question_field(
+        "share of that life in use, 0.85 or '85 %'",
+        reads="percent",
+        option="--utilisation",
+        group=RUN,
+        place="hardware.utilisation",
+    )
+    power_w: str | None = question_field(
+        "measured power of one accelerator with its share of the node, '650 W'",
+        reads="quantity",
+        option="--power",
+        group=RUN,
+        place="training.power",
+    )
+    interval_min: str | None = question_field(
+        "checkpoint interval, '30 min'; default: that of least time",
+        reads="quantity",
+        option="--interval",
+        group=RUN,
+        place="training.interval",
+    )
+    failures: str | None = question_field(
+        "fleet whose failure rate holds; meta-llama-3-405b", group=RUN, place="training.failures"
+    )
+    storage: str | None = question_field(
+        "checkpoint storage class; parallel-fs", group=RUN, place="training.checkpoint_storage"
+    )
+
+
+def _word(name: str) -> str:
+    """The option of a field, as a key."""
+    return flag(name, JobQuestion).removeprefix("--").replace("-", "_")
+
+
+# Option -> its place in a job file.
+FLAGS = {_word(name): one.place for name, one in fields_of(JobQuestion).items()}
+
+
+def job_flags(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of a job by field, under the options that messages name."""
+    return {_word(name): said[name] for name in fields_of(JobQuestion)}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointQuestion:
+    """A job and its run; what is None takes the default, or what the scenario says."""
+
+    job: str | None = question_field("one training job of the scenario; default: all")
+    failures: str | Mapping[str, Any] | None = question_field(
+        "fleet whose failure rate holds, or a fit.json; meta-llama-3-405b"
+    )
+    sku: str | None = question_field("h100-8")
+    nodes: int | None = question_field("64", reads="count")
+    model: str | None = question_field("model whose state is written, or its config.json; llama-3.1-70b")
+    storage: str | None = question_field("checkpoint storage class; parallel-fs")
+    restart_min: float | None = question_field(
+        "minutes from a failure to running again; 10", reads="number", value="MIN"
+    )
+    grid: str | None = question_field("grid region of the catalogue; us")
+    asynchronous: bool | None = question_field("the table for writes in the background", reads="flag")
+    spare_confidence_fraction: float | None = question_field(
+        "share of time for which the spares suffice; 0.95",
+        reads="share",
+        option="--spare-confidence",
+        value="FRACTION",
+    )
+    restart_parts: Mapping[str, float] | None = question_field(
+        "restart as a sum: detect, replace, initialise, warm_up (else the catalogue's) and the load",
+        reads="parts",
+        value="PART=MIN,...",
+    )
+    queue_min: float = question_field(
+        "minutes in the queue after a failure", 0.0, reads="number", value="MIN"
+    )
+    storage_others_fraction: float = question_field(
+        "share of the storage's bandwidth that other jobs take",
+        0.0,
+        reads="share",
+        option="--storage-others",
+        value="FRACTION",
+    )
+    state: str = question_field("what is written, such as bf16-adam-8bit-moments", "")
+    useful_h: float | None = question_field(
+        "hours of a run without failures: also says when it ends",
+        reads="number",
+        option="--useful-hours",
+        value="H",
+    )
+    replicas: int = question_field(
+        "play the best intervals N times", 0, reads="count", option="--simulate", value="N"
+    )
+    seed: int = question_field("of the play", 0, reads="seed")
+    today_min: float | None = question_field(
+        "your interval of today: what it loses a month", reads="number", value="MIN"
+    )
+    linear: bool = question_field("the published straight line, too", False, reads="flag")
+
+    def stated(self) -> dict[str, Any]:
+        """Those of all fields that are stated."""
+        return self.said(*self.__dataclass_fields__)
+
+    def said(self, *names: str) -> dict[str, Any]:
+        """Those of some fields that are stated."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}

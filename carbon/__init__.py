@@ -36,6 +36,8 @@ Modules:
 - shifts: What moving work in time or place does: what can be had, the bound, and what may be said about
   it.
 - signals: What a grid intensity means: intensities of different signals never meet in one equation.
+- slots: A period as a few slots: types of day, parts of the day, and what each emits for three kinds of
+  load.
 - states: Carbon of a job by what its hours were for: useful, repeated, stalled, waiting.
 - synthetic: A synthetic hourly profile for zones without a series that may be shipped. Nothing in it was
   measured.

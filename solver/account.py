@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.account_slots import above_kw, slot_terms
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
 from solver.solution import Solution, Terms
@@ -369,7 +370,8 @@ def _usd_terms(
         unmet=priced * services.demand * chosen.shed_fraction,
         left_out=problem.jobs.left_out_usd * chosen.left_out,
         space=places.space_usd_per_kw * np.maximum(places.committed_kw, occupied_kw(problem, in_service)),
-        peak=places.peak_usd_per_kw * peak_kw(problem, chosen, in_service),
+        peak=places.peak_usd_per_kw * (peak_kw(problem, chosen, in_service) + above_kw(problem, chosen)),
+        **slot_terms(problem, chosen, "usd"),
     )
 
 
@@ -400,6 +402,7 @@ def _kgco2e_terms(
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
         space=np.zeros(problem.limits.power_kw.shape),
         peak=np.zeros(problem.limits.power_kw.shape),
+        **slot_terms(problem, chosen, "kgco2e"),
     )
 
 

@@ -220,7 +220,10 @@ def set_up_what_did_not_serve(program: Program) -> None:
 
 
 def do_the_work(program: Program) -> None:
-    """sum_o speed[o] * work[o,t] >= demand_h[w,t] / hours[t] * (1 - give)"""
+    """sum_o speed[o] * (work[o,t] + lent[o,t]) >= demand_h[w,t] / hours[t] * (1 - give)
+
+    lent[o,t] = eff[o] * sum_y h[y,t] / hours[t] * lent[o,t,y], on nodes of replicas that rest
+    """
     problem, options = program.problem, program.problem.work_options
     hours, demand_h = problem.node_groups.hours, problem.work.demand_h
     wanted = np.where(demand_h > 0, demand_h, -np.inf)
@@ -233,5 +236,20 @@ def do_the_work(program: Program) -> None:
         pulp.LpConstraintGE,
         (wanted / hours).ravel(),
         grouped(options.work, program.work, np.broadcast_to(options.speed[:, None], program.work.shape)),
+        _lent_work(program),
         (row, variables, -sizes / hours[row % problem.periods]),
+    )
+
+
+def _lent_work(program: Program) -> Part:
+    """What work on lent nodes adds to the work rows."""
+    problem, options = program.problem, program.problem.work_options
+    option, period, slot = np.nonzero(made(program.lent))
+    if not option.size:
+        return NO_PART
+    done = (options.speed * problem.work_shifts.lent_speed_fraction)[option]
+    return (
+        options.work[option] * problem.periods + period,
+        program.lent[option, period, slot],
+        done * problem.slots.share()[period, slot],
     )

@@ -16,6 +16,7 @@ import numpy as np
 import pulp
 
 from solver import account, backend
+from solver.account_slots import above_kw, lent_work_h
 from solver.answer import Answer, answer
 from solver.bounds import from_arrival, standing_usd
 from solver.build import THOUSAND, build
@@ -217,7 +218,7 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     demand, demand_h = problem.services.demand, problem.work.demand_h
     bought = ordered.sum(axis=1)
     wanted = np.where(bought > 0, limits.minimum_nodes, 0.0)
-    peak = account.peak_kw(problem, plan, plan.in_service)
+    peak = account.peak_kw(problem, plan, plan.in_service) + above_kw(problem, plan)
     yield from _each("power", peak, limits.power_kw)
     yield from _each("shared power", account.shared_power_kw(problem, peak), limits.shared_power_kw)
     yield from _each("space", racks.max(axis=1, initial=0.0), limits.racks)
@@ -231,7 +232,7 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     yield from _each("money cap", np.array(plan.usd), np.array(limits.money_cap_usd))
     served = account.carried(problem, plan.replicas)
     yield from _each("demand", np.where(demand > 0, served, np.nan), demand)
-    worked = account.totals_by(works.work, len(problem.work), done)
+    worked = account.totals_by(works.work, len(problem.work), done) + lent_work_h(problem, plan)
     yield from _each("work", np.where(demand_h > 0, worked, np.nan), demand_h)
 
 

@@ -8,7 +8,7 @@ Sets and their letters, as every docstring of this room uses them:
     i in I services           v in V serve options (service, configuration, node group)
     w in W divisible work     o in O work options (work, node group)  c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
-    f in F powers that several sites share
+    f in F powers that several sites share                           y in Y slots of a period
 
 Tables are columns of numbers, one entry per row of the set; no unit is converted and no physics known here.
 Every table checks itself when it is made, and `Problem` checks that the tables fit together.
@@ -23,7 +23,8 @@ from typing import ClassVar
 import numpy as np
 
 from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Places, Sales, SpareSteps, Tiers
-from solver.solution import Solution, Terms
+from solver.slots import BySlot, Resting, Shifting, SlotDemand, Slots, Switching, Windows, check_slots
+from solver.solution import SlotUse, Solution, Terms
 from solver.tables import Flags, Floats, ProblemError, Shape, Table, no_flags, no_numbers
 from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
 
@@ -38,14 +39,21 @@ __all__ = [
     "PausableOptions",
     "Places",
     "Problem",
+    "Resting",
     "RunOptions",
     "Sales",
     "ServeOptions",
     "Services",
+    "Shifting",
+    "SlotDemand",
+    "SlotUse",
+    "Slots",
     "Solution",
     "SpareSteps",
+    "Switching",
     "Terms",
     "Tiers",
+    "Windows",
     "Work",
     "WorkOptions",
 ]
@@ -117,7 +125,16 @@ _POINTS = {
     ("spare_steps", "node_group"): "P",
 }
 # Tables that a problem may be made without.
-_MAY_BE_ABSENT = ("pausable_options", "moves", "sales", "tiers", "contracts")
+_MAY_BE_ABSENT = ("pausable_options", "moves", "sales", "tiers", "contracts", "slots")
+# Tables by slot, and the table that each has a row for every row of; without slots they have none.
+_BY_SLOT = {
+    "work_shifts": "work_options",
+    "pausable_shifts": "pausable_options",
+    "windows": "work",
+    "resting": "serve_options",
+    "slot_demand": "services",
+    "switching": "node_groups",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +161,13 @@ class Problem:
     tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
     contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
     places: Places = field(default_factory=lambda: Places.none(0))
+    slots: Slots = field(default_factory=lambda: Slots.none(0))
+    work_shifts: Shifting = field(default_factory=lambda: Shifting.none(0))
+    pausable_shifts: Shifting = field(default_factory=lambda: Shifting.none(0))
+    windows: Windows = field(default_factory=lambda: Windows.none(0))
+    resting: Resting = field(default_factory=lambda: Resting.none(0))
+    slot_demand: SlotDemand = field(default_factory=lambda: SlotDemand.none(0))
+    switching: Switching = field(default_factory=lambda: Switching.none(0))
 
     def __post_init__(self) -> None:
         if self.periods < 1:
@@ -158,10 +182,12 @@ class Problem:
             "I": len(self.services),
             "W": len(self.work),
             "F": len(self.limits.shared_power_kw),
+            "Y": len(self.slots),
         }
         for name, table in self.tables().items():
             if len(table) == 0 and name in _MAY_BE_ABSENT:
                 object.__setattr__(self, name, type(table).none(self.periods))
+        self._fill_slots()
         if len(self.limits.minimum_nodes) == 0:
             object.__setattr__(self, "limits", replace(self.limits, minimum_nodes=np.zeros(sizes["P"])))
         if len(self.places) == 0:
@@ -192,6 +218,27 @@ class Problem:
         self._check_moves()
         self._check_sales()
         self._check_jobs()
+
+    def _fill_slots(self) -> None:
+        """Tables by slot that were not given allow nothing; without slots none is given."""
+        if len(self.slots):
+            check_slots(self.slots, self.node_groups.hours)
+            if len(self.contracts):
+                raise ProblemError(
+                    "Problem.slots and Problem.contracts: contracts are matched by period alone"
+                )
+        for name, other in _BY_SLOT.items():
+            table: BySlot = getattr(self, name)
+            rows = len(getattr(self, other)) if len(self.slots) else 0
+            if len(table) == 0:
+                object.__setattr__(self, name, type(table).nothing(rows, self.periods, len(self.slots)))
+            elif len(table) != rows:
+                raise ProblemError(f"Problem.{name} has {len(table)} rows, Problem.{other} has {rows}")
+
+    def by_period(self) -> Problem:
+        """The same problem without slots: whatever it allows, this one allows."""
+        nothing = {name: type(getattr(self, name)).none(self.periods) for name in ("slots", *_BY_SLOT)}
+        return replace(self, **nothing) if len(self.slots) else self
 
     def _check_moves(self) -> None:
         """A move keeps the SKU and changes the site."""

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pulp
 
-from solver import account, backend, bounds
+from solver import account, account_slots, backend, bounds
 from solver.problem import Problem, Solution
 from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
-from solver.solution import Decisions
+from solver.slots import Shifting
+from solver.solution import Decisions, SlotUse
 from solver.tables import Flags, Floats, Whole
 
 __all__ = ["FAMILIES", "Index", "Program", "Slack", "Variables", "linear", "name", "terms"]
@@ -79,6 +80,17 @@ class Program:
     beyond: Variables  # [S, T] rated kW in service beyond what is committed, where anything is
     in_service: Variables  # [P, T]
     in_use: Variables  # [P, T]
+    work_in: Variables  # [O, T, Y] mean nodes in a slot, where they may move; so are those below
+    work_stop: Variables  # [O, T, Y] nodes that stop at its beginning
+    done_in: Variables  # [E, T, Y]
+    done_stop: Variables  # [E, T, Y]
+    lent: Variables  # [O, T, Y] mean nodes of replicas that rest
+    quiet: Variables  # [V, T, Y] replicas
+    rest: Variables  # [V, T, Y]
+    wake: Variables  # [V, T, Y]
+    off: Variables  # [P, T, Y] nodes
+    boot: Variables  # [P, T, Y]
+    above: Variables  # [S, T] kW of the highest slot over the power of the period
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
@@ -186,8 +198,38 @@ class Program:
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
         )
+        if len(problem.slots):
+            decided = replace(decided, slots=self._slot_use(values, decided))
         decided = replace(decided, rented=_rented_in_use(problem, decided, used))
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
+
+    def _slot_use(self, values: Mapping[str, float], decided: Decisions) -> SlotUse:
+        """How slots are used, so that what moves adds up to what the period does."""
+        problem, hours = self.problem, self.problem.node_groups.hours
+
+        def read(variables: Variables) -> Floats:
+            flat = [0.0 if one is None else values.get(one.name, 0.0) for one in variables.ravel()]
+            found: Floats = np.maximum(np.array(flat, dtype=float).reshape(variables.shape), 0.0)
+            return np.where(found > account.NOTHING, found, 0.0)
+
+        def whole(amounts: Variables, node_h: Floats, table: Shifting) -> Floats:
+            moved = read(amounts)
+            lost = account_slots.lost_fraction(problem, table) * account_slots.shrinking(problem, moved)
+            worked = (problem.slots.share() * moved - lost).sum(axis=2)
+            wanted = node_h / hours
+            factor = np.divide(wanted, worked, out=np.zeros_like(worked), where=worked > 0)
+            # What the engine took for nothing in every slot is the same in all of them.
+            level = np.where((worked > 0)[:, :, None], moved * factor[:, :, None], wanted[:, :, None])
+            return np.where(table.may_move[:, None, None], level, 0.0)
+
+        return SlotUse(
+            work=whole(self.work_in, decided.work_node_h, problem.work_shifts),
+            done=whole(self.done_in, decided.done_node_h, problem.pausable_shifts),
+            lent=read(self.lent),
+            quiet=read(self.quiet),
+            rest=read(self.rest),
+            off=read(self.off),
+        )
 
     def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:
         """How many jobs are done in whole by each pausable option, and how many are left out."""

@@ -33,6 +33,9 @@ class Terms:
     contract: Floats  # [C, T] premium; carbon avoided is negative
     unmet: Floats  # [I, T]
     left_out: Floats  # [J]
+    shift: Floats  # [P, T] work that moves between slots, over the mean of the period
+    rest: Floats  # [P, T] replicas that are quiet or rest, nodes that are off in a slot
+    lend: Floats  # [P, T] work on nodes of replicas that rest
     space: Floats  # [S, T] rated power in service or committed
     peak: Floats  # [S, T] demand charge
 
@@ -56,6 +59,18 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SlotUse:
+    """How nodes are used slot by slot, in mean nodes and replicas."""
+
+    work: Floats  # [O, T, Y] on nodes that nothing else holds
+    done: Floats  # [E, T, Y]
+    lent: Floats  # [O, T, Y] on nodes of replicas that rest
+    quiet: Floats  # [V, T, Y] replicas that keep their weights and serve nothing
+    rest: Floats  # [V, T, Y] replicas whose nodes are free for others
+    off: Floats  # [P, T, Y] nodes that are off, beyond those parked through the period
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decisions:
     """What is chosen; all else follows from it."""
 
@@ -76,9 +91,10 @@ class Decisions:
     spares: Whole  # [P, T]
     parked: Floats  # [P, T] mean nodes
     matched_kwh: Floats  # [C, T]
+    slots: SlotUse | None = None  # where the problem has slots
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Solution(Decisions):
     """The decisions of a plan, and what follows from them."""
 

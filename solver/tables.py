@@ -50,7 +50,8 @@ def no_flags() -> Flags:
 class Table:
     """Columns of equal length. A subclass states in `SHAPES` what each column has to look like.
 
-    The letter `*` stands for the table's own rows, `T` for periods; other letters are checked by `Problem`.
+    The letter `*` stands for the table's own rows, `T` for periods, `Y` for slots; other letters are
+    checked by `Problem`.
     """
 
     __slots__ = ()
@@ -119,7 +120,7 @@ class Table:
     @classmethod
     def none(cls, periods: int) -> Self:
         """The table without rows, for a problem that has nothing of this kind."""
-        sizes = {"*": 0, "T": periods}
+        sizes = {"*": 0, "T": periods, "Y": 0}
         empty: dict[str, Any] = {
             name: np.zeros([sizes[axis] for axis in shape.axes], dtype=shape.kind)
             for name, shape in cls.SHAPES.items()

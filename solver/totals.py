@@ -9,11 +9,12 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import account, bounds
+from solver import account, account_slots, bounds
 from solver.constrain_tasks import serving
-from solver.problem import Solution
+from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.rows import Variables, made, terms
+from solver.slots import BySlot
 from solver.tables import Floats
 
 THOUSAND = 1000.0
@@ -37,7 +38,8 @@ def weighted_total(
     """
     total = pulp.LpAffineExpression()
     weights = _Weights(program, money_weight, carbon_weight, period)
-    for family, coefficients in (_of_fleet(program, weights) | _of_tasks(program, weights)).items():
+    priced = _of_fleet(program, weights) | _of_tasks(program, weights) | _of_slots(program, weights)
+    for family, coefficients in priced.items():
         total.update(terms(_variables(program, family), coefficients))
     total.constant = _in_any_case(program, weights)
     return total
@@ -51,7 +53,7 @@ def charged(program: Program, plan: Solution) -> float:
     aim = program.problem.objective
     weights = _Weights(program, aim.money_weight, aim.carbon_weight, None)
     values = _decided(program, plan)
-    coefficients = _of_fleet(program, weights) | _of_tasks(program, weights)
+    coefficients = _of_fleet(program, weights) | _of_tasks(program, weights) | _of_slots(program, weights)
     amounts = [float((each * values[family]).sum()) for family, each in coefficients.items()]
     return math.fsum([_in_any_case(program, weights), *amounts])
 
@@ -101,6 +103,25 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "work": plan.work_node_h / hours,
         "done": plan.done_node_h / hours,
         "matched": plan.matched_kwh / hours,
+        **_decided_by_slot(problem, plan),
+    }
+
+
+def _decided_by_slot(problem: Problem, plan: Solution) -> dict[str, NDArray[Any]]:
+    """The same of what is decided by slot."""
+    used = account_slots.no_use(problem) if plan.slots is None else plan.slots
+    return {
+        "work_in": used.work,
+        "work_stop": account_slots.shrinking(problem, used.work),
+        "done_in": used.done,
+        "done_stop": account_slots.shrinking(problem, used.done),
+        "lent": used.lent,
+        "quiet": used.quiet,
+        "rest": used.rest,
+        "wake": account_slots.shrinking(problem, used.rest),
+        "off": used.off,
+        "boot": account_slots.shrinking(problem, used.off),
+        "above": account_slots.above_kw(problem, plan),
     }
 
 
@@ -187,3 +208,35 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "done": done,
         "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
     }
+
+
+def _of_slots(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
+    """Coefficients of what is decided by slot, over what the mean of the period is charged."""
+    problem, slots = program.problem, program.problem.slots
+    if not len(slots):
+        return {}
+    hours, days, shifts = slots.hours.T, slots.days.T, problem.work_shifts
+    resting, switching = problem.resting, problem.switching
+
+    def by_slot(table: BySlot, stem: str, factor: Floats | float = 1.0, tail: str = "") -> Floats:
+        usd, kgco2e = (getattr(table, f"{stem}{kind}{tail}") for kind in ("usd", "kgco2e"))
+        return np.moveaxis(weigh(np.moveaxis(usd, -1, 0), np.moveaxis(kgco2e, -1, 0)), 0, -1) * factor
+
+    def each_day(table: BySlot, stem: str) -> Floats:
+        cost = weigh(getattr(table, f"{stem}_usd"), getattr(table, f"{stem}_kgco2e"))
+        return cost[:, :, None] * days
+
+    found = {
+        "work_in": by_slot(shifts, "", hours, "_per_node_h"),
+        "work_stop": each_day(shifts, "stop"),
+        "done_in": by_slot(problem.pausable_shifts, "", hours, "_per_node_h"),
+        "done_stop": each_day(problem.pausable_shifts, "stop"),
+        "lent": by_slot(shifts, "lent_", hours, "_per_node_h"),
+        "quiet": by_slot(resting, "quiet_"),
+        "rest": by_slot(resting, "rest_"),
+        "wake": each_day(resting, "wake"),
+        "off": by_slot(switching, "off_"),
+        "boot": each_day(switching, "boot"),
+        "above": weigh(problem.places.peak_usd_per_kw),
+    }
+    return {name: each * made(getattr(program, name)) for name, each in found.items()}

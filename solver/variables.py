@@ -13,6 +13,7 @@ from solver import bounds
 from solver.problem import Problem
 from solver.program import Program
 from solver.rows import Variables, array, name
+from solver.slots import BySlot
 from solver.tables import Flags, Floats, Whole
 
 LENT = ("order", "retire", "sell", "move", "commit")
@@ -40,6 +41,7 @@ def empty(
     useful = np.max([one.useful for one in (most, *others)], axis=0)
     parts: dict[str, Any] = _use_of_node_groups(problem, most, useful, prefix)
     parts |= _tasks(problem, most, prefix, anything_left_out="jobs" in relaxed)
+    parts |= _slots(problem, most, prefix)
     rebated = bounds.most_rebated(problem, orders, any_supply="supply" in relaxed)
     sold = np.max([bounds.most_sold(one, orders) for one in (problem, *siblings)], axis=0)
     committed = np.max([bounds.most_committed(one, useful) for one in (problem, *siblings)], axis=0)
@@ -138,6 +140,55 @@ def _tasks(
         "work": _amount(prefix + "work", most.work),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
+
+
+def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
+    """What is decided by slot; nothing where the problem has no slots."""
+    count = len(problem.slots)
+
+    def by_slot(stem: str, amounts: NDArray[Any], where: Flags, unbounded: bool = False) -> Variables:
+        top = np.where(where & (amounts > 0), np.inf if unbounded else amounts, 0.0)
+        return _some(prefix + stem, top[:, :, None] * np.ones(count))
+
+    shifts, pauses, rests, switches = (
+        _allowed(table, column, rows)
+        for table, column, rows in (
+            (problem.work_shifts, "may_move", len(problem.work_options)),
+            (problem.pausable_shifts, "may_move", len(problem.pausable_options)),
+            (problem.resting, "may_rest", len(problem.serve_options)),
+            (problem.switching, "may_switch", len(problem.node_groups)),
+        )
+    )
+    done = bounds.most_done(problem)
+    replicas = most.replicas.astype(float)
+    group = problem.serve_options.node_group
+    can_lend = np.zeros((len(problem.node_groups), problem.periods), dtype=bool)
+    np.logical_or.at(can_lend, group, rests & (replicas > 0))
+    borrows = (
+        _allowed(problem.work_shifts, "may_borrow", len(problem.work_options))
+        & can_lend[problem.work_options.node_group]
+    )
+    peak = np.where((problem.places.peak_usd_per_kw > 0) & (count > 0), np.inf, 0.0)
+    every = np.ones((len(problem.node_groups), problem.periods))
+    return {
+        "work_in": by_slot("work_in", most.work, shifts, unbounded=True),
+        "work_stop": by_slot("work_stop", most.work, shifts, unbounded=True),
+        "done_in": by_slot("done_in", done, pauses),
+        "done_stop": by_slot("done_stop", done, pauses),
+        "lent": by_slot("lent", most.work, borrows, unbounded=True),
+        "quiet": by_slot("quiet", replicas, rests),
+        "rest": by_slot("rest", replicas, rests),
+        "wake": by_slot("wake", replicas, rests),
+        "off": by_slot("off", every, switches, unbounded=True),
+        "boot": by_slot("boot", every, switches, unbounded=True),
+        "above": _some(prefix + "above", peak),
+    }
+
+
+def _allowed(table: BySlot, column: str, rows: int) -> Flags:
+    """Which rows may do something by slot [., 1]; none without slots."""
+    found: Flags = getattr(table, column)[:, None] if len(table) else np.zeros((rows, 1), dtype=bool)
+    return found
 
 
 def _check_lent(first_stage: Program, problem: Problem, orders: Whole, shared: slice) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account
+from solver import account, account_slots
 from solver.problem import Problem, Solution, Terms
 from solver.solution import Decisions
 from solver.tables import Floats
+from solver.verify_slots import slot_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +222,10 @@ def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: fl
 
 
 def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_o speed[o] * work[o,t] >= demand_h[w,t]"""
+    """sum_o speed[o] * work[o,t] >= demand_h[w,t], what lent nodes do included"""
     options = problem.work_options
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
+    done = done + account_slots.lent_work_h(problem, plan)
     yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
 
 
@@ -344,6 +346,12 @@ def cohorts_end(problem: Problem, plan: Solution, tolerance: float) -> Iterator[
     yield from _above("end of life", kept * ended, 0.0, tolerance)
 
 
+def slots_hold(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """Every rule of `solver.verify_slots`"""
+    for rule, got, most in slot_rules(problem, plan):
+        yield from _above(rule, got, most, tolerance)
+
+
 def _used_nodes(problem: Problem, plan: Solution) -> Floats:
     return account.nodes_in_use(problem, plan.run, plan.replicas, plan.done_node_h)
 
@@ -378,4 +386,5 @@ CHECKS: tuple[Check, ...] = (
     means_suffice,
     cohorts_end,
     sold_was_bought,
+    slots_hold,
 )

@@ -52,6 +52,8 @@ HOURLY = {
     "start_shift",
     "pause_shift",
     "place_shift",
+    "day_types",
+    "two_columns",
     "scope_two",
     "synthetic_kgco2e_per_kwh",
 }

@@ -1,0 +1,142 @@
+"""What the use of slots adds up to, by plain sums: power, money and carbon over the mean of the period."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solver.problem import Problem
+from solver.slots import Shifting
+from solver.solution import Decisions, SlotUse
+from solver.tables import Floats, Whole
+
+
+def no_use(problem: Problem) -> SlotUse:
+    """Nothing in any slot."""
+    count = len(problem.slots)
+
+    def none(rows: int) -> Floats:
+        return np.zeros((rows, problem.periods, count))
+
+    options, replicas = len(problem.work_options), len(problem.serve_options)
+    return SlotUse(
+        work=none(options),
+        done=none(len(problem.pausable_options)),
+        lent=none(options),
+        quiet=none(replicas),
+        rest=none(replicas),
+        off=none(len(problem.node_groups)),
+    )
+
+
+def use_of(problem: Problem, chosen: Decisions) -> SlotUse:
+    """What is used by slot; what does not move is the same in every slot."""
+    used = no_use(problem) if chosen.slots is None else chosen.slots
+    if not len(problem.slots):
+        return used
+    hours = problem.node_groups.hours
+    work, done = (
+        np.where(table.may_move[:, None, None], moved, (whole / hours)[:, :, None])
+        for table, moved, whole in (
+            (problem.work_shifts, used.work, chosen.work_node_h),
+            (problem.pausable_shifts, used.done, chosen.done_node_h),
+        )
+    )
+    return SlotUse(work=work, done=done, lent=used.lent, quiet=used.quiet, rest=used.rest, off=used.off)
+
+
+def lost_fraction(problem: Problem, shifts: Shifting) -> Floats:
+    """Part of the period that a node loses which stops in a slot on each of its days [., T, Y].
+
+    lost[x,t,y] = stop_h[x] * days[y,t] / hours[t]
+    """
+    lost: Floats = shifts.stop_h[:, None, None] * (problem.slots.days / problem.node_groups.hours).T
+    return lost
+
+
+def shrinking(problem: Problem, amounts: Floats) -> Floats:
+    """By how much each amount is less than in the slot before.
+
+    s[x,t,y] = max(0, x[t,y'] - x[t,y]),  y' the slot before y on its day
+    """
+    less: Floats = np.maximum(amounts[:, :, problem.slots.before] - amounts, 0.0)
+    return less
+
+
+def lent_work_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours that lent nodes do of each work [W, T].
+
+    L[w,t] = sum_o speed[o] * eff[o] * sum_y h[y,t] * lent[o,t,y]
+    """
+    options, done = problem.work_options, np.zeros((len(problem.work), problem.periods))
+    if chosen.slots is not None and len(problem.slots):
+        hours = np.einsum("oty,yt->ot", chosen.slots.lent, problem.slots.hours)
+        speed = options.speed * problem.work_shifts.lent_speed_fraction
+        np.add.at(done, options.work, speed[:, None] * hours)
+    return done
+
+
+def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
+    """Facility power of each site in each slot over that of the period [S, T, Y].
+
+    D[s,t,y] = sum_o kw[o] * (work[o,t,y] - mean + lent[o,t,y]) + sum_e kw[e] * (done[e,t,y] - mean)
+               - sum_v kw[v] * rest[v,t,y] + sum_p (off[p] - idle[p]) * off[p,t,y], off-site not counted
+    """
+    groups, serves = problem.node_groups, problem.serve_options
+    works, pausable, used = problem.work_options, problem.pausable_options, use_of(problem, chosen)
+    hours = problem.node_groups.hours
+    power = np.zeros((len(groups), problem.periods, len(problem.slots)))
+    moved = used.work + used.lent - (chosen.work_node_h / hours)[:, :, None]
+    paused = used.done - (chosen.done_node_h / hours)[:, :, None]
+    np.add.at(power, works.node_group, works.active_kw[:, None, None] * moved)
+    np.add.at(power, pausable.node_group, pausable.active_kw[:, None, None] * paused)
+    np.add.at(power, serves.node_group, -serves.active_kw[:, None, None] * used.rest)
+    power += (groups.off_kw - groups.idle_kw)[:, None, None] * used.off
+    power *= ~groups.off_site[:, None, None]
+    found = np.zeros((len(problem.site_names), *power.shape[1:]))
+    np.add.at(found, groups.site, power)
+    return found
+
+
+def above_kw(problem: Problem, chosen: Decisions) -> Floats:
+    """By how much the highest slot of a period is above the power that the period counts [S, T]."""
+    if not len(problem.slots):
+        return np.zeros((len(problem.site_names), problem.periods))
+    highest: Floats = np.maximum(changed_kw(problem, chosen).max(axis=2), 0.0)
+    return highest
+
+
+def slot_terms(problem: Problem, chosen: Decisions, kind: str) -> dict[str, Floats]:
+    """Money (`usd`) or carbon (`kgco2e`) of what is decided by slot, by node group and period [P, T].
+
+    shift = sum_y h[y,t] * c[x,t,y] * x[t,y] + days[y,t] * c_stop[x,t] * stop[x,t,y]; pausable jobs as well
+    rest  = sum_y c_quiet * quiet + c_rest * rest + c_off * off + days[y,t] * (c_wake * wake + c_boot * boot)
+    lend  = sum_y h[y,t] * c_lent[o,t,y] * lent[o,t,y]
+    """
+    shape = len(problem.node_groups), problem.periods
+    terms = {name: np.zeros(shape) for name in ("shift", "rest", "lend")}
+    if not len(problem.slots) or chosen.slots is None:
+        return terms
+    used, slots, resting, switching = chosen.slots, problem.slots, problem.resting, problem.switching
+    hours, days = slots.hours.T, slots.days.T
+
+    def put(name: str, group: Whole, amounts: Floats) -> None:
+        np.add.at(terms[name], group, amounts.sum(axis=2))
+
+    for table, amounts, group in (
+        (problem.work_shifts, used.work, problem.work_options.node_group),
+        (problem.pausable_shifts, used.done, problem.pausable_options.node_group),
+    ):
+        put("shift", group, hours * getattr(table, f"{kind}_per_node_h") * amounts)
+        stop = getattr(table, f"stop_{kind}")[:, :, None]
+        put("shift", group, days * stop * shrinking(problem, amounts))
+    serving, every = problem.serve_options.node_group, np.arange(shape[0])
+    put("rest", serving, getattr(resting, f"quiet_{kind}") * used.quiet)
+    put("rest", serving, getattr(resting, f"rest_{kind}") * used.rest)
+    wake = getattr(resting, f"wake_{kind}")[:, :, None]
+    put("rest", serving, days * wake * shrinking(problem, used.rest))
+    put("rest", every, getattr(switching, f"off_{kind}") * used.off)
+    boot = getattr(switching, f"boot_{kind}")[:, :, None]
+    put("rest", every, days * boot * shrinking(problem, used.off))
+    lent = getattr(problem.work_shifts, f"lent_{kind}_per_node_h") * used.lent
+    put("lend", problem.work_options.node_group, hours * lent)
+    return terms

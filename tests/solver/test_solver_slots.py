@@ -1,0 +1,622 @@
+"""Slots inside a period: the rows as the LP file shows them, the optimum by trying everything, and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from solver_cases import cohort, limits, node_groups, problem, service, work
+
+from solver import account, account_slots, build, constrain_slots, constrain_tasks, totals
+from solver.answer import Answer, answer, check
+from solver.infeasible import explain_infeasible
+from solver.problem import (
+    Jobs,
+    Objective,
+    PausableOptions,
+    Places,
+    Problem,
+    ProblemError,
+    Resting,
+    ServeOptions,
+    Services,
+    Shifting,
+    SlotDemand,
+    Slots,
+    Solution,
+    Switching,
+    Windows,
+)
+from solver.program import Program
+from solver.variables import empty
+from solver.verify import verify
+
+DAY, NIGHT = 0, 1
+
+
+def two_slots(periods: int = 1) -> Slots:
+    """One type of day in 100 h: 60 h of day, 40 h of night, over 5 days."""
+    return Slots(
+        hours=np.array([[60.0] * periods, [40.0] * periods]),
+        before=np.array([1, 0]),
+        day_type=np.array([0, 0]),
+        days=np.full((2, periods), 5.0),
+    )
+
+
+def shifting(kgco2e: list[float], **columns: Any) -> Shifting:
+    """One option: a node-hour emits so much more than in the mean in each slot; stopping loses nothing."""
+    by_slot = np.array([[kgco2e]])
+    plain: dict[str, Any] = {
+        "may_move": [True],
+        "usd_per_node_h": 0 * by_slot,
+        "kgco2e_per_node_h": by_slot,
+        "stop_h": [0.0],
+    }
+    return Shifting(**(plain | columns))
+
+
+def everything(**parts: Any) -> Problem:
+    """One service of up to 4 replicas and one work on 6 nodes; in the night a quarter of the requests come.
+
+    A replica takes a node. Resting it saves 1 kg an hour, quiet it saves 0.4 kg; a lent node that works emits
+    0.5 kg an hour, at 0.9 of the speed. Moving work from day to night saves 0.02 + 0.03 kg an hour.
+    """
+    hours = two_slots().hours.T[None]
+    plain: dict[str, Any] = {
+        "cohorts": cohort(nodes=6),
+        **service([40.0], standby=[[1]], capacity=10.0),
+        **work([150.0]),
+        "slots": two_slots(),
+        "work_shifts": shifting(
+            [0.02, -0.03],
+            may_borrow=[True],
+            lent_usd_per_node_h=np.zeros((1, 1, 2)),
+            lent_kgco2e_per_node_h=np.full((1, 1, 2), 0.5),
+            lent_speed_fraction=[0.9],
+            stop_h=[0.5],
+            stop_usd=[[0.1]],
+            stop_kgco2e=[[0.05]],
+        ),
+        "windows": Windows(within_day=[True], may_wait_fraction=[0.8]),
+        "resting": Resting(
+            may_rest=[True],
+            quiet_usd=0 * hours,
+            quiet_kgco2e=-0.4 * hours,
+            rest_usd=0 * hours,
+            rest_kgco2e=-1.0 * hours,
+            wake_usd=[[0.2]],
+            wake_kgco2e=[[0.1]],
+        ),
+        "slot_demand": SlotDemand(ready_fraction=[[[1.0, 0.25]]]),
+        "switching": Switching(
+            may_switch=[True], off_usd=0 * hours, off_kgco2e=-0.1 * hours, boot_usd=[[0.3]]
+        ),
+        "limits": limits(power_kw=[[20.0]]),
+        "places": Places(np.zeros((1, 1)), np.zeros((1, 1)), np.full((1, 1), 2.0)),
+        "objective": Objective(money_weight=1.0, carbon_weight=10.0),
+    }
+    return problem(**(plain | parts))
+
+
+def pausing(jobs: int = 2) -> Problem:
+    """Two jobs that may pause, of 2 nodes and 60 node-hours each, and the slots of `everything`."""
+    return problem(
+        cohorts=cohort(nodes=4),
+        jobs=Jobs(name=("train",), optional=[False], left_out_usd=[0.0], left_out_kgco2e=[0.0], count=[jobs]),
+        pausable_options=PausableOptions(
+            job=[0],
+            node_group=[0],
+            nodes=[2],
+            node_hours=[60.0],
+            node_hours_limit=[[200.0]],
+            active_kw=[1.0],
+            usd_per_node_h=[[0.1]],
+            kgco2e_per_node_h=[[0.05]],
+        ),
+        slots=two_slots(),
+        pausable_shifts=shifting([0.02, -0.03], stop_h=[0.5], stop_usd=[[0.1]], stop_kgco2e=[[0.05]]),
+        objective=Objective(money_weight=1.0, carbon_weight=10.0),
+    )
+
+
+def rows(constraint: Callable[[Program], None], of: Problem) -> str:
+    program = empty(of, frozenset())
+    constraint(program)
+    return "".join(row.asCplexLpConstraint(name) for name, row in program.model.constraints.items())
+
+
+GOLDEN = {
+    constrain_slots.spread_over_slots: """
+spread_work_0_0: - work_0_0 + 0.6 work_in_0_0_0 + 0.4 work_in_0_0_1
+ - 0.025 work_stop_0_0_0 - 0.025 work_stop_0_0_1 = 0
+""",
+    constrain_slots.stop_what_shrinks: """
+stops_work_0_0_0: - work_in_0_0_0 + work_in_0_0_1 - work_stop_0_0_0 <= 0
+stops_work_0_0_1: work_in_0_0_0 - work_in_0_0_1 - work_stop_0_0_1 <= 0
+wakes_0_0_0: - rest_0_0_0 + rest_0_0_1 - wake_0_0_0 <= 0
+wakes_0_0_1: rest_0_0_0 - rest_0_0_1 - wake_0_0_1 <= 0
+boots_0_0_0: - boot_0_0_0 - off_0_0_0 + off_0_0_1 <= 0
+boots_0_0_1: - boot_0_0_1 + off_0_0_0 - off_0_0_1 <= 0
+""",
+    constrain_slots.keep_days_whole: """
+work_day_0_0_0: 0.54 lent_0_0_0 + 0.36 lent_0_0_1 + 0.6 work_in_0_0_0
+ + 0.4 work_in_0_0_1 - 0.025 work_stop_0_0_0 - 0.025 work_stop_0_0_1 >= 1.5
+""",
+    constrain_slots.keep_what_cannot_wait: """
+work_now_0_0_0: 0.9 lent_0_0_0 + work_in_0_0_0 >= 0.3
+work_now_0_0_1: 0.9 lent_0_0_1 + work_in_0_0_1 >= 0.3
+""",
+    constrain_slots.use_what_is_free_in_a_slot: """
+slot_nodes_0_0_0: - in_service_0_0 + replicas_0_0 + spares_0_0 + work_in_0_0_0
+ <= 0
+slot_nodes_0_0_1: - in_service_0_0 + replicas_0_0 + spares_0_0 + work_in_0_0_1
+ <= 0
+""",
+    constrain_slots.lend_what_rests: """
+lend_0_0_0: lent_0_0_0 - rest_0_0_0 <= 0
+lend_0_0_1: lent_0_0_1 - rest_0_0_1 <= 0
+""",
+    constrain_slots.stay_ready: """
+ready_0_0_0: - quiet_0_0_0 + replicas_0_0 - rest_0_0_0 - serves_0_0 >= 4
+ready_0_0_1: - quiet_0_0_1 + replicas_0_0 - rest_0_0_1 - serves_0_0 >= 1
+asleep_0_0_0: quiet_0_0_0 - replicas_0_0 + rest_0_0_0 + serves_0_0 <= 0
+asleep_0_0_1: quiet_0_0_1 - replicas_0_0 + rest_0_0_1 + serves_0_0 <= 0
+""",
+    constrain_slots.switch_off_what_is_free: """
+slot_off_0_0_0: - in_service_0_0 + lent_0_0_0 + off_0_0_0 + replicas_0_0
+ - rest_0_0_0 + spares_0_0 + work_in_0_0_0 <= 0
+slot_off_0_0_1: - in_service_0_0 + lent_0_0_1 + off_0_0_1 + replicas_0_0
+ - rest_0_0_1 + spares_0_0 + work_in_0_0_1 <= 0
+""",
+    constrain_slots.stay_within_power_in_a_slot: """
+slot_power_0_0_0: in_service_0_0 + lent_0_0_0 - off_0_0_0 + replicas_0_0
+ - rest_0_0_0 + 0 work_0_0 + work_in_0_0_0 <= 20
+slot_power_0_0_1: in_service_0_0 + lent_0_0_1 - off_0_0_1 + replicas_0_0
+ - rest_0_0_1 + 0 work_0_0 + work_in_0_0_1 <= 20
+""",
+    constrain_slots.pay_for_the_highest_slot: """
+slot_peak_0_0_0: - above_0_0 + lent_0_0_0 - off_0_0_0 - rest_0_0_0 - work_0_0
+ + work_in_0_0_0 <= 0
+slot_peak_0_0_1: - above_0_0 + lent_0_0_1 - off_0_0_1 - rest_0_0_1 - work_0_0
+ + work_in_0_0_1 <= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", GOLDEN, ids=lambda one: one.__name__)
+def test_rows_of_slots(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, everything()) == GOLDEN[constraint].lstrip("\n")
+
+
+def test_every_constraint_of_slots_has_its_golden_rows() -> None:
+    of_slots = {one for one in build.CONSTRAINTS if one.__module__ == constrain_slots.__name__}
+    assert of_slots == set(GOLDEN) | {constrain_slots.keep_the_pace_in_a_slot}
+
+
+def test_rows_of_jobs_that_pause() -> None:
+    assert rows(constrain_slots.keep_the_pace_in_a_slot, pausing()) == (
+        "slot_pace_0_0_0: - 2 choose_0 + done_in_0_0_0 <= 0\n"
+        "slot_pace_0_0_1: - 2 choose_0 + done_in_0_0_1 <= 0\n"
+    )
+    assert rows(constrain_slots.keep_the_pace_in_a_slot, pausing(jobs=1)) == ""
+    assert "0.6 done_in_0_0_0" in rows(constrain_slots.spread_over_slots, pausing())
+
+
+def test_lent_nodes_count_for_the_work() -> None:
+    assert rows(constrain_tasks.do_the_work, everything()) == (
+        "work_0_0: 0.54 lent_0_0_0 + 0.36 lent_0_0_1 + work_0_0 >= 1.5\n"
+    )
+
+
+def test_a_problem_without_slots_has_no_row_and_no_variable_of_them() -> None:
+    plain = everything().by_period()
+    program = build.build(plain)
+    assert all(not rows(constraint, plain) for constraint in GOLDEN)
+    names = {variable.name for variable in program.model.variables()}
+    assert not [name for name in names if name.startswith(constrain_slots.SLOT_FAMILIES)]
+
+
+def solved(of: Problem) -> Answer:
+    found = answer(of, gap_fraction=0.0, time_limit_s=30.0)
+    assert found.solution is not None
+    return found
+
+
+def some_use(of: Problem, seed: int) -> Solution:
+    """A plan with something of everything in slots; only what it costs is asked."""
+    rng = np.random.default_rng(seed)
+    zero = account.Decisions(
+        orders=np.zeros((1, 1), dtype=int),
+        rented=np.zeros((1, 1), dtype=int),
+        committed=np.zeros((1, 1), dtype=int),
+        retired=np.zeros((1, 1), dtype=int),
+        sold=np.zeros((0, 1), dtype=int),
+        moved=np.zeros((0, 1), dtype=int),
+        run=np.zeros(0, dtype=int),
+        chosen=np.zeros(len(of.pausable_options), dtype=int),
+        completed=np.zeros(len(of.pausable_options)),
+        done_node_h=rng.uniform(10, 30, (len(of.pausable_options), 1)),
+        left_out=np.zeros(len(of.jobs)),
+        replicas=np.full((len(of.serve_options), 1), 5),
+        shed_fraction=np.zeros((len(of.services), 1)),
+        work_node_h=rng.uniform(10, 30, (len(of.work_options), 1)),
+        spares=np.zeros((1, 1), dtype=int),
+        parked=np.zeros((1, 1)),
+        matched_kwh=np.zeros((0, 1)),
+    )
+    nothing = account_slots.no_use(of)
+    used = {
+        part.name: rng.uniform(0.1, 3.0, getattr(nothing, part.name).shape)
+        for part in dataclasses.fields(nothing)
+    }
+    return account.solution(of, dataclasses.replace(zero, slots=type(nothing)(**used)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("case", [everything(), pausing()], ids=["services", "jobs"])
+def test_the_program_charges_what_the_account_adds_up(case: Problem, seed: int) -> None:
+    plan = some_use(case, seed)
+    assert totals.charged(build.build(case), plan) == pytest.approx(plan.usd + 10 * plan.kgco2e, rel=1e-9)
+    for terms in (plan.usd_terms, plan.kgco2e_terms):
+        assert float(terms.by_period().sum() + terms.left_out.sum()) == pytest.approx(terms.total)
+
+
+@pytest.mark.parametrize("family", constrain_slots.SLOT_FAMILIES)
+def test_a_false_price_is_caught(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = pausing() if family.startswith("done") else everything()
+    plan, program, right = some_use(case, 1), build.build(case), totals._of_slots
+
+    def charges() -> list[str]:
+        return [str(each) for each in check(program, plan, 1e-6) if each.rule == "what the program charges"]
+
+    def false(*args: Any) -> dict[str, Any]:
+        return {name: each * (1.05 if name == family else 1.0) for name, each in right(*args).items()}
+
+    assert not charges()
+    monkeypatch.setattr(totals, "_of_slots", false)
+    assert charges()
+
+
+def two_pools(seed: int, *, share: float = 1.0) -> Problem:
+    """Two kinds of work, two node groups of 3 nodes at two sites, two slots of equal length; drawn prices."""
+    rng = np.random.default_rng(seed)
+    flat = np.ones((2, 1))
+    slots = Slots(
+        hours=np.array([[50.0], [50.0]]),
+        before=np.array([1, 0]),
+        day_type=np.array([0, 0]),
+        days=np.full((2, 1), 4.0),
+    )
+    beyond = rng.uniform(-0.04, 0.04, (2, 1))[[0, 1, 0, 1]]
+    return problem(
+        count=2,
+        site_names=("dallas", "oregon"),
+        node_groups=node_groups(
+            count=2, site=[0, 1], hours=[100.0], idle_usd_per_node=0 * flat, purchase_allowed=0 * flat
+        ),
+        cohorts=dataclasses.replace(
+            cohort(nodes=3),
+            **{
+                name: np.repeat(getattr(cohort(nodes=3), name), 2, axis=0)
+                for name in (
+                    "nodes",
+                    "keep_usd_per_node",
+                    "keep_kgco2e_per_node",
+                    "retire_usd_per_node",
+                    "must_retire_by",
+                    "available_fraction",
+                )
+            },
+            node_group=np.array([0, 1]),
+            may_retire=np.zeros((2, 1), dtype=bool),
+        ),
+        work=type(work([1.0])["work"])(
+            name=("notebooks", "search"), demand_h=100.0 * share * rng.integers(1, 4, (2, 1))
+        ),
+        work_options=type(work([1.0])["work_options"])(
+            work=[0, 0, 1, 1],
+            node_group=[0, 1, 0, 1],
+            speed=np.ones(4),
+            active_kw=np.ones(4),
+            usd_per_node_h=rng.uniform(0.1, 0.2, (4, 1)),
+            kgco2e_per_node_h=np.zeros((4, 1)),
+        ),
+        slots=slots,
+        work_shifts=Shifting(
+            may_move=np.ones(4),
+            usd_per_node_h=np.stack([beyond, -beyond], axis=2),
+            kgco2e_per_node_h=np.zeros((4, 1, 2)),
+            stop_h=np.zeros(4),
+            stop_usd=rng.choice([0.0, 0.1], (4, 1)),
+        ),
+        windows=Windows(within_day=np.zeros(2), may_wait_fraction=rng.choice([0.0, 1.0], 2)),
+        limits=limits(sites=2, skus=2),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_pools_in_two_slots_as_if_all_were_tried(seed: int) -> None:
+    """Slots are equally long and nodes whole, so that the best corner is a whole number of nodes."""
+    case = two_pools(seed)
+    hours, options, shifts = 50.0, case.work_options, case.work_shifts
+    best = np.inf
+    for flat in product(range(4), repeat=8):
+        nodes = np.array(flat, dtype=float).reshape(4, 2)  # options x slots
+        if (np.add.reduceat(nodes[[0, 2, 1, 3]], [0, 2]) > 3).any():
+            continue
+        done = np.stack([nodes[:2].sum(axis=0), nodes[2:].sum(axis=0)])
+        wanted = case.work.demand_h[:, 0] / 100.0
+        least = (1 - case.windows.may_wait_fraction) * wanted
+        if (done.mean(axis=1) < wanted).any() or (done < least[:, None]).any():
+            continue
+        cost = float((options.usd_per_node_h * nodes.sum(axis=1, keepdims=True) * hours).sum())
+        cost += float((shifts.usd_per_node_h[:, 0] * nodes * hours).sum())
+        stops = np.maximum(nodes[:, ::-1] - nodes, 0.0).sum(axis=1)
+        best = min(best, cost + float((shifts.stop_usd[:, 0] * stops).sum() * 4.0))
+    found = answer(case, gap_fraction=0.0, time_limit_s=30.0)
+    kept = 60.0  # six nodes that stand
+    if np.isinf(best):
+        assert found.solution is None
+    else:
+        assert found.objective == pytest.approx(best + kept, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_slot_makes_a_plan_worse(seed: int) -> None:
+    case = two_pools(seed, share=0.7)
+    assert answer(case, gap_fraction=0.0, time_limit_s=30.0).objective <= (
+        answer(case.by_period(), gap_fraction=0.0, time_limit_s=30.0).objective + 1e-6
+    )
+    assert solved(everything()).objective < solved(everything().by_period()).objective - 1.0
+
+
+def test_a_flat_grid_makes_moving_worth_nothing() -> None:
+    """Alike in every slot, and stopping takes something: the plan is that of the period."""
+    case = everything(
+        work_shifts=shifting([0.0, 0.0], stop_h=[0.5], stop_usd=[[0.1]], stop_kgco2e=[[0.05]]),
+        resting=Resting.none(0),
+        switching=Switching.none(0),
+    )
+    found, plain = solved(case), solved(case.by_period())
+    assert found.objective == pytest.approx(plain.objective, rel=1e-9)
+    used = found.solution.slots.work  # type: ignore[union-attr]
+    assert used[0, 0, 0] == pytest.approx(used[0, 0, 1], abs=1e-6)
+
+
+def test_one_slot_is_the_plan_of_the_period() -> None:
+    one = Slots(hours=np.array([[100.0]]), before=[0], day_type=[0], days=[[5.0]])
+    found = solved(everything(
+        slots=one,
+        work_shifts=shifting([0.0]),
+        resting=Resting.none(0),
+        slot_demand=SlotDemand(ready_fraction=np.ones((1, 1, 1))),
+        switching=Switching.none(0),
+    ))  # fmt: skip
+    assert found.objective == pytest.approx(solved(everything().by_period()).objective, rel=1e-9)
+
+
+def only_work(nodes: int, demand_h: float, **columns: Any) -> Problem:
+    """Work alone on nodes that stand and may not go; a node-hour of the night emits 0.05 kg less."""
+    return everything(
+        cohorts=dataclasses.replace(cohort(nodes=nodes), may_retire=np.zeros((1, 1), dtype=bool)),
+        services=Services.none(1),
+        serve_options=ServeOptions.none(1),
+        resting=Resting.none(0),
+        slot_demand=SlotDemand.none(0),
+        switching=Switching.none(0),
+        places=Places.none(0),
+        **work([demand_h]),
+        **{
+            "work_shifts": shifting([0.02, -0.03]),
+            "windows": Windows(within_day=[True], may_wait_fraction=[1.0]),
+            **columns,
+        },
+    )
+
+
+def test_what_moving_saves_goes_from_nothing_to_all_of_it() -> None:
+    """Nodes that work all the time have nothing to move; few hours all go into the cleanest slot."""
+    full, few = only_work(3, 300.0), only_work(3, 40.0)
+    full_saves, few_saves = (solved(one.by_period()).objective - solved(one).objective for one in (full, few))
+    assert full_saves == pytest.approx(0.0, abs=1e-6)
+    assert few_saves == pytest.approx(10 * 0.03 * 40.0)
+
+
+def test_what_cannot_wait_stays() -> None:
+    """Half of the work is done in every slot alike: half of the saving is left."""
+    half = Windows(within_day=[True], may_wait_fraction=[0.5])
+    saves = [
+        solved(one.by_period()).objective - solved(one).objective
+        for one in (only_work(9, 40.0), only_work(9, 40.0, windows=half))
+    ]
+    assert saves[1] == pytest.approx(saves[0] / 2)
+
+
+def test_stopping_takes_hours_and_money() -> None:
+    """Forty hours in nights of 8 h: a node stops on each of 5 days, loses half an hour and takes 0.1 USD."""
+    stops = {"stop_h": [0.5], "stop_usd": [[0.1]], "stop_kgco2e": [[0.05]]}
+    plan = solved(only_work(3, 40.0, work_shifts=shifting([0.02, -0.03], **stops))).solution
+    assert plan is not None
+    used = plan.slots.work[0, 0]  # type: ignore[union-attr]
+    assert used[DAY] == pytest.approx(0.0, abs=1e-9)
+    # 40 h of night at x nodes, less 0.5 h for each of x nodes on 5 days, are 40 h of work.
+    assert used[NIGHT] == pytest.approx(40.0 / (40.0 - 2.5))
+    assert plan.usd_terms.shift.sum() == pytest.approx(0.1 * used[NIGHT] * 5)
+    assert plan.kgco2e_terms.shift.sum() == pytest.approx(-0.03 * 40.0 * used[NIGHT] + 0.05 * used[NIGHT] * 5)
+
+
+def test_power_holds_in_every_slot() -> None:
+    """All of it in the night takes 3 nodes; the feed has room for 2 that work next to 3 that idle."""
+    free = solved(only_work(3, 120.0)).solution
+    held = solved(only_work(3, 120.0, limits=limits(power_kw=[[5.0]]))).solution
+    assert free is not None
+    assert held is not None
+    assert free.slots.work[0, 0, NIGHT] == pytest.approx(3.0)  # type: ignore[union-attr]
+    assert held.slots.work[0, 0, NIGHT] == pytest.approx(2.0)  # type: ignore[union-attr]
+    assert held.slots.work[0, 0, DAY] == pytest.approx(120.0 / 60.0 - 2.0 * 40.0 / 60.0)  # type: ignore[union-attr]
+
+
+def lending(**columns: Any) -> Problem:
+    """Four replicas that carry, one on standby; in the night one carries. Resting alone saves nothing."""
+    nothing = np.zeros((1, 1, 2))
+    case = everything(
+        switching=Switching.none(0),
+        limits=limits(),
+        windows=Windows(within_day=[False], may_wait_fraction=[1.0]),
+        work_shifts=shifting(
+            [0.0, 0.0],
+            may_borrow=[True],
+            lent_usd_per_node_h=nothing,
+            lent_kgco2e_per_node_h=nothing,
+            lent_speed_fraction=[0.9],
+        ),
+        resting=Resting(
+            may_rest=[True], quiet_usd=nothing, quiet_kgco2e=nothing, rest_usd=nothing, rest_kgco2e=nothing
+        ),
+        places=Places.none(0),
+    )
+    return dataclasses.replace(case, **columns)
+
+
+def test_lent_nodes_do_the_work_that_nodes_were_needed_for() -> None:
+    """Three replicas rest through 40 h and do 0.9 * 120 h of the 150 h: 0.42 nodes of its own are enough."""
+    plan = solved(lending()).solution
+    assert plan is not None
+    assert plan.replicas.tolist() == [[5]]
+    assert plan.slots.rest[0, 0] == pytest.approx([0.0, 3.0])  # type: ignore[union-attr]
+    assert plan.in_service.tolist() == [[6]]
+    assert solved(lending().by_period()).solution.in_service.tolist() == [[7]]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"slot_demand": SlotDemand(ready_fraction=np.ones((1, 1, 2)))},
+        {"work_shifts": dataclasses.replace(lending().work_shifts, lent_speed_fraction=np.zeros(1))},
+        {"work_shifts": dataclasses.replace(lending().work_shifts, may_borrow=np.zeros(1, dtype=bool))},
+    ],
+    ids=["all are needed at all times", "lent nodes do nothing", "nothing may borrow"],
+)
+def test_lending_that_cannot_help_is_no_lending(columns: dict[str, Any]) -> None:
+    case = lending(**columns)
+    assert solved(case).objective == pytest.approx(solved(case.by_period()).objective, rel=1e-9)
+
+
+def test_standby_is_never_lent() -> None:
+    """Even where no request comes at all, the replica on standby stays awake."""
+    plan = solved(lending(slot_demand=SlotDemand(ready_fraction=np.array([[[1.0, 0.0]]])))).solution
+    assert plan is not None
+    used = plan.slots
+    assert used is not None
+    assert (used.rest + used.quiet)[0, 0, NIGHT] <= plan.replicas[0, 0] - 1 + 1e-9
+
+
+def test_without_requests_lent_nodes_are_nodes() -> None:
+    """Ready for nothing, at full speed: 4 replicas' nodes work as nodes of the pool would."""
+    shifts = dataclasses.replace(lending().work_shifts, lent_speed_fraction=np.ones(1))
+    case = lending(
+        work_shifts=shifts,
+        slot_demand=SlotDemand(ready_fraction=np.zeros((1, 1, 2))),
+        work=type(lending().work)(name=("notebooks",), demand_h=np.array([[400.0]])),
+    )
+    plan = solved(case).solution
+    assert plan is not None
+    assert plan.in_service.tolist() == [[5]]  # four that carry, and the one that stands by
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "by", "rule"),
+    [
+        ("work", (0, 0, DAY), 0.5, "work over slots"),
+        ("lent", (0, 0, DAY), 1.0, "nodes that are lent"),
+        ("rest", (0, 0, DAY), 1.0, "ready in a slot"),
+        ("rest", (0, 0, NIGHT), 1.5, "standby awake"),
+        ("quiet", (0, 0, DAY), 0.5, "ready in a slot"),
+        ("off", (0, 0, DAY), 3.0, "nodes that are off"),
+        ("rest", (0, 0, DAY), -1.0, "rest in a slot"),
+    ],
+)
+def test_a_use_that_breaks_a_rule_is_found(name: str, place: tuple[int, ...], by: float, rule: str) -> None:
+    case = everything()
+    plan = solved(case).solution
+    assert plan is not None
+    assert plan.slots is not None
+    assert not verify(case, plan, 1e-6)
+    changed = getattr(plan.slots, name).copy()
+    changed[place] += by
+    bad = dataclasses.replace(plan, slots=dataclasses.replace(plan.slots, **{name: changed}))
+    assert rule in {found.rule for found in verify(case, bad, 1e-6)}
+
+
+def test_power_in_a_slot_is_verified() -> None:
+    case = only_work(3, 120.0)
+    plan = solved(case).solution
+    assert plan is not None
+    tight = dataclasses.replace(case, limits=limits(power_kw=[[5.0]]))
+    assert "power in a slot" in {found.rule for found in verify(tight, plan, 1e-6)}
+
+
+def test_limits_that_clash_are_named_with_slots_too() -> None:
+    """Nodes for a third of the work: what gives way is found with the rows of slots in the program."""
+    case = only_work(1, 300.0)
+    case = dataclasses.replace(
+        case,
+        node_groups=dataclasses.replace(case.node_groups, purchase_allowed=np.zeros((1, 1), dtype=bool)),
+        windows=Windows(within_day=[True], may_wait_fraction=[0.5]),
+    )
+    found = explain_infeasible(case, gap_fraction=0.0, time_limit_s=20.0)
+    assert [family.names for family in found.families if family.suffices] == [("work",)]
+    give = found.families[-1].gives[0]
+    assert give.amount == pytest.approx(200.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"slots": dataclasses.replace(two_slots(), hours=np.array([[60.0], [30.0]]))}, "90 h in period 0"),
+        ({"slots": dataclasses.replace(two_slots(), before=np.array([1, 5]))}, "no such slot"),
+        ({"slots": dataclasses.replace(two_slots(), day_type=np.array([0, 1]))}, "another type of day"),
+        ({"windows": Windows(within_day=[True] * 2, may_wait_fraction=[0.5] * 2)}, "has 2 rows"),
+    ],
+)
+def test_slots_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        everything(**wrong)
+
+
+def test_half_of_a_slot_is_the_slot() -> None:
+    """A slot in two equal halves: the same objective."""
+    whole = everything()
+    third = [0, 1, 1]
+    slots = Slots(
+        hours=np.array([[60.0], [20.0], [20.0]]),
+        before=np.array([2, 0, 1]),
+        day_type=np.zeros(3, dtype=int),
+        days=np.full((3, 1), 5.0),
+    )
+
+    def split(table: Any, **factor: Any) -> Any:
+        columns = {}
+        for name, shape in table.SHAPES.items():
+            column = getattr(table, name)
+            if shape.axes == "*TY":
+                half = np.array([1.0, 0.5, 0.5]) if name.split("_")[0] in ("quiet", "rest", "off") else 1.0
+                column = column[:, :, third] * half
+            columns[name] = column
+        return type(table)(**columns)
+
+    halves = dataclasses.replace(
+        whole,
+        slots=slots,
+        work_shifts=split(whole.work_shifts),
+        resting=split(whole.resting),
+        slot_demand=split(whole.slot_demand),
+        switching=split(whole.switching),
+        pausable_shifts=Shifting.none(0),
+    )
+    assert solved(halves).objective == pytest.approx(solved(whole).objective, rel=1e-7)

@@ -29,9 +29,10 @@ def run_carbon(options: argparse.Namespace) -> int:
     job = open_job(options.job, job_flags(vars(options)))
     document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)
     if options.explain is not None:
-        from planner.answers.job.cells import named_explanation
+        from planner.report.cells import named_cell
+        from planner.report.shape import written
 
-        opened = named_explanation(document, options.explain)
+        opened = named_cell(written(document), options.explain)
         if options.json:
             show_json(opened.to_dict())
         else:

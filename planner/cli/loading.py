@@ -113,8 +113,8 @@ def see_store(address: str | None) -> None:
 
 def opened(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a folder or a file, or of a scenario that is solved for it."""
-    from planner.answers.opening import open_document
+    from planner.answers.opening import open_answer
     from planner.answers.plan.document import plan_document
 
-    held = open_document(Path(options.plan))
+    held = open_answer(Path(options.plan))
     return plan_document(solve(load(options.plan), quiet=False, baselines=False)) if held is None else held

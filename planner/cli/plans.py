@@ -69,13 +69,13 @@ def add_commands(command: arguments.AddCommand) -> None:
     explain.add_argument(
         "plan",
         metavar="PLAN",
-        help="a folder of a plan, a fit or a job, the JSON of any answer, or a scenario (then solved)",
+        help="the folder or the JSON of any answer, or a scenario (then solved)",
     )
     explain.add_argument(
         "number",
         nargs="?",
         metavar="NUMBER",
-        help="a total or term, such as cost; without it, a list",
+        help="a total or term, such as cost, or a cell: purchases.1.capex_usd; without it, a list",
     )
     explain.add_argument("--tree", action="store_true", help="and every step, down to the sources")
     explain.add_argument("--depth", type=int, help="and so many levels of its steps")
@@ -201,25 +201,27 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Open one number of a plan: how it comes about and its parts, and down to its sources by `--tree`."""
+    """Open one number of an answer, kept by name or a cell of a table: its parts, and by `--tree` every step."""
+    from planner.report.cells import named_cell
+    from planner.report.shape import written
     from planner.report.why import why_terminal
     from planner.trace.explain import opened as explained
 
-    document = opened(options)
-    known = document["explanations"]
-    if not known:
+    document = written(opened(options))
+    known = sorted(document["explanations"])
+    if not known and document["kind"] == "plan":
         say(document["status"]["text"])
         return NO_PLAN
-    if options.number is None or options.number not in known:
-        if options.number is not None:
-            return wrong(f"no number '{options.number}' in this plan; it has: {', '.join(sorted(known))}")
+    if options.number is None:
         if options.json:
-            show_json(sorted(known))
+            show_json(known)
         else:
-            show("\n".join(sorted(known)))
+            show("\n".join(known))
         return ANSWER
     explanation = explained(document, options.number)
-    assert explanation is not None, "the document keeps it"
+    if explanation is None and "." not in options.number:
+        return wrong(f"no number '{options.number}' in this answer; it has: {', '.join(known)}")
+    explanation = explanation or named_cell(document, options.number)
     if options.json:
         show_json(explanation.to_dict())
     else:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planner.notebook.answer import Answer, Content, Kind
-from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind, sectioned
+from planner.notebook.kinds import kept_steps, kept_totals, plain_kind, sectioned
 from planner.report import charts, findings
-from planner.report.cells import opened_at
-from planner.report.shape import form_of
+from planner.report.cells import opened_at, opened_cell
+from planner.report.shape import form_of, written
 from planner.trace.explain import Explanation
 from planner.trace.records import Record, tables_in
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 def job_made(document: Record) -> Answer:
     """The carbon of a job."""
     from planner.answers.job import to_card, to_text
-    from planner.answers.job.cells import TABLES, named_explanation
     from planner.answers.job.model_card import assumed_said, boundary_said
     from planner.answers.job.page import save_job
 
     said = [document["model_card"], f"Boundary: {boundary_said(document)}", assumed_said(document)]
-    tables = in_order(tables_in(document), TABLES)
+    tables = {name: rows for name, rows in written(document)["tables"].items() if rows}
 
     def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        return named_explanation(document, f"{table}.{row + 1}.{key}")
+        rows = document["totals"] if table == "totals" else tables[table]
+        return opened_cell(document, table, rows[row], key)
 
     content = Content(
         document["title"],
         tuple(filter(None, [*said, *document["notes"]])),
         document["totals"],
-        {name: rows for name, rows in tables.items() if name not in ("totals", "inputs", "boundary")},
+        tables,
         kept_steps(document),
     )
     kind = Kind(
@@ -151,7 +151,7 @@ def validation_made(document: Record) -> Answer:
 def facts_made(facts: Sequence[Fact], words: str) -> Answer:
     """Facts by words; each opens to its source."""
     from planner.answers.facts import fact_line, fact_records
-    from planner.report.cells import explanation_of, fact_number, opened_cell
+    from planner.report.cells import explanation_of, fact_number
 
     records = fact_records(facts)
     title = f"Facts about {words}" if words else "Every fact"

@@ -10,6 +10,7 @@ from typing import Any
 from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
 from planner.trace.currency import in_its_currency
+from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, Step, opened
 from planner.trace.records import is_number, table_rows
 
@@ -246,6 +247,28 @@ def opened_at(document: Document, table: str, row: int, key: str) -> Explanation
     """The same of a row by its number, from 0."""
     cells = document.get("cells", {}).get(table, [])
     return opened(document, cells[row].get(key)) if row < len(cells) else None
+
+
+def named_cell(document: Document, name: str) -> Explanation:
+    """The explanation of a cell of an answer in the one shape by name: table, row from 1 and column.
+
+    Raises:
+        InputError: there is no such cell, or it holds no number; the message says which there are.
+    """
+    table, _, rest = name.partition(".")
+    number, _, key = rest.partition(".")
+    tables = {"totals": document["totals"], **document["tables"]}
+    rows = tables.get(table, [])
+    if number.isdecimal() and 0 < int(number) <= len(rows):
+        row = rows[int(number) - 1]
+        key = key or next((one for one, value in row.items() if is_number(value)), "")
+        if (found := opened_cell(document, table, row, key)) is not None:
+            return found
+    held = [f"{one}.1 to {one}.{len(rows)}" for one, rows in tables.items() if rows]
+    raise InputError(
+        f"there is no number '{name}': write a row of a table and one of its columns, such as "
+        f"changes.1.change_kgco2e; there are {', '.join(held)}"
+    )
 
 
 def _opened_fact(row: Record, key: str) -> Explanation:

@@ -143,9 +143,10 @@ def table_rows(document: Record, table: str) -> list[Record]:
 
     Rows inside of rows are a table as `tables_in` names it.
     """
-    sections = document.get("sections", {}).values()
-    held = document.get("tables", {}).get(table, document.get(table))
-    held = next((found["tables"][table] for found in sections if table in found["tables"]), held)
+    kept = document.get("tables", {})
+    inside = [] if table in kept else document.get("sections", {}).values()
+    held = next((found["tables"][table] for found in inside if table in found["tables"]), document.get(table))
+    held = kept.get(table, held)
     if held is None or any(map(_nested, held if isinstance(held, list) else [held])):
         held = tables_in(document).get(table, [])
     return held if isinstance(held, list) else [held] if held else []

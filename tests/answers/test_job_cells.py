@@ -13,7 +13,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.job import document, job_document, load_job
-from planner.answers.job.cells import named_explanation
 from planner.answers.job.document import traced_totals
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.places import place_document
@@ -26,7 +25,7 @@ from planner.cli.console import WRONG_INPUT
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
 from planner.inputs.scenario import ScenarioError
-from planner.report.cells import opened_cell
+from planner.report.cells import named_cell, opened_cell
 from planner.report.data import to_json
 from planner.report.shape import answer_json, written
 from planner.trace.errors import InputError
@@ -293,8 +292,8 @@ def test_a_number_is_asked_for_by_name() -> None:
     """Rows count from 1; without a column the first number of the row is meant."""
     row = estimate("bloom")["phases"][0]
 
-    assert named_explanation(estimate("bloom"), "phases.1").steps[0].value == row["kgco2e"]
-    energy = named_explanation(estimate("bloom"), "phases.1.energy_kwh")
+    assert named_cell(written(estimate("bloom")), "phases.1").steps[0].value == row["kgco2e"]
+    energy = named_cell(written(estimate("bloom")), "phases.1.energy_kwh")
     assert (energy.steps[0].value, energy.steps[0].unit) == (row["energy_kwh"], "kWh")
 
 
@@ -304,7 +303,7 @@ def test_a_number_is_asked_for_by_name() -> None:
 def test_a_number_that_is_not_there_is_refused(name: str) -> None:
     """The message says which there are; BLOOM's hours are measured, so that failures have no table."""
     with pytest.raises(InputError, match=r"phases\.1 to phases\.1, ") as refused:
-        named_explanation(estimate("bloom"), name)
+        named_cell(written(estimate("bloom")), name)
 
     assert "failures.1 to" not in str(refused.value)
 

@@ -132,6 +132,34 @@ def test_shipped_answers_come_back(name: str) -> None:
     assert not is_written(document)
 
 
+CELLS = {
+    "plan": "purchases.1.capex_usd",
+    "job": "changes.1.kgco2e",
+    "fit": "mttf.1.mttf_h",
+    "throughput": "rows.1.rate_per_s",
+    "calibration": "hardware.1.speed_after",
+    "validation": "rows.1.ours",
+    "replay": "ways.1.cost_usd",
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_explain_opens_a_cell_of_any_answer(
+    printed: Callable[[str], str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first step is the number of the row; a cell that is not there is told with those that are."""
+    file = tmp_path / "answer.json"
+    file.write_text(printed(name), encoding="utf-8")
+    table, row, key = CELLS[name].split(".")
+    capsys.readouterr()
+
+    assert main(["explain", str(file), CELLS[name], "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert first["value"] == json.loads(printed(name))["tables"][table][int(row) - 1][key]
+    assert main(["explain", str(file), f"{table}.0.{key}"]) == 2
+    assert f"{table}.1 to {table}." in capsys.readouterr().err
+
+
 def test_what_was_written_is_read_again(printed: Callable[[str], str], tmp_path: Path) -> None:
     """A calibration is used, a fit gives the failures, and `explain` opens a kept number."""
     files = {name: tmp_path / f"{name}.json" for name in ("calibration", "fit", "job")}

@@ -420,7 +420,7 @@ def test_explain_as_json_is_the_steps(run: Run, plan_folder: Path) -> None:
 def test_explain_refuses_what_is_not_there(run: Run, plan_folder: Path, tmp_path: Path) -> None:
     code, out, err = run("explain", str(plan_folder), "happiness")
     assert (code, out) == (WRONG_INPUT, "")
-    assert err.startswith("no number 'happiness' in this plan; it has: capex, carbon, ")
+    assert err.startswith("no number 'happiness' in this answer; it has: capex, carbon, ")
 
     for name, content, message in (
         ("cut.json", '{"everfleet": "0.1"', "cannot be read as a plan: "),

@@ -251,7 +251,7 @@ def test_a_minimum_order_is_none_or_at_least_that() -> None:
 
 
 def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
-    """As many nodes are bought as by economic cost; what remains is price, upkeep, people, space and energy."""
+    """As many nodes are bought as by economic cost; the rest is price, upkeep, people, space and energy."""
     busy = {"services.chat.peak_rate": "600 /s"}
     spread, cash = planned(busy), planned(busy | {"policy.objective": "cash"})
     upkeep = cash.assembled.nodes.kept_usd.value

@@ -251,7 +251,7 @@ def test_a_minimum_order_is_none_or_at_least_that() -> None:
 
 
 def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
-    """As many nodes are bought as by economic cost; what remains is price, upkeep, space and energy."""
+    """As many nodes are bought as by economic cost; the rest is price, upkeep, people, space and energy."""
     busy = {"services.chat.peak_rate": "600 /s"}
     spread, cash = planned(busy), planned(busy | {"policy.objective": "cash"})
     upkeep = cash.assembled.nodes.kept_usd.value
@@ -260,9 +260,8 @@ def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
     assert (bought(spread), bought(cash)) == (2, 2)
     assert term(cash, "ordered") == pytest.approx(2 * 250e3)
     assert term(cash, "bought") == pytest.approx(float((held * upkeep).sum()))
-    assert solved(cash).usd == pytest.approx(
-        2 * 250e3 + sum(term(cash, name) for name in ("bought", "standing", "serving", "idle", "space"))
-    )
+    bills = ("bought", "standing", "serving", "deployed", "idle", "space")
+    assert solved(cash).usd == pytest.approx(2 * 250e3 + sum(term(cash, name) for name in bills))
     assert "with purchases counted in full" in headline(cash)
     assert "scenario.market.h100-8.price" in steps(cash, "cost.ordered")
     assert plan_tables(cash)["by_period"][0]["cost_usd"] > 2 * 250e3

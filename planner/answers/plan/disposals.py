@@ -118,6 +118,12 @@ def _what(one: Parting) -> str:
     return "Sell" if brought > 0 else "Scrap" if brought == 0 else "Pay for the disposal of"
 
 
+def _standing_usd(plan: Plan, group: int, period: int) -> Traced:
+    """Space and electricity of a node that stands idle through a period."""
+    idle = plan.assembled.nodes.idle_usd[group, period]
+    return (space_held(plan, group, period) + idle).named("standing_usd")
+
+
 def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
     """Each of them, of the standing fleet first."""
     periods, scenario = plan.inputs.periods, plan.inputs.scenario
@@ -137,7 +143,7 @@ def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
                     "held_usd"
                 )
                 for s in range(t, periods)
-                for held in [space_held(plan, int(standing.node_group[h]), s)]
+                for held in [_standing_usd(plan, int(standing.node_group[h]), s)]
             ),
         )
     if vintages is None:
@@ -155,7 +161,7 @@ def _partings(plan: Plan, solution: Solution) -> Iterator[Parting]:
             value_usd=vintages.value.usd[w, t],
             sale_usd=vintages.value.sale_usd[w, t],
             held=tuple(
-                (holding[group, s] + vintages.value.capital_usd[w, s] + space_held(plan, group, s)).named(
+                (holding[group, s] + vintages.value.capital_usd[w, s] + _standing_usd(plan, group, s)).named(
                     "held_usd"
                 )
                 for s in range(t, periods)

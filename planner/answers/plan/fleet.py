@@ -350,7 +350,7 @@ def _extensions(plan: Plan, solution: Solution) -> list[str]:
 
 def nodes_text(count: int) -> str:
     """A number of nodes in words."""
-    return f"{count} node{'s' * (count != 1)}"
+    return f"{count_text(count)} node{'s' * (count != 1)}"
 
 
 def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
@@ -363,7 +363,7 @@ def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
         price = problem.node_groups.capex_usd_per_node[p, t] * (1.0 - off[problem.node_groups.sku[p]])
         cash = float(nodes[p, t] * price)
         said.append(
-            f"Order {count_text(nodes[p, t])} nodes of {problem.node_group_name(int(p))} in {labels[t]} "
+            f"Order {nodes_text(int(nodes[p, t]))} of {problem.node_group_name(int(p))} in {labels[t]} "
             f"for {money(cash)}."
         )
     return said or ["Buy nothing."]

@@ -217,7 +217,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Open one number of a plan: how it comes about and its parts, and down to its sources by `--tree`."""
-    from planner.report.why import why_terminal
+    from planner.report.why import labels_of, why_terminal
     from planner.trace.explain import opened as explained
 
     document = opened(options)
@@ -238,7 +238,7 @@ def run_explain(options: argparse.Namespace) -> int:
     if options.json:
         show_json(explanation.to_dict())
     else:
-        show(why_terminal(explanation))
+        show(why_terminal(explanation, labels_of(document, options.number)))
         if options.tree or options.depth is not None:
             show("\n" + explanation.to_text(options.depth))
         else:

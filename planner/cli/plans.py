@@ -204,7 +204,7 @@ def run_explain(options: argparse.Namespace) -> int:
     """Open one number of an answer, kept by name or a cell of a table: its parts, and by `--tree` every step."""
     from planner.report.cells import named_cell
     from planner.report.shape import written
-    from planner.report.why import why_terminal
+    from planner.report.why import labels_of, why_terminal
     from planner.trace.explain import opened as explained
 
     document = written(opened(options))
@@ -225,7 +225,7 @@ def run_explain(options: argparse.Namespace) -> int:
     if options.json:
         show_json(explanation.to_dict())
     else:
-        show(why_terminal(explanation))
+        show(why_terminal(explanation, labels_of(document, options.number)))
         if options.tree or options.depth is not None:
             show("\n" + explanation.to_text(options.depth))
         else:

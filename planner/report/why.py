@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planner.report.tables import Table
 from planner.report.text import text_table, wrapped
@@ -15,10 +15,13 @@ from planner.trace.explain import Explanation, Step
 from planner.trace.numbers import count_text, number_text, percent_text, quantity_text, scale_of, share_of
 from planner.trace.units import UnitError, unit_of
 
+Labels = Mapping[str, str]
+NO_LABELS: Labels = {}
 NAMED = 3  # parts that a sentence names
-MOST_PARTS = 12
+MOST_PARTS = 8
 _KINDS = ("yours", "measured", "published", "declared", "estimated", "assumed")
 _NAMELESS = ("weighted total",)  # names of equations that say nothing of what is added up
+_MADE = "worked out"
 _HEADINGS = ("part", "value", "share", "range", "from")
 
 
@@ -30,13 +33,13 @@ class Part(NamedTuple):
     place: str
 
 
-def why_said(explanation: Explanation) -> list[str]:
-    """How a number comes about, and what it rests on: a sentence each."""
+def why_said(explanation: Explanation, labels: Labels = NO_LABELS) -> list[str]:
+    """How a number comes about, and what it rests on: a sentence each; `labels` name parts by their words."""
     with showing(explanation.currency):
-        return [_made(explanation), *_resting(explanation)]
+        return [_made(explanation, labels), *_resting(explanation)]
 
 
-def why_parts(explanation: Explanation) -> Table | None:
+def why_parts(explanation: Explanation, labels: Labels = NO_LABELS) -> Table | None:
     """What a number is worked out from, the largest part of a sum first; None of a fact or a decision."""
     with showing(explanation.currency):
         first, parts = explanation.steps[0], _parts(explanation)
@@ -45,7 +48,7 @@ def why_parts(explanation: Explanation) -> Table | None:
         shares = _shares(first, parts)
         rows = [
             (
-                _called(part),
+                _called(part, labels),
                 quantity_text(part.step.value, part.step.unit),
                 _share(share),
                 _range(part.step),
@@ -55,7 +58,7 @@ def why_parts(explanation: Explanation) -> Table | None:
         ]
         if (more := len(parts) - MOST_PARTS) > 0:
             rows.append((f"and {more} more", "", "", "", ""))
-    filled = [any(column) for column in zip(*rows, strict=True)]
+    filled = [set(column) - {"", _MADE} for column in zip(*rows, strict=True)]
 
     def kept(cells: Sequence[str]) -> tuple[str, ...]:
         return tuple(compress(cells, filled))
@@ -65,10 +68,18 @@ def why_parts(explanation: Explanation) -> Table | None:
     return Table(kept(_HEADINGS), numeric, cells, cells)
 
 
-def why_terminal(explanation: Explanation) -> str:
+def why_terminal(explanation: Explanation, labels: Labels = NO_LABELS) -> str:
     """Both for a terminal."""
-    said, parts = "\n".join(map(wrapped, why_said(explanation))), why_parts(explanation)
+    said, parts = "\n".join(map(wrapped, why_said(explanation, labels))), why_parts(explanation, labels)
     return said if parts is None else f"{said}\n\n{text_table(parts)}"
+
+
+def labels_of(document: Mapping[str, Any], name: str) -> Labels:
+    """What a plan calls the terms of its cost, carbon or energy, by the words of their names."""
+    table = document.get("tables", {}).get(name) or []
+    return {
+        words_of(row["explain"]): row["label"] for row in table if row.get("label") and row.get("explain")
+    }
 
 
 def words_of(name: str) -> str:
@@ -85,7 +96,7 @@ def words_of(name: str) -> str:
     return " ".join([*words, *(f"per {one.replace('_', ' ')}" for one in below)])
 
 
-def _made(explanation: Explanation) -> str:
+def _made(explanation: Explanation, labels: Labels) -> str:
     """What kind of number it is, and how it comes from others."""
     step, parts = explanation.steps[0], _parts(explanation)
     value = quantity_text(step.value, step.unit) or "The number"
@@ -95,9 +106,9 @@ def _made(explanation: Explanation) -> str:
         return f"{value}: {step.about or 'stated'}."
     if _is_sum(step):
         if len(parts) == 1:
-            return f"{value} has one part: {_called(parts[0])}."
+            return f"{value} has one part: {_called(parts[0], labels)}."
         shared = list(zip(parts, _shares(step, parts), strict=True))[:NAMED]
-        largest = ", ".join(_with_share(part, share) for part, share in shared)
+        largest = "; ".join(_with_share(part, share, labels) for part, share in shared)
         return f"{value} is the sum of {count_text(len(parts))} numbers. The largest: {largest}."
     said = "one number" if len(parts) == 1 else f"{count_text(len(parts))} numbers"
     equation = step.equation.rstrip(",.")
@@ -139,9 +150,9 @@ def _shares(step: Step, parts: Sequence[Part]) -> list[float | None]:
     return [share_of(part.step.value, step.value) if wanted else None for part in parts]
 
 
-def _with_share(part: Part, share: float | None) -> str:
+def _with_share(part: Part, share: float | None, labels: Labels) -> str:
     value = quantity_text(part.step.value, part.step.unit)
-    return f"{_called(part)} ({value}{'' if share is None else f', {_share(share)}'})"
+    return f"{_called(part, labels)} ({value}{'' if share is None else f', {_share(share)}'})"
 
 
 def _share(share: float | None) -> str:
@@ -150,8 +161,9 @@ def _share(share: float | None) -> str:
     return "below 1 %" if 0 < share < 0.005 else percent_text(share, 0)
 
 
-def _called(part: Part) -> str:
-    return f"{words_of(part.name)}{part.place}"
+def _called(part: Part, labels: Labels) -> str:
+    words = words_of(part.name)
+    return f"{labels.get(words, words)}{part.place}"
 
 
 def _range(step: Step) -> str:
@@ -170,7 +182,7 @@ def _origin(part: Part) -> str:
     if not step.inputs:
         return step.about or "stated"
     named = words_of(step.name)
-    return "worked out" if named in (*_NAMELESS, words_of(part.name)) else f"worked out: {named}"
+    return _MADE if named in (*_NAMELESS, words_of(part.name)) else f"{_MADE}: {named}"
 
 
 def _kind(kind: str) -> str:

@@ -33,7 +33,14 @@ STYLE = """<style>
 [data-testid=stPopoverBody] table { font-size: 0.85rem; }
 [data-tag] { background: transparent !important; border: 1px solid currentColor; }
 [data-tag], [data-tag] * { color: inherit !important; }
+.everfleet-coming { display: grid; grid-template-columns: repeat(4, 1fr); gap: 1rem; }
+.everfleet-coming div { height: 6rem; border-radius: 0.5rem; background: #80808029;
+  animation: everfleet-coming 1.6s ease-in-out infinite; }
+.everfleet-coming div:last-child { grid-column: 1 / -1; height: 14rem; }
+@keyframes everfleet-coming { 50% { opacity: 0.45; } }
+@media (prefers-reduced-motion: reduce) { .everfleet-coming div { animation: none; } }
 @media (max-width: 640px) {
+  .everfleet-coming { grid-template-columns: repeat(2, 1fr); }
   [data-testid=stMainBlockContainer] { padding: 3rem 1rem 4rem; }
 }
 @media print { [data-testid=stSidebar], [data-testid=stHeader], button { display: none !important; } }
@@ -55,6 +62,12 @@ def navigation(groups: Mapping[str, Sequence[tuple[Any, str]]]) -> Any:
             for page, icon in some:
                 st.page_link(page, icon=f":material/{icon}:")
     return found
+
+
+def coming() -> None:
+    """The place of figures and a chart while they are worked out; a screen reader has the status instead."""
+    boxes = "<div></div>" * 5
+    st.html(f'<div class="everfleet-coming" aria-hidden="true">{boxes}</div>')
 
 
 def heading(name: str) -> None:

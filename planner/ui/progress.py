@@ -12,6 +12,7 @@ from planner.report.charts.searching import search_trace
 from planner.trace.currency import currency_of, showing
 from planner.trace.numbers import count_text, percent_text, quantity_text
 from planner.ui import shared
+from planner.ui.frame import coming
 from planner.ui.workers import Seen, ask_as, forget, leave, stop
 from planner.ui.workers import seen as look_at
 
@@ -57,6 +58,8 @@ def _watched(key: str) -> None:
         on_click=stop,
         args=(key,),
     )
+    if not seen.trail:
+        coming()
 
 
 def _heading(seen: Seen) -> str:

@@ -29,7 +29,7 @@ from planner.report.tables import (
     table_of,
     ways_table,
 )
-from planner.report.why import why_parts, why_said
+from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text
 
@@ -212,16 +212,16 @@ def why(document: Document, name: str | None, place: str, label: str = "why?") -
     found = explained(document, name)
     if found is not None:
         with st.popover(label, key=f"why-{place}-{name}", type="tertiary"):
-            opened_number(found, f"{place}-{name}")
+            opened_number(found, f"{place}-{name}", labels_of(document, str(name)))
 
 
-def opened_number(found: Explanation | str, key: str) -> None:
+def opened_number(found: Explanation | str, key: str, labels: Mapping[str, str] = NO_LABELS) -> None:
     """Why a number is what it is: in two sentences, as a small table, and the whole tree when requested."""
     if isinstance(found, str):
         tree(found)
         return
-    lines(why_said(found))
-    if (parts := why_parts(found)) is not None:
+    lines(why_said(found, labels))
+    if (parts := why_parts(found, labels)) is not None:
         st.markdown(_markdown(parts))
     if st.toggle("Every step, down to the sources", key=f"tree-{key}"):
         tree(found.to_text())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from explained import explained
 
-from planner.report.why import MOST_PARTS, why_parts, why_said, words_of
+from planner.report.why import MOST_PARTS, labels_of, why_parts, why_said, words_of
 from planner.trace.currency import Currency, showing
 from planner.trace.explain import explain
 from planner.trace.quantities import Fact, Source, chosen, derive, total
@@ -45,7 +45,7 @@ def test_a_sum_names_its_largest_parts_and_their_shares() -> None:
     table = why_parts(found)
 
     assert why_said(found) == [
-        "100 kUSD is the sum of 4 numbers. The largest: space (80 kUSD, 80 %), power (19 kUSD, 19 %), "
+        "100 kUSD is the sum of 4 numbers. The largest: space (80 kUSD, 80 %); power (19 kUSD, 19 %); "
         "staff (990 USD, 1 %)."
     ]
     assert table is not None
@@ -64,8 +64,23 @@ def test_parts_that_take_away_have_no_share() -> None:
 
     found = explain(total("nodes", parts))
 
-    assert why_said(found)[0] == "36 is the sum of 2 numbers. The largest: before (58), retired (-22)."
+    assert why_said(found)[0] == "36 is the sum of 2 numbers. The largest: before (58); retired (-22)."
     assert (why_parts(found) or pytest.fail("no table")).headings == ("part", "value", "from")
+
+
+def test_parts_are_called_as_the_plan_calls_its_terms() -> None:
+    """By the label of the term where the plan has one, else by the words of its name."""
+    rows = [
+        {"label": "Space: rated power", "explain": "cost.space"},
+        {"label": "Rent", "explain": "cost.rent"},
+    ]
+    labels = labels_of({"tables": {"cost": rows}}, "cost")
+    parts = {"space_usd": chosen("a_usd", 80.0, "stated"), "staff_usd": chosen("a_usd", 20.0, "stated")}
+
+    found = explain(total("cost_usd", parts))
+
+    assert why_said(found, labels)[0].endswith("Space: rated power (80 USD, 80 %); staff (20 USD, 20 %).")
+    assert labels_of({"tables": {}}, "cost") == {}
 
 
 def test_it_says_how_many_facts_of_each_kind_are_behind(document: dict[str, Any]) -> None:

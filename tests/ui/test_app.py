@@ -392,6 +392,18 @@ def test_a_search_is_watched_and_cancelled(open_page: Open, works: Works) -> Non
     assert works.stopped == [key]
 
 
+def test_the_place_of_an_answer_is_held_until_there_is_a_search_to_see(open_page: Open, works: Works) -> None:
+    """Grey shapes that nobody is read out to; the search takes their place."""
+    works.next = Seen("working", "reading the scenario", elapsed_s=1.0)
+    bodies = [one.proto.body for one in open_page("plan").get("html")]
+    assert any('<div class="everfleet-coming" aria-hidden="true">' in body for body in bodies)
+
+    works.seen.clear()
+    works.next = Seen("working", "looking", (Step(0.5, None, 2e6, None),), ({"unit": "USD"},), elapsed_s=3.0)
+    bodies = [one.proto.body for one in open_page("plan").get("html")]
+    assert not any('<div class="everfleet-coming"' in body for body in bodies)
+
+
 def test_nobody_waits_without_a_word(open_page: Open, works: Works) -> None:
     """How long, and how many come before, as far as that is known."""
     for place, said in ((0, ""), (1, "; yours is next"), (4, "; 3 before")):

@@ -35,7 +35,7 @@ HELD = (
     "reserved",
     "term_left",
 )  # what nodes cost, whatever they do
-UNUSED = ("idle", "parked")
+UNUSED = ("idle", "parked", "shifted", "resting", "lent")
 CHANGES = ("ordered", "retired", "sold", "moved")
 SECONDS_PER_H = 3600.0
 

@@ -23,7 +23,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
     "bought", "standing", "training", "serving", "starting", "pools", "idle", "pausable", "rental",
-    "reserved", "parked", "space", "peak",
+    "reserved", "parked", "space", "peak", "shifted", "resting", "lent",
 )  # fmt: skip
 
 

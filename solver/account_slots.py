@@ -33,9 +33,10 @@ def use_of(problem: Problem, chosen: Decisions) -> SlotUse:
     used = no_use(problem) if chosen.slots is None else chosen.slots
     if not len(problem.slots):
         return used
+    moves = chosen.slots is not None
     hours = problem.node_groups.hours
     work, done = (
-        np.where(table.may_move[:, None, None], moved, (whole / hours)[:, :, None])
+        np.where(table.may_move[:, None, None] & moves, moved, (whole / hours)[:, :, None])
         for table, moved, whole in (
             (problem.work_shifts, used.work, chosen.work_node_h),
             (problem.pausable_shifts, used.done, chosen.done_node_h),

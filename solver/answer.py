@@ -16,6 +16,7 @@ from solver.totals import charged
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
 ANY = 1e6  # a gap that every plan keeps
 FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas may be fractions
+SLOTS_LATER = 0.4  # of the time, for a plan by period before its slots are looked at
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
 
@@ -71,13 +72,25 @@ def answer(
 
     `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
     large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
-    near enough to the bound, it is the answer. Where replicas may be fractions, they are rounded up; if
-    that breaks a rule or the gap, the search goes on with whole replicas only. When time runs out, the best
-    plan known is kept. Writing the program down counts, and where no time is left there is no search.
+    near enough to the bound, it is the answer. With slots, a plan without them comes first. Where replicas
+    may be fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole
+    replicas only. When time runs out, the best plan known is kept. Writing the program down counts, and
+    where no time is left there is no search.
     """
     began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
+    if start is None and len(problem.slots):
+        # A plan of the period is one of its slots, and whole numbers are found sooner without them.
+        by_period = answer(
+            problem.by_period(),
+            gap_fraction=gap_fraction,
+            time_limit_s=SLOTS_LATER * time_limit_s,
+            should_stop=should_stop,
+            engine=engine,
+            tolerance=tolerance,
+        )
+        start = by_period.solution
     program = build(problem)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
     floor = -math.inf

@@ -201,7 +201,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """Open one number of an answer, kept by name or a cell of a table: its parts, and by `--tree` every step."""
+    """Open one number of an answer, kept by name or a cell of a table: its parts; by `--tree` every step."""
     from planner.report.cells import named_cell
     from planner.report.shape import written
     from planner.report.why import labels_of, why_terminal

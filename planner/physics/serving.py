@@ -36,6 +36,7 @@ from planner.physics.equations.serving import (
     standby_ratio,
     tried_scv_ratio,
 )
+from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.measured_serving import measured_points
 from planner.physics.nodes import (
@@ -59,6 +60,7 @@ from planner.physics.serving_options import (
     served_models,
     stacked,
 )
+from planner.physics.slots import SlotTimes
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
 from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, each_row, pick, rows
@@ -75,7 +77,15 @@ BUNDLES = (
     "measured",
 )  # of what a replica is at any load
 
-for _function in (replica_capacity, replica_use, shared_demand, day_mean_kw):
+for _function in (
+    replica_capacity,
+    replica_use,
+    shared_demand,
+    day_mean_kw,
+    awake_kw,
+    profile_ratio,
+    slot_loads_per_s,
+):
     each_row(_function)
 
 Arguments = dict[str, Any]  # of `replica_capacity`: bundles of columns, and columns
@@ -104,6 +114,9 @@ class Replicas:
     facility_kwh: Traced
     usd: Traced
     kgco2e: Traced
+    even_kw: Traced | None = None  # of a node in each part of a day, at even routing; where slots are decided
+    awake_kw: Traced | None = None  # of a node for being awake in it
+    quiet_kw: Traced | None = None  # of a node whose replicas keep their weights and serve nothing
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,9 @@ class Kinds:
     peak_kw: Traced  # of a node at the peak hour, of one of the replicas that carry the demand
     demand: Traced
     carrying: Traced
+    even_kw: Traced | None = None  # of a node in each part of a day, where slots are decided
+    awake_kw: Traced | None = None
+    quiet_kw: Traced | None = None
 
     def some(self, index: NDArray[np.intp]) -> Kinds:
         """Some of the kinds."""
@@ -184,12 +200,14 @@ def simplest_rows(
     return np.sort(order[np.unique(kind[order], return_index=True)[1]])
 
 
-def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates) -> Replicas:
-    """Every coefficient of every replica."""
+def replica_columns(
+    inputs: Inputs, nodes: Nodes, candidates: ServingCandidates, times: SlotTimes | None = None
+) -> Replicas:
+    """Every coefficient of every replica; with the hours of its load where slots are decided."""
     services = inputs.scenario.services
     service, group = candidates.service, candidates.node_group
     sku, site = inputs.node_group_sku[group], inputs.node_group_site[group]
-    kinds, back = replica_kinds(inputs, candidates)
+    kinds, back = replica_kinds(inputs, candidates, times)
     capacity = {name: rows(part, back) for name, part in kinds.capacity.items()}
     tall = np.arange(len(candidates))[:, None]
     share, idle_kw = rows(kinds.nodes, back[:, 0]), inputs.of_sku(idle_node_items(inputs), sku)
@@ -200,6 +218,15 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
 
     it_kwh = derive(drawn_kwh, power_kw=replica_kw(kinds.day_kw), active_h=inputs.period_h)
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
+    even = None if kinds.even_kw is None else rows(kinds.even_kw, back)
+    if times is not None and even is not None:
+        met = derive(
+            profile_ratio,
+            even_kw=even,
+            slot_ratio=inputs.site_by_period(times.fixed_ratio, site),
+            slot_fraction=times.slot_fraction,
+        )
+        kgco2e = (kgco2e * met).named("served_kgco2e")
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
     standby, covered = standing_by(
@@ -226,10 +253,15 @@ def replica_columns(inputs: Inputs, nodes: Nodes, candidates: ServingCandidates)
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
+        even_kw=even,
+        awake_kw=None if kinds.awake_kw is None else rows(kinds.awake_kw, back),
+        quiet_kw=None if kinds.quiet_kw is None else rows(kinds.quiet_kw, back[:, 0]),
     )
 
 
-def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds, NDArray[np.intp]]:
+def replica_kinds(
+    inputs: Inputs, candidates: ServingCandidates, times: SlotTimes | None = None
+) -> tuple[Kinds, NDArray[np.intp]]:
     """The kinds of replica among the candidates, and which is which in each period.
 
     Their capacity is the slow part.
@@ -283,6 +315,16 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
     ]
     peak = derive(carried_per_s, demand_per_s=demand, carrying_replicas=carrying)
     day = derive(day_loads_per_s, peak_per_s=peak, mean_to_peak_fraction=pick(means, service))
+    busiest = node_kw(peak)
+    by_slot: dict[str, Traced] = {}
+    if times is not None:
+        load = rows(times.load_fraction, service)
+        even = node_kw(derive(slot_loads_per_s, peak_per_s=peak, load_fraction=load))
+        by_slot = {
+            "even_kw": even,
+            "awake_kw": derive(awake_kw, even_kw=even, full_kw=busiest, load_fraction=load),
+            "quiet_kw": node_kw(chosen("rate_per_s", np.zeros(len(service)), "no request", "1/s")),
+        }
     kinds = Kinds(
         service=service,
         sku=sku,
@@ -299,9 +341,10 @@ def replica_kinds(inputs: Inputs, candidates: ServingCandidates) -> tuple[Kinds,
         nodes=derive(replica_nodes, tp=whole, accelerators=accelerators),
         busy_kw=node_kw(capacity.requests_per_s),
         day_kw=derive(day_mean_kw, loads_kw=node_kw(day)),
-        peak_kw=node_kw(peak),
+        peak_kw=busiest,
         demand=demand,
         carrying=carrying,
+        **by_slot,
     )
     _check_ceiling(inputs, kinds, arguments)
     return kinds, back.reshape(len(candidates), periods)

@@ -11,6 +11,7 @@ from planner.inputs.resolved import Inputs
 from planner.physics.clean_energy import Contracted, contract_columns
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
+from planner.physics.levers import Levers, levers
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.places import Terms, site_terms
@@ -24,6 +25,7 @@ from planner.physics.procurement import (
     reserved_nodes,
 )
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
+from planner.physics.slots import slot_times
 from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
@@ -52,6 +54,7 @@ from planner.program.option_tables import (
     work_option_table,
 )
 from planner.program.places import place_table
+from planner.program.slot_tables import slot_tables
 from solver.frontier import CARBON, MONEY
 from solver.problem import (
     Objective,
@@ -80,6 +83,7 @@ class Assembled:
     parked: Parked | None
     contracted: Contracted | None
     terms: Terms
+    levers: Levers | None
     dropped: tuple[Dropped, ...]
     candidates: int
     dominated: int
@@ -95,13 +99,15 @@ def assemble(inputs: Inputs) -> Assembled:
     in_one_piece, in_pieces = by_pausing(inputs, single)
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
     pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None
-    replicas = replica_columns(inputs, nodes, serving) if len(serving) else None
+    times = slot_times(inputs)
+    replicas = replica_columns(inputs, nodes, serving, times) if len(serving) else None
     work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
     starts = None if replicas is None else start_columns(inputs, replicas, rented)
     deployments = None if replicas is None else deployment_columns(inputs, replicas)
+    by_slot = None if times is None else levers(inputs, times, nodes, work, pausable, replicas, parked)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
@@ -139,6 +145,7 @@ def assemble(inputs: Inputs) -> Assembled:
         limits=limit_table(inputs),
         places=place_table(inputs, terms),
         objective=objective(inputs),
+        **slot_tables(inputs, by_slot, pausable_row=pausable_row, replica_row=replica_row),
     )
     kept, count = (
         len(run_row) + len(pausable_row) + len(replica_row),
@@ -161,6 +168,7 @@ def assemble(inputs: Inputs) -> Assembled:
         parked,
         contracted,
         terms,
+        by_slot,
         dropped=(*not_housed(inputs), *no_layout, *no_room, *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),

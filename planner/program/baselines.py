@@ -59,6 +59,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
         "policy.tolerance": None,
         "policy.retirement": "end of life",
         "policy.park_idle": False,
+        "policy.levers": None,
         "reliability.spare_share": USUAL_SPARES,
         "contracts": None,
         "moves": None,

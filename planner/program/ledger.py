@@ -22,6 +22,7 @@ from planner.physics.equations.totals import (
     weighted_usd,
 )
 from planner.physics.existing_fleet import Standing
+from planner.physics.levers import levers
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
@@ -30,9 +31,12 @@ from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
 from planner.program.places import PlaceBills, place_bills
+from planner.program.slot_ledger import TERMS as SLOT_TERMS
+from planner.program.slot_ledger import SlotChoice, slot_parts
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
+from solver.account_slots import above_kw
 from solver.problem import Objective, Solution
 
 
@@ -211,6 +215,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     replicas, options = _chosen_replicas(inputs, assembled, solution)
     starts = None if replicas is None else start_columns(inputs, replicas, assembled.rented)
     pausable = pausable_use(inputs, assembled, solution)
+    by_slot = _slot_choice(inputs, assembled, solution, replicas, options, pausable)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_node_group = problem.cohorts.node_group
 
@@ -271,6 +276,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **deployments,
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
+            **slot_parts("usd", problem, by_slot),
             **bills.parts(),
         },
         "kgco2e": {
@@ -278,10 +284,12 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **parts("kgco2e"),
             **ownership_kgco2e_terms(standing, solution),
             **flexibility_terms("kgco2e", inputs, assembled, pausable, solution),
+            **slot_parts("kgco2e", problem, by_slot),
         },
         "kwh": {
             **parts("kwh"),
             **flexibility_terms("kwh", inputs, assembled, pausable, solution),
+            **slot_parts("kwh", problem, by_slot),
         },
     }
     usd = _terms(weighted_total_usd, "usd", every["usd"])
@@ -304,6 +312,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             np.zeros(0, np.intp) if pausable is None else pausable.options
         ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
+        **dict.fromkeys(SLOT_TERMS, np.arange(len(problem.node_groups))),
     }
     matched = matched_energy(assembled.contracted, problem, solution, drawn, places)
     contracted = contract_terms(assembled.contracted, matched)
@@ -388,6 +397,37 @@ def _people(
     }
 
 
+def _slot_choice(
+    inputs: Inputs,
+    assembled: Assembled,
+    solution: Solution,
+    replicas: Replicas | None,
+    options: NDArray[np.intp],
+    pausable: PausableUse | None,
+) -> SlotChoice | None:
+    """What is decided by slot, with the coefficients of what was chosen; nothing where nothing is."""
+    if assembled.levers is None or solution.slots is None:
+        return None
+    none = np.zeros(0, dtype=np.intp)
+    jobs = None if pausable is None else pausable.jobs
+    found = levers(
+        inputs,
+        assembled.levers.times,
+        assembled.nodes,
+        assembled.work,
+        jobs,
+        replicas,
+        assembled.parked,
+    )
+    return SlotChoice(
+        found,
+        solution.slots,
+        options,
+        none if pausable is None else pausable.rows,
+        none if pausable is None else pausable.options,
+    )
+
+
 def _place_bills(
     assembled: Assembled,
     solution: Solution,
@@ -427,7 +467,19 @@ def _place_bills(
             pausable.jobs.increment_kw, pausable.rows, solution.done_node_h[pausable.options] / hours
         ),
     }
+    above = above_kw(problem, solution)
+    highest = np.flatnonzero(above.sum(axis=1))
+    if highest.size:
+        one_kw = chosen("kw", np.ones(above.shape), "by how much the highest slot is above the period", "kW")
+        drawn["highest slot"] = _used(one_kw, highest, above[highest], "kilowatts")
     places = {
+        "highest slot": np.array(
+            [
+                int(np.flatnonzero((problem.node_groups.site == s) & ~problem.node_groups.off_site)[0])
+                for s in highest
+            ],
+            dtype=np.intp,
+        ),
         "nodes": stand,
         "parked": off,
         "training": problem.run_options.node_group[used],
@@ -499,7 +551,8 @@ def _chosen_replicas(
         return None, options
     row = assembled.replica_row[options]
     few = assembled.replicas.candidates.some(row)
-    return replica_columns(inputs, assembled.nodes, few), options
+    times = None if assembled.levers is None else assembled.levers.times
+    return replica_columns(inputs, assembled.nodes, few, times), options
 
 
 def objective_of(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:

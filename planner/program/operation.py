@@ -20,6 +20,7 @@ from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, totals_by
+from solver.account_slots import lent_work_h
 from solver.problem import Problem, Solution
 
 Floats = NDArray[np.float64]
@@ -94,6 +95,7 @@ class Desk:
     power_left_kw: Floats  # [S, T] beyond runs and idling nodes
     whole: bool  # whether every way of the program is looked at
     traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
+    lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
 
     def stated(self) -> World:
         """The world that the plan was made for."""
@@ -197,6 +199,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         power_left_kw=problem.limits.power_kw - peak_kw(problem, fixed, solution.in_service),
         whole=whole,
         traced=_traced(inputs, assembled, serve),
+        lent_h=lent_work_h(problem, solution),
     )
 
 
@@ -282,7 +285,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     problem, (groups, periods) = at.problem, at.there.shape
     serves, works, weights = problem.serve_options, problem.work_options, problem.objective
     demand = problem.services.demand * world.services
-    wanted = problem.work.demand_h * world.pools
+    wanted = np.maximum(problem.work.demand_h * world.pools - at.lent_h, 0.0)
     table = _Table(periods)
 
     def cost(usd: Floats, kgco2e: Floats) -> Floats:

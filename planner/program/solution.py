@@ -16,6 +16,7 @@ from solver.account import (
     spares_of_promise,
     totals_by,
 )
+from solver.account_slots import lent_work_h
 from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
@@ -67,6 +68,7 @@ __all__ = [
     "answer",
     "capex_usd",
     "covered_nodes",
+    "lent_work_h",
     "nodes_of_runs",
     "nodes_under_way",
     "peak_kw",

@@ -108,6 +108,11 @@ _SHEETS = {
     "use": ("How much of its time each SKU is used", "period site sku node_h used_node_h used_fraction"),
     "carbon": ("Carbon", "label kgco2e"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
+    "hours": (
+        "What runs at which hour",
+        "period site day_type days hours grid_kgco2e_per_kwh awake_nodes quiet_nodes lent_nodes pool_nodes "
+        "job_nodes off_nodes idle_nodes energy_kwh",
+    ),
     "places": (
         "What sites charge",
         "period site occupied_kw committed_kw space_usd peak_kw peak_usd",

@@ -334,7 +334,7 @@ def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
         depth = node.index.ndim
         inside = int(node.index[index[:depth]])
         if isinstance(node, Pick):
-            node, index = node.items[inside], ()
+            node, index = node.items[inside], index[depth:]
         else:
             node, index = node.column, (inside, *index[depth:])
     return node, index[: np.ndim(node.value)], place

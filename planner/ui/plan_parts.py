@@ -12,6 +12,7 @@ from planner.answers.plan.repairs import repaired_text, repairs
 from planner.inputs.scenario.bundle import KeptScenario, restored
 from planner.report.charts import TIMELINE_KEY, Document, Record
 from planner.report.charts.flows import energy_flow
+from planner.report.charts.hours import HOURS_KEY
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
 from planner.report.tables import TITLES, provenance, range_text, table_of
 from planner.store.addresses import read_only
@@ -192,6 +193,11 @@ def energy(made: Planned) -> None:
     shared.flow(drawn)
     rows = rows_of(document, "energy")
     opened_data(made, "energy", rows)
+    if by_hour := rows_of(document, "hours"):
+        st.subheader(TITLES["hours"])
+        shared.picture("hours", document, made.identity)
+        st.caption(HOURS_KEY)
+        opened_data(made, "hours", by_hour)
     with st.container(horizontal=True):
         for name in dict.fromkeys(row["explain"] for row in rows):
             shared.why(document, name, "flow", f"why {name.partition('.')[2]}?")

@@ -57,6 +57,7 @@ electricity_price = "60 USD/MWh"
 space = "owned"
 demand_charge = "15 USD/kW/month"
 wue = "200 mL/kWh"
+hourly_shape = "gb-2021"
 
 [[sites]]
 name = "south"
@@ -173,6 +174,8 @@ name = "tuning"
 model = "llama-3-8b"
 reference = "a100-80-8"
 gpu_time = ["1000 h", "50 d"]
+window = "period"
+may_wait = 0.6
 demand_error = "30 %"
 utilisation = 0.75
 skus = ["h100-8"]
@@ -188,6 +191,7 @@ tokens_out = 200.5
 peak_rate = "600 /min"
 demand_error = 0.2
 mean_to_peak = 0.5
+busiest_time = "15 h"
 first_token = "1500 ms"
 per_token = "0.05 s"
 availability = "99.9 %"
@@ -240,6 +244,7 @@ decide_until = 2028-06-01
 gap = "1 %"
 time_limit = "2 min"
 engine = "cbc"
+slots = 12
 
 [facts]
 "accelerator.h100-sxm-80gb.tdp" = "650 W"
@@ -359,6 +364,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"traffic", "failures", "log", "first", "tolerance_fraction"}
     keys -= {"calibration", "data"}  # files beside the scenario, as a log is
     keys -= {"region", "hourly"}  # in place of grid and PUE
+    keys -= {"levers"}  # beside location-based accounting alone, in test_levers
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

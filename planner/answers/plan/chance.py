@@ -22,7 +22,7 @@ from planner.physics.chance import (
 from planner.physics.equations.chance import in_time_fraction, met_fraction
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
-from planner.program.solution import Solution, totals_by
+from planner.program.solution import Solution, lent_work_h, totals_by
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
@@ -104,10 +104,10 @@ def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
         return
     sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution)
     extra = np.asarray(pool_headroom(inputs, works.work, problem.node_groups.sku[works.node_group]).value)
-    hours = problem.node_groups.hours
+    hours, lent = problem.node_groups.hours, lent_work_h(problem, solution)
     for w, pool in enumerate(pools):
         for t, label in enumerate(inputs.scenario.horizon.period_labels):
-            needed = float(problem.work.demand_h[w, t])
+            needed = float(problem.work.demand_h[w, t] - lent[w, t])
             here = np.flatnonzero((works.work == w) & (solution.work_node_h[:, t] > 0))
             if needed <= 0.0 or not len(here):
                 continue

@@ -24,6 +24,9 @@ USES = {
     "pools": "experimentation pools",
     "idle": "idle nodes",
     "parked": "parked nodes",
+    "shifted": "hours: work lost at stops",
+    "resting": "hours: replicas that rest, nodes that are off",
+    "lent": "hours: work on lent nodes",
 }
 
 

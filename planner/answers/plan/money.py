@@ -90,6 +90,9 @@ COST_LABELS = {
     "reserved": "Reserved nodes: rent, used or not",
     "term_left": "Reserved nodes: rent after the horizon, above its worth then",
     "parked": "Parked nodes: electricity",
+    "shifted": "Hours: work that moves",
+    "resting": "Hours: replicas that rest, nodes that are off",
+    "lent": "Hours: work on lent nodes",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
     "ordered": "New nodes: interest on the deposit until delivery",
@@ -117,6 +120,9 @@ CARBON_LABELS = {
     "rental": "Rented nodes: share of their making and repair",
     "reserved": "Reserved nodes: their making and repair",
     "parked": "Parked nodes: electricity",
+    "shifted": "Hours: work that moves",
+    "resting": "Hours: replicas that rest, nodes that are off",
+    "lent": "Hours: work on lent nodes",
     "contract": "Clean energy: avoided, market-based",
 }
 

@@ -9,6 +9,7 @@ from planner.answers.plan.fleet import (
     ownership_sentences,
     purchase_sentences,
 )
+from planner.answers.plan.hours import hour_sentences
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
@@ -68,6 +69,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += small_deployment_sentences(plan, solution)
     why += place_sentences(plan, solution)
     why += stand_in_sentences(plan)
+    why += hour_sentences(plan, solution)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)
     return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]

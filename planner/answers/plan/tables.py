@@ -8,6 +8,7 @@ from planner.answers.plan.chance import chance_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
+from planner.answers.plan.hours import hour_records
 from planner.answers.plan.limit_prices import price_records
 from planner.answers.plan.limits import dropped_records, limit_records
 from planner.answers.plan.money import (
@@ -57,6 +58,7 @@ NAMES = (
     "accelerator_hours",
     "use",
     "carbon",
+    "hours",
     "by_period",
     "limits",
     "prices",
@@ -90,6 +92,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
             "places": place_records(plan, solution),
+            "hours": hour_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

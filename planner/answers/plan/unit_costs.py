@@ -36,7 +36,7 @@ HELD = (
     "term_left",
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
-UNUSED = ("idle", "parked")
+UNUSED = ("idle", "parked", "shifted", "resting", "lent")
 CHANGES = ("ordered", "retired", "sold", "moved")
 SECONDS_PER_H = 3600.0
 

@@ -23,7 +23,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
     "bought", "standing", "training", "serving", "starting", "deployed", "set_up", "pools", "idle",
-    "pausable", "rental", "reserved", "parked", "space", "peak",
+    "pausable", "rental", "reserved", "parked", "space", "peak", "shifted", "resting", "lent",
 )  # fmt: skip
 
 

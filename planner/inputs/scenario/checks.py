@@ -254,7 +254,8 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     for i, move in parts.moves.items():
         yield from reported(OF_MOVES, move, f"moves[{i}]", document)
     if policy is not None:
-        yield from reported((_weighted,), policy)
+        yield from reported((_weighted, _levers), policy)
+    yield from _slots(document)
 
 
 def _weighted(policy: Policy) -> Iterator[Problem]:
@@ -271,6 +272,22 @@ def _weighted(policy: Policy) -> Iterator[Problem]:
             "policy.carbon_price",
             'is zero, and objective = "weighted" needs a price: raise it, or write objective = "money"',
         )
+
+
+def _levers(policy: Policy) -> Iterator[Problem]:
+    """Contracts are matched by the period; hours and contracts together would count clean energy twice."""
+    if policy.levers and policy.accounting == "market":
+        yield Problem(
+            "policy.levers", 'decide by the hours of the grid: write accounting = "location", or no levers'
+        )
+
+
+def _slots(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """A type of day has 12 slots."""
+    solve = document.get("solve")
+    slots = solve.get("slots") if isinstance(solve, dict) else None
+    if isinstance(slots, int) and not isinstance(slots, bool) and slots > 1 and slots % 12:
+        yield Problem("solve.slots", f"{slots} is no whole number of days of 12 parts: write 1, 12, 24 or 36")
 
 
 def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:

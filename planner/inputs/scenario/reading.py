@@ -23,7 +23,7 @@ from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
 from planner.inputs.scenario.schema_rental import Rental
-from planner.inputs.scenario.series import with_series
+from planner.inputs.scenario.series import shapes_in, with_series
 from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
@@ -78,7 +78,8 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
-    lost += unread
+    shapes, without = shapes_in(document, folder, known_facts)
+    lost += [*unread, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
@@ -100,7 +101,8 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         scenario._fit = fit if isinstance(fit, FittedFleet) else None
         scenario._calibration = calibration if isinstance(calibration, Calibration) else None
         scenario._own = own if isinstance(own, OwnFacts) else None
-        scenario._rows = rows
+        scenario._rows = (*rows, *(name for name in shapes if name not in rows))
+        scenario._shapes = shapes
     stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
     problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))
     more += meaning.more

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from carbon.hourly import HourlyIntensity
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
@@ -181,6 +182,14 @@ class Pool(Part):
         description="Share of the available node-hours that its jobs fill; "
         "default: the fact pool.utilisation",
     )
+    window: Annotated[Literal["day", "period"], Choice('"day"', ("day", "period"))] = Field(
+        "day", description="How long its work may wait where it may shift: within its day, or in the period"
+    )
+    may_wait_fraction: Annotated[float | None, Fraction("0.7", Range(0, 1))] = Field(
+        None,
+        alias="may_wait",
+        description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
 
@@ -213,6 +222,12 @@ class Service(Part):
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
+    )
+    busiest_time_h: Annotated[float | None, Quantity('"14 h"', "h", Range(0, 24))] = Field(
+        None,
+        alias="busiest_time",
+        description="Hour of the day, in UTC, around which most requests come; "
+        "default: the fact traffic.default.busiest_time",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,
@@ -349,6 +364,15 @@ class Policy(Part):
         description="Chance with which each service, pool and deadline must be met, where rates and demand "
         "turn out otherwise; default: as stated, without headroom",
     )
+    levers: Annotated[
+        tuple[Literal["shift", "pack", "lend"], ...],
+        Several(Choice('"shift"', ("shift", "pack", "lend"))),
+    ] = Field(
+        (),
+        description="What operation may decide by the hour: shift moves pools and pausable jobs between "
+        "hours, pack lets replicas rest off the peak, lend lets pools work on nodes of replicas that rest; "
+        "default: nothing, work and requests are spread evenly",
+    )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,
         alias="residual_value",
@@ -393,6 +417,11 @@ class Solve(Part):
     )
     time_limit_s: Annotated[float, Quantity('"60 s"', "s", Range(0, 86_400, open=True))] = Field(
         60.0, alias="time_limit", description="When it must stop; working out the options counts"
+    )
+    slots: Annotated[int, Count("24", Range(1, 96))] = Field(
+        24,
+        description="Parts of a period in which `levers` decide: 12 for each type of day, so 12, 24, 36 to "
+        "96; 1 is the period as one",
     )
     engine: Annotated[Literal["highs", "cbc"], Choice('"highs"', ("highs", "cbc"))] = Field(
         "highs", description="Solver"
@@ -448,6 +477,7 @@ class Scenario(Part):
     _calibration: Calibration | None = PrivateAttr(None)
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
+    _shapes: dict[str, HourlyIntensity] = PrivateAttr(default_factory=dict)
 
     @property
     def path(self) -> Path | None:
@@ -473,6 +503,11 @@ class Scenario(Part):
     def files_of_rows(self) -> tuple[str, ...]:
         """The files of hours and requests that it names; what they say stands in their place."""
         return self._rows
+
+    @property
+    def shapes(self) -> dict[str, HourlyIntensity]:
+        """The hours of the files that its sites name for their shape, where operation is decided by them."""
+        return self._shapes
 
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""

@@ -34,6 +34,12 @@ class Site(Part):
         description="Your own hours of the grid (CSV) in the folder of this file, in place of `grid`: each "
         "period takes the mean of its calendar months",
     )
+    hourly_shape: Annotated[str | None, Text('"gb-2021"', name=False)] = Field(
+        None,
+        description="Hours whose shape operation is planned by where `levers` allow it: a shipped series, or "
+        "your own (CSV) in the folder of this file; the mean stays that of the site. Default: those of "
+        "`hourly`, else the shipped series of `grid`, else a flat grid",
+    )
     pue: Annotated[float, Number("1.12", Range(1, 3))] = Field(
         description="Power of the building over power of the computers"
     )

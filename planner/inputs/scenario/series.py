@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario.problems import Problem, place, shown
-from planner.inputs.series import read_series, signal_in
+from planner.inputs.series import read_series, shipped_series, signal_in
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
 from planner.inputs.series.requests import read_requests
 from planner.trace.errors import InputError
@@ -62,6 +63,8 @@ def with_series(
             else:
                 names.append(name)
                 entries[i] = said
+            if key == "hourly" and not isinstance(said, Problem):
+                entries[i].setdefault("hourly_shape", name)
             if key == "hourly":
                 _keep_price(entries[i], catalogue)
     return found, tuple(names), problems
@@ -102,6 +105,48 @@ def _grid(path: Path, entry: Values, horizon: Periods | None) -> Values:
     read = read_series(path, signal=signal_in(path) or GridSignal.parse(_COUNTRIES), repeats="mean")
     values, _ = grid_by_period(read.series, horizon)
     return {**entry, "grid_intensity": values}
+
+
+def shapes_in(
+    document: Mapping[str, Any], folder: Path | None, catalogue: Catalogue
+) -> tuple[dict[str, HourlyIntensity], list[Problem]]:
+    """Hours of the files that sites name for their shape, and what is wrong with them.
+
+    Nothing is read where no lever is allowed, which is all that they are for.
+    """
+    policy, entries = document.get("policy"), document.get("sites")
+    found, problems = dict[str, HourlyIntensity](), list[Problem]()
+    if not isinstance(policy, dict) or not policy.get("levers") or not isinstance(entries, list):
+        return found, problems
+    for i, entry in enumerate(entries):
+        name = entry.get("hourly_shape") if isinstance(entry, dict) else None
+        if not isinstance(name, str):
+            continue
+        at = f"{place(('sites', i), document)}.hourly_shape"
+        if not is_file_of_rows(name):
+            if name not in shipped_series():
+                problems.append(Problem(at, f"there is no series {shown(name)}; {_near(name)}"))
+            continue
+        said = _read(name, at, folder, lambda path: {"series": _shape(path)})
+        if isinstance(said, Problem):
+            problems.append(said)
+        else:
+            found[name] = said["series"]
+    return found, problems
+
+
+def _near(name: str) -> str:
+    return f"shipped are {', '.join(shipped_series())}, and a file ends in {' or '.join(ENDINGS)}"
+
+
+def _shape(path: Path) -> HourlyIntensity:
+    """Average intensity by the hour; a marginal one says something else and has no place here."""
+    signal = signal_in(path) or GridSignal.parse(_COUNTRIES)
+    if signal.weighting != "average":
+        raise InputError(
+            f"{path.name}: is {signal}, and the carbon of a plan is an average: name a file of average hours"
+        )
+    return read_series(path, signal=signal, repeats="mean").series
 
 
 def _keep_price(entry: Values, catalogue: Catalogue) -> None:

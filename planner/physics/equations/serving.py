@@ -328,12 +328,24 @@ def day_loads_per_s(*, peak_per_s: Column, mean_to_peak_fraction: Column) -> Col
 
     Source: a load-duration curve of one parameter; assumed, as only the mean over the peak is stated.
     """
-    share = (np.arange(DAY_HOURS) + 0.5) / DAY_HOURS
+    curve = load_curve_fraction(mean_to_peak_fraction=mean_to_peak_fraction, parts=DAY_HOURS)
+    result: Column = np.asarray(peak_per_s)[..., None] * curve
+    return result
+
+
+def load_curve_fraction(*, mean_to_peak_fraction: Column, parts: int) -> NDArray[np.float64]:
+    """Load over that of the peak, of equal parts of a day on a last axis, busiest part last.
+
+    l(s) = min(1, s^(1/m - 1) c),  s = (i + 1/2) / parts,  c so that the mean is m
+
+    Source: a load-duration curve of one parameter; assumed, as only the mean over the peak is stated.
+    """
+    share = (np.arange(parts) + 0.5) / parts
     mean = np.asarray(mean_to_peak_fraction, dtype=np.float64)[..., None]
     curve = share ** (1.0 / mean - 1.0)
     curve = curve * mean / np.mean(curve, axis=-1, keepdims=True)
-    result: Column = np.asarray(peak_per_s)[..., None] * np.minimum(curve, 1.0)
-    return result
+    least: NDArray[np.float64] = np.minimum(curve, 1.0)
+    return least
 
 
 def day_mean_kw(*, loads_kw: Column) -> Column:

@@ -28,6 +28,7 @@ from planner.report.charts.drawing import (
     waterfall,
     with_room,
 )
+from planner.report.charts.hours import hours
 from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Record
 
@@ -340,6 +341,7 @@ PLAN_PICTURES: dict[str, Callable[[Document], Picture | None]] = {
     "baselines": baselines,
     "limits": limits,
     "tornado": tornado,
+    "hours": hours,
 }
 
 

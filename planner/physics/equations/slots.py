@@ -1,0 +1,279 @@
+"""Equations of slots: intensity and load of a slot, what resting saves, what is summed over slots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.slots import HOURS_A_DAY, Slots, two_columns
+from planner.physics.equations.serving import load_curve_fraction
+
+Column = float | NDArray[Any]
+Values = NDArray[np.float64]
+
+
+def fixed_slot_ratio(
+    *, hours_kgco2e_per_kwh: Values, days: Values, day_type: Values, slots_a_day: float, types: float
+) -> Values:
+    """Intensity of each slot over the mean of the period, for load that cannot move.
+
+    r[y] = fixed[y] / mean
+
+    Types of day that a period lacks have slots of no length; their ratio is 1.
+
+    Source: `carbon.slots.two_columns`.
+    """
+    return _filled(_cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day).fixed_ratio[0], types, slots_a_day)
+
+
+def day_slot_ratio(
+    *,
+    hours_kgco2e_per_kwh: Values,
+    days: Values,
+    day_type: Values,
+    slots_a_day: float,
+    types: float,
+    known_fraction: float,
+) -> Values:
+    """The same for work that moves within its day, by a forecast that keeps a part of the gain.
+
+    r[y] = day[y] / mean
+
+    Source: `carbon.slots.two_columns`.
+    """
+    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_day=known_fraction)
+    return _filled(cut.day_ratio[0], types, slots_a_day)
+
+
+def period_slot_ratio(
+    *,
+    hours_kgco2e_per_kwh: Values,
+    days: Values,
+    day_type: Values,
+    slots_a_day: float,
+    types: float,
+    known_fraction: float,
+) -> Values:
+    """The same for work that moves within the period.
+
+    r[y] = period[y] / mean
+
+    Source: `carbon.slots.two_columns`.
+    """
+    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_period=known_fraction)
+    return _filled(cut.period_ratio[0], types, slots_a_day)
+
+
+def _cut(
+    hours: Values,
+    days: Values,
+    day_type: Values,
+    slots_a_day: float,
+    in_day: float = 1.0,
+    in_period: float = 1.0,
+) -> Slots:
+    """The slots of the days that are of a period."""
+    picked = np.asarray(hours).reshape(-1, HOURS_A_DAY)[np.asarray(days, dtype=np.intp)]
+    return two_columns(
+        grid_kgco2e_per_kwh=picked.ravel(),
+        day_type=np.asarray(day_type, dtype=np.intp),
+        slots_a_day=int(slots_a_day),
+        known_in_day_fraction=float(in_day),
+        known_in_period_fraction=float(in_period),
+    )
+
+
+def _filled(ratio: Values, types: float, slots_a_day: float) -> Values:
+    missing = int(types) * int(slots_a_day) - len(ratio)
+    return np.concatenate([ratio, np.ones(missing)])
+
+
+def clock_load_fraction(
+    *, mean_to_peak_fraction: Column, busiest_h: Column, slots_a_day: float
+) -> NDArray[np.float64]:
+    """Requests of each part of a day over those of the peak hour, on a last axis in the order of the clock.
+
+    l(t) = s(t)^(1/m - 1) c,  the parts in the order of their distance from the busiest hour, the next first
+
+    The curve has the stated mean; that it falls alike before and after the busiest hour is assumed.
+
+    Source: the load-duration curve of one parameter of `load_curve_fraction`, laid out by the clock.
+    """
+    parts = int(slots_a_day)
+    curve = load_curve_fraction(mean_to_peak_fraction=mean_to_peak_fraction, parts=parts)
+    middle = (np.arange(parts) + 0.5) * HOURS_A_DAY / parts
+    apart = np.abs((middle - np.asarray(busiest_h)[..., None] + 12.0) % HOURS_A_DAY - 12.0)
+    place = np.argsort(np.argsort(-apart, axis=-1, kind="stable"), axis=-1, kind="stable")
+    laid_out: NDArray[np.float64] = np.take_along_axis(curve, np.broadcast_to(place, curve.shape), axis=-1)
+    return laid_out
+
+
+def slot_loads_per_s(*, peak_per_s: Column, load_fraction: Column) -> Column:
+    """Load of one of the replicas that share the demand evenly, in each part of a day.
+
+    x = x_peak * l
+
+    Source: definition.
+    """
+    return np.asarray(peak_per_s)[..., None] * load_fraction
+
+
+def ready_fraction(*, load_fraction: Column, reserve_fraction: Column) -> Column:
+    """What of the demand of its peak hour a service has to be ready for in a part of the day.
+
+    r = min(1, l * (1 + reserve))
+
+    Source: definition; the reserve takes what comes before a replica that rests is back.
+    """
+    return np.minimum(1.0, np.asarray(load_fraction) * (1.0 + reserve_fraction))
+
+
+def awake_kw(*, even_kw: Column, full_kw: Column, load_fraction: Column) -> Column:
+    """Power that a node draws for being awake, whatever it carries: where the line through two points begins.
+
+    a = (P(l) - l * P(1)) / (1 - l)
+
+    P(l) is the power at even routing over all replicas and P(1) at the peak hour, both of the engine's law,
+    so that n replicas draw a n + b load between the two: exact where all are awake and where as few as
+    possible are, a little low in between, as power bends down. No replica sleeps at the peak hour.
+
+    Source: the chord of a concave law.
+    """
+    load = np.asarray(load_fraction, dtype=np.float64)
+    full = np.asarray(full_kw)[..., None]
+    rest = 1.0 - load
+    found = np.divide(even_kw - load * full, rest, out=np.zeros(np.shape(even_kw)), where=rest > 1e-9)
+    return np.where(rest > 1e-9, found, full)
+
+
+def saved_slot_kwh(
+    *, awake_kw: Column, resting_kw: Column, replica_nodes: Column, pue: Column, slot_h: Column
+) -> Column:
+    """Energy of a replica that rests through a slot over that of one that is awake: less than nothing.
+
+    E = -max(0, a - P_rest) * n * PUE * h
+
+    Parts of the day repeat on each type of day.
+
+    Source: definition.
+    """
+    less = np.maximum(0.0, np.asarray(awake_kw) - np.asarray(resting_kw)[:, None, None])
+    each = less * np.asarray(replica_nodes)[:, None, None] * np.asarray(pue)[:, None, None]
+    hours = np.asarray(slot_h)
+    repeated: Column = np.tile(each, hours.shape[-1] // each.shape[-1])
+    return -repeated * hours
+
+
+def off_slot_kwh(*, idle_kw: Column, off_kw: Column, slot_h: Column) -> Column:
+    """Energy of a node that is off through a slot over that of one that idles, at the facility's meter.
+
+    E = -(P_idle - P_off) * h
+
+    Source: definition.
+    """
+    return -(np.asarray(idle_kw) - off_kw) * slot_h
+
+
+def changed_kwh(*, more_kw: Column, less_kw: Column, nodes: Column, pue: Column, change_h: Column) -> Column:
+    """Energy of a change of state, over that of the state that it leaves.
+
+    E = max(0, P_1 - P_0) * n * PUE * h
+
+    Source: definition.
+    """
+    return np.maximum(0.0, np.asarray(more_kw) - less_kw) * nodes * pue * change_h
+
+
+def wear_usd(*, node_usd: Column, nodes: Column) -> Column:
+    """Money for wear and risk of switching the nodes of something.
+
+    M = m * n
+
+    Source: definition.
+    """
+    return np.multiply(node_usd, nodes)
+
+
+def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column) -> Column:
+    """Bill of energy by slot: the price is that of the period.
+
+    M = E * p
+
+    Source: definition.
+    """
+    bill: Column = np.asarray(facility_kwh) * np.asarray(electricity_usd_per_kwh)[..., None]
+    return bill
+
+
+def slot_kgco2e(*, facility_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Carbon of energy by slot.
+
+    C = E * CI * r
+
+    Source: definition; r as in `carbon.slots.two_columns`.
+    """
+    emitted: Column = np.asarray(facility_kwh) * np.asarray(grid_kgco2e_per_kwh)[..., None] * slot_ratio
+    return emitted
+
+
+def moved_kgco2e(*, increment_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Carbon of a node-hour in a slot over that of the mean of the period.
+
+    C = E * CI * (r - 1)
+
+    Source: definition; E is what the work adds to an idle node.
+    """
+    each = np.asarray(increment_kwh) * grid_kgco2e_per_kwh
+    return each[..., None] * (np.asarray(slot_ratio) - 1.0)
+
+
+def profile_ratio(*, even_kw: Column, slot_ratio: Column, slot_fraction: Column) -> Column:
+    """Intensity that a service meets over that of the period's mean, as its load has hours of its own.
+
+    r = sum_y s_y P_y r_y / sum_y s_y P_y
+
+    Source: weighted mean; power of even routing.
+    """
+    share = np.asarray(slot_fraction)
+    power = np.tile(np.asarray(even_kw), share.shape[-1] // np.shape(even_kw)[-1]) * share
+    found: Column = np.sum(power * slot_ratio, axis=-1) / np.sum(power, axis=-1)
+    return found
+
+
+def over_slots_kwh(*, each_kwh: Column, amounts: Column, here: Column) -> Column:
+    """Energy of what is decided by slot, by node group and period.
+
+    E[p,t] = sum over x of p and y of e[x,t,y] * n[x,t,y]
+
+    Source: plain sum.
+    """
+    return _over_slots(each_kwh, amounts, here)
+
+
+def over_slots_usd(*, each_usd: Column, amounts: Column, here: Column) -> Column:
+    """Money of what is decided by slot, by node group and period.
+
+    M[p,t] = sum over x of p and y of m[x,t,y] * n[x,t,y]
+
+    Source: plain sum.
+    """
+    return _over_slots(each_usd, amounts, here)
+
+
+def over_slots_kgco2e(*, each_kgco2e: Column, amounts: Column, here: Column) -> Column:
+    """Carbon of what is decided by slot, by node group and period.
+
+    C[p,t] = sum over x of p and y of c[x,t,y] * n[x,t,y]
+
+    Source: plain sum.
+    """
+    return _over_slots(each_kgco2e, amounts, here)
+
+
+def _over_slots(each: Column, amounts: Column, here: Column) -> Values:
+    """Of what happens in slots, or of changes, which are alike in all of them."""
+    of_row = np.asarray(each) * amounts
+    summed: Values = np.asarray(here) @ (of_row.sum(axis=-1) if of_row.ndim > 2 else of_row)
+    return summed

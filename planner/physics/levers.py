@@ -1,0 +1,292 @@
+"""What operation may decide by the hour, and what it takes: moving work, resting replicas, lent nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.operational import operational_kgco2e
+from planner.inputs.resolved import Inputs
+from planner.physics.equations.money import energy_usd
+from planner.physics.equations.slots import (
+    changed_kwh,
+    moved_kgco2e,
+    off_slot_kwh,
+    ready_fraction,
+    saved_slot_kwh,
+    slot_kgco2e,
+    slot_usd,
+    wear_usd,
+)
+from planner.physics.experiments import PoolWork
+from planner.physics.nodes import Nodes, Parked, idle_node_items
+from planner.physics.pausable import PausableJobs
+from planner.physics.serving import Replicas
+from planner.physics.slots import SlotTimes
+from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
+
+Column = float | NDArray[Any]
+
+
+def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column) -> Column:
+    """Energy that an hour of work adds to a node that would idle, at the facility's meter.
+
+    E = E_work - P_idle * h
+
+    Source: definition.
+    """
+    return np.asarray(working_kwh) - np.asarray(idle_kw) * active_h
+
+
+def stopped_kwh(*, increment_kwh: Column, stop_h: Column, active_h: Column) -> Column:
+    """Energy of the work that is lost when a node stops.
+
+    E = E_1 * h / h_1
+
+    Source: definition.
+    """
+    return np.asarray(increment_kwh) * stop_h / active_h
+
+
+def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Column:
+    """Energy of an hour of work in each slot.
+
+    E = E_1 h_1 / h_1
+
+    Source: definition; the same in every slot.
+    """
+    each = np.asarray(increment_kwh)[..., None] / active_h
+    return np.broadcast_to(each, (*each.shape[:-1], np.shape(slot_h)[-1])).copy()
+
+
+for _function in (
+    lent_kwh,
+    moved_kgco2e,
+    off_slot_kwh,
+    saved_slot_kwh,
+    slot_kgco2e,
+    slot_usd,
+):
+    each_row(_function)
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """Energy of something, its bill and its carbon."""
+
+    kwh: Traced
+    usd: Traced
+    kgco2e: Traced
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """Options (X) whose work may move: a node-hour by slot (X, T, Y), and a node that stops (X, T)."""
+
+    node_group: NDArray[np.intp]
+    allowed: NDArray[np.bool_]
+    beyond_kgco2e: Traced  # over the mean of the period; the price is the same in every slot
+    stop_h: float
+    stop: Energy
+    lent: Energy  # of a node-hour over an idle one (X, T, Y)
+
+
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """Replicas (V): quiet or at rest through a slot (V, T, Y), and waking (V, T)."""
+
+    allowed: NDArray[np.bool_]
+    quiet: Energy
+    rest: Energy
+    wake: Energy
+
+
+@dataclass(frozen=True, eq=False)
+class Switching:
+    """Nodes (P): off through a slot (P, T, Y), and switched on again (P, T)."""
+
+    off: Energy
+    boot: Energy
+
+
+@dataclass(frozen=True, eq=False)
+class Levers:
+    """All that may be decided by slot."""
+
+    times: SlotTimes
+    pools: Moving | None
+    pausable: Moving | None
+    resting: Resting | None
+    switching: Switching | None
+    ready: Traced  # of each service in each part of a day (I, 12)
+
+
+def levers(
+    inputs: Inputs,
+    times: SlotTimes,
+    nodes: Nodes,
+    work: PoolWork,
+    pausable: PausableJobs | None,
+    replicas: Replicas | None,
+    parked: Parked | None,
+) -> Levers:
+    """What the policy allows, on nodes of one's own: rented ones are paid or given back as they are."""
+    allowed = inputs.scenario.policy.levers
+    packs = "pack" in allowed or "lend" in allowed
+    in_period = np.array([pool.window == "period" for pool in inputs.scenario.pools], dtype=bool)
+    return Levers(
+        times=times,
+        pools=None
+        if work.facility_kwh is None
+        else _moving(inputs, times, nodes, work.node_group, work.facility_kwh, in_period[work.work]),
+        pausable=None
+        if pausable is None
+        else _moving(
+            inputs,
+            times,
+            nodes,
+            pausable.candidates.node_group,
+            pausable.facility_kwh,
+            np.ones(len(pausable.candidates), dtype=bool),
+        ),
+        resting=_resting(inputs, times, replicas) if packs and replicas is not None else None,
+        switching=None if parked is None or not packs else _switching(inputs, times, nodes, parked),
+        ready=derive(
+            ready_fraction,
+            load_fraction=times.load_fraction,
+            reserve_fraction=inputs.fact("planning.slots.reserve"),
+        ),
+    )
+
+
+def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:
+    """Energy at a site in a period (X, T), at the means of the period."""
+    return Energy(
+        kwh,
+        derive(
+            energy_usd,
+            facility_energy_kwh=kwh,
+            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+        ),
+        derive(
+            operational_kgco2e,
+            facility_energy_kwh=kwh,
+            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
+        ),
+    )
+
+
+def _by_slot(inputs: Inputs, kwh: Traced, site: NDArray[np.intp], ratio: Traced) -> Energy:
+    """Energy at a site in a slot (X, T, Y)."""
+    price, grid = (inputs.site_by_period(items, site) for items in (inputs.electricity, inputs.grid))
+    return Energy(
+        kwh,
+        derive(slot_usd, facility_kwh=kwh, electricity_usd_per_kwh=price),
+        derive(slot_kgco2e, facility_kwh=kwh, grid_kgco2e_per_kwh=grid, slot_ratio=ratio),
+    )
+
+
+def _moving(
+    inputs: Inputs,
+    times: SlotTimes,
+    nodes: Nodes,
+    group: NDArray[np.intp],
+    facility_kwh: Traced,
+    in_period: NDArray[np.bool_],
+) -> Moving:
+    site, hour = inputs.node_group_site[group], chosen("active_h", 1.0, "one hour")
+    each = derive(
+        work_increment_kwh,
+        working_kwh=facility_kwh,
+        idle_kw=rows(nodes.idle_facility_kw, group),
+        active_h=hour,
+    )
+    ratio = _ratio(inputs, times, site, in_period)
+    restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
+    stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
+    in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
+    return Moving(
+        node_group=group,
+        allowed=~inputs.rented[group],
+        beyond_kgco2e=derive(
+            moved_kgco2e,
+            increment_kwh=each,
+            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
+            slot_ratio=ratio,
+        ),
+        stop_h=float(restart.value),
+        stop=_by_period(inputs, stopped, site),
+        lent=_by_slot(inputs, in_slot, site, ratio),
+    )
+
+
+def _ratio(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], in_period: NDArray[np.bool_]) -> Traced:
+    """What a kilowatt-hour emits in each slot over the mean, by the window of each row."""
+    items: Sequence[Traced] = (*times.day_ratio, *times.period_ratio)
+    first = np.where(in_period, len(times.day_ratio), 0)[:, None]
+    return pick(items, first + site[:, None] * inputs.periods + np.arange(inputs.periods))
+
+
+def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
+    assert replicas.awake_kw is not None, "worked out where slots are decided"
+    assert replicas.quiet_kw is not None, "worked out where slots are decided"
+    group = replicas.candidates.node_group
+    site, sku = inputs.node_group_site[group], inputs.node_group_sku[group]
+    idle, pue = inputs.of_sku(idle_node_items(inputs), sku), pick(inputs.pue, site)
+    fixed, tall = inputs.site_by_period(times.fixed_ratio, site), np.arange(len(group))[:, None]
+
+    def saved(resting_kw: Traced) -> Energy:
+        kwh = derive(
+            saved_slot_kwh,
+            awake_kw=replicas.awake_kw,
+            resting_kw=resting_kw,
+            replica_nodes=replicas.nodes,
+            pue=pue,
+            slot_h=times.slot_h,
+        )
+        return _by_slot(inputs, kwh, site, fixed)
+
+    woken = derive(
+        changed_kwh,
+        more_kw=rows(replicas.quiet_kw, tall),
+        less_kw=rows(idle, tall),
+        nodes=rows(replicas.nodes, tall),
+        pue=rows(pue, tall),
+        change_h=inputs.fact("planning.slots.wake_time"),
+    )
+    wake = _by_period(inputs, woken, site)
+    wear = derive(wear_usd, node_usd=inputs.fact("planning.slots.wear"), nodes=rows(replicas.nodes, tall))
+    return Resting(
+        allowed=~inputs.rented[group],
+        quiet=saved(replicas.quiet_kw),
+        rest=saved(idle),
+        wake=Energy(wake.kwh, (wake.usd + wear).named("wake_usd"), wake.kgco2e),
+    )
+
+
+def _switching(inputs: Inputs, times: SlotTimes, nodes: Nodes, parked: Parked) -> Switching:
+    site = inputs.node_group_site
+    kwh = derive(
+        off_slot_kwh,
+        idle_kw=rows(nodes.idle_facility_kw, np.arange(len(site))[:, None]),
+        off_kw=rows(parked.facility_kw, np.arange(len(site))[:, None]),
+        slot_h=times.slot_h,
+    )
+    booted = derive(
+        changed_kwh,
+        more_kw=nodes.idle_facility_kw,
+        less_kw=parked.facility_kw,
+        nodes=chosen("nodes", 1.0, "one node"),
+        pue=chosen("pue", 1.0, "both are at the meter of the facility"),
+        change_h=inputs.fact("planning.slots.boot_time"),
+    )
+    boot = _by_period(inputs, booted, site)
+    wear = inputs.fact("planning.slots.wear")
+    return Switching(
+        off=_by_slot(inputs, kwh, site, inputs.site_by_period(times.fixed_ratio, site)),
+        boot=Energy(boot.kwh, (boot.usd + wear).named("boot_usd"), boot.kgco2e),
+    )

@@ -1,0 +1,121 @@
+"""Money, carbon and energy of what a plan decides by slot, traced, by node group and period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.physics.equations.slots import over_slots_kgco2e, over_slots_kwh, over_slots_usd
+from planner.physics.levers import Energy, Levers, Moving
+from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
+from solver.account_slots import shrinking
+from solver.problem import Problem, SlotUse
+
+DECIDED = "decided by the program"
+TERMS = ("shifted", "resting", "lent")
+SUMS: dict[str, Callable[..., Any]] = {
+    "usd": over_slots_usd,
+    "kgco2e": over_slots_kgco2e,
+    "kwh": over_slots_kwh,
+}
+Part = tuple[Traced, Chosen]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SlotChoice:
+    """What a plan decides by slot: coefficients of the options that it takes, and which these are.
+
+    They are worked out once more for these alone, so that an explanation opens no other candidate.
+    """
+
+    levers: Levers
+    used: SlotUse
+    replica_options: NDArray[np.intp]
+    pausable_rows: NDArray[np.intp]
+    pausable_options: NDArray[np.intp]
+
+
+def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> dict[str, Part | None]:
+    """Each term that the slots add to the period, a row for each node group; none where none is decided."""
+    found = dict[str, list[Traced]]()
+    if chosen_few is None:
+        return {}
+    used, levers = chosen_few.used, chosen_few.levers
+    hours, days = problem.slots.hours.T, problem.slots.days.T
+    groups = len(problem.node_groups)
+
+    def put(term: str, each: Traced, row: NDArray[np.intp], group: NDArray[np.intp], amounts: Floats) -> None:
+        some = np.flatnonzero(amounts.reshape(len(amounts), -1).any(axis=1))
+        if not some.size:
+            return
+        here = (np.arange(groups)[:, None] == group[some]).astype(float)
+        found.setdefault(term, []).append(
+            derive(
+                SUMS[kind],
+                **{f"each_{kind}": rows(each, row[some])},
+                amounts=chosen("amounts", amounts[some], DECIDED),
+                here=chosen("here", here, "which node group each is on"),
+            )
+        )
+
+    def moved(moving: Moving, row: NDArray[np.intp], amounts: Floats) -> None:
+        group = moving.node_group[row]
+        if kind == "kgco2e":
+            put("shifted", moving.beyond_kgco2e, row, group, hours * amounts)
+        stops = days * shrinking(problem, amounts)
+        put("shifted", getattr(moving.stop, kind), row, group, stops.sum(axis=2))
+
+    if levers.pools is not None:
+        every = np.arange(len(levers.pools.allowed))
+        moved(levers.pools, every, used.work)
+        put("lent", getattr(levers.pools.lent, kind), every, levers.pools.node_group, hours * used.lent)
+    if levers.pausable is not None:
+        moved(levers.pausable, chosen_few.pausable_rows, used.done[chosen_few.pausable_options])
+    _rest(kind, problem, chosen_few, put)
+    return {term: _summed(kind, term, parts) for term, parts in found.items()}
+
+
+def _rest(
+    kind: str,
+    problem: Problem,
+    chosen_few: SlotChoice,
+    put: Callable[[str, Traced, NDArray[np.intp], NDArray[np.intp], Floats], None],
+) -> None:
+    """Replicas that are quiet or rest, nodes that are off."""
+    levers, used, options = chosen_few.levers, chosen_few.used, chosen_few.replica_options
+    days = problem.slots.days.T
+    if levers.resting is not None:
+        resting, row = levers.resting, np.arange(len(options))
+        group, rest = problem.serve_options.node_group[options], used.rest[options]
+        put("resting", getattr(resting.quiet, kind), row, group, used.quiet[options])
+        put("resting", getattr(resting.rest, kind), row, group, rest)
+        _changes(kind, resting.wake, row, group, days * shrinking(problem, rest), put)
+    if levers.switching is not None:
+        every = np.arange(len(problem.node_groups))
+        put("resting", getattr(levers.switching.off, kind), every, every, used.off)
+        _changes(kind, levers.switching.boot, every, every, days * shrinking(problem, used.off), put)
+
+
+def _changes(
+    kind: str,
+    each: Energy,
+    row: NDArray[np.intp],
+    group: NDArray[np.intp],
+    amounts: Floats,
+    put: Callable[[str, Traced, NDArray[np.intp], NDArray[np.intp], Floats], None],
+) -> None:
+    put("resting", getattr(each, kind), row, group, amounts.sum(axis=2))
+
+
+def _summed(kind: str, term: str, parts: list[Traced]) -> Part:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    if len(parts) > 1:
+        whole = whole.named(f"{term}_{kind}")
+    return whole, chosen("counts", np.ones(np.shape(whole.value)), "once in each period", "1")

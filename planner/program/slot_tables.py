@@ -1,0 +1,95 @@
+"""What may be decided by slot, as tables of the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.physics.levers import Levers, Moving
+from planner.physics.slots import SLOTS_A_DAY
+from solver.problem import Resting, Shifting, SlotDemand, Slots, Switching, Windows
+
+Floats = NDArray[np.float64]
+
+
+def slot_tables(
+    inputs: Inputs,
+    found: Levers | None,
+    *,
+    pausable_row: NDArray[np.intp],
+    replica_row: NDArray[np.intp],
+) -> dict[str, Any]:
+    """Tables of the slots by the field of `Problem`; none where nothing is decided by slot."""
+    if found is None:
+        return {}
+    times, allowed = found.times, inputs.scenario.policy.levers
+    tables: dict[str, Any] = {
+        "slots": Slots(hours=times.hours, before=times.before, day_type=times.day_type, days=times.days),
+        "windows": _windows(inputs),
+        "slot_demand": _demand(inputs, found),
+    }
+    shift, lend = "shift" in allowed, "lend" in allowed
+    if found.pools is not None:
+        tables["work_shifts"] = _shifting(
+            inputs, found.pools, np.arange(len(found.pools.allowed)), shift=shift, lend=lend
+        )
+    if found.pausable is not None and len(pausable_row):
+        tables["pausable_shifts"] = _shifting(inputs, found.pausable, pausable_row, shift=shift, lend=False)
+    if found.resting is not None and len(replica_row):
+        resting = found.resting
+        tables["resting"] = Resting(
+            may_rest=resting.allowed[replica_row],
+            quiet_usd=resting.quiet.usd.value[replica_row],
+            quiet_kgco2e=resting.quiet.kgco2e.value[replica_row],
+            rest_usd=resting.rest.usd.value[replica_row],
+            rest_kgco2e=resting.rest.kgco2e.value[replica_row],
+            wake_usd=np.maximum(resting.wake.usd.value[replica_row], 0.0),
+            wake_kgco2e=resting.wake.kgco2e.value[replica_row],
+        )
+    if found.switching is not None:
+        switching = found.switching
+        tables["switching"] = Switching(
+            may_switch=~inputs.rented,
+            off_usd=switching.off.usd.value,
+            off_kgco2e=switching.off.kgco2e.value,
+            boot_usd=np.maximum(switching.boot.usd.value, 0.0),
+            boot_kgco2e=switching.boot.kgco2e.value,
+        )
+    return tables
+
+
+def _windows(inputs: Inputs) -> Windows:
+    pools = inputs.scenario.pools
+    usual = inputs.fact("pool.may_wait") if pools else None
+    waits = [float(usual.value) if one.may_wait_fraction is None else one.may_wait_fraction for one in pools]  # type: ignore[union-attr]
+    return Windows(
+        within_day=np.array([one.window == "day" for one in pools], dtype=bool),
+        may_wait_fraction=np.array(waits, dtype=float),
+    )
+
+
+def _demand(inputs: Inputs, found: Levers) -> SlotDemand:
+    """Each type of day has the same hours of load."""
+    types = len(found.times.day_type) // SLOTS_A_DAY
+    ready = np.tile(np.asarray(found.ready.value), types)[:, None, :] * np.ones((1, inputs.periods, 1))
+    return SlotDemand(ready_fraction=ready)
+
+
+def _shifting(inputs: Inputs, moving: Moving, row: NDArray[np.intp], *, shift: bool, lend: bool) -> Shifting:
+    beyond = np.asarray(moving.beyond_kgco2e.value)[row]
+    allowed = moving.allowed[row]
+    return Shifting(
+        may_move=allowed & shift,
+        usd_per_node_h=np.zeros(beyond.shape),
+        kgco2e_per_node_h=beyond,
+        stop_h=np.full(len(row), moving.stop_h),
+        stop_usd=np.maximum(moving.stop.usd.value[row], 0.0),
+        stop_kgco2e=np.maximum(moving.stop.kgco2e.value[row], 0.0),
+        may_borrow=allowed & lend,
+        lent_usd_per_node_h=moving.lent.usd.value[row],
+        lent_kgco2e_per_node_h=moving.lent.kgco2e.value[row],
+        lent_speed_fraction=np.full(len(row), float(inputs.fact("planning.slots.lent_speed").value)),
+    )

@@ -51,7 +51,10 @@ class Row:
 
 
 def discounted(inputs: Inputs, assembled: Assembled) -> Problem:
-    """The program with all its money at present value, to the start of the horizon."""
+    """The program with all its money at present value, at the start of the horizon.
+
+    Penalties of jobs left out are not: they fall due at no time that is known.
+    """
     problem, rate = assembled.problem, float(inputs.discount_rate().value)
     starts, ends = inputs.period_start_h.value[0], inputs.period_end_h.value[0]
     start, middle = ((1 + rate) ** (-hours / HOURS_PER_YEAR) for hours in (starts, (starts + ends) / 2))
@@ -135,14 +138,14 @@ def compared(name: str, seconds: float) -> Row | None:
 
 def lines(names: list[str], seconds: float) -> Iterator[str]:
     """One line a scenario."""
-    yield "scenario                cost (kUSD)  at present value  forgone  gap     nodes ordered"
+    yield "scenario                cost (kUSD)  objective at present value  forgone  gap     nodes ordered"
     for name in names:
         row = compared(name, seconds)
         if row is None:
             yield f"{name:<22}  not found in time"
             continue
         yield (
-            f"{name:<22}  {row.sum_usd / 1e3:11,.0f}  {row.present_of_sum / 1e3:16,.0f}  "
+            f"{name:<22}  {row.sum_usd / 1e3:11,.0f}  {row.present_of_sum / 1e3:26,.0f}  "
             f"{row.forgone_fraction:6.2%}  {row.gap_fraction:5.2%}  {row.ordered[0]} and {row.ordered[1]}"
         )
 

@@ -1,7 +1,8 @@
 """The operation of a plan chosen again when the world differs: what is bought stays, work is placed anew.
 
 A linear program over all periods: nodes that serve, hours of pools, nodes rented on top, work not done. What
-was decided once stays: orders, sales, terms, runs, pausable hours and spares. Counts may be fractions.
+was decided once stays: orders, sales, terms, runs, pausable hours and spares. Counts may be fractions, those
+of nodes on top that are ordered, kept or rented for a year are whole. Hours of nodes are rented as hours.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Rows = NDArray[np.intp]
 MOST_WAYS = 4000  # of services and pools; of a larger plan only those in use are chosen among
 DEAR = 100.0  # times the dearest way: work is left undone only where nothing else is possible
 ENDLESS = 1e7  # nodes or kilowatts: no limit
+SEARCH_S, NEAR = 5.0, 1e-4  # for whole nodes: seconds, and how near to the bound is near enough
 NONE = 1e-6  # nodes, and shares of demand: what a search cannot tell from none
 
 
@@ -53,7 +55,6 @@ class More:
     most: float
     on_site: bool
     whole: int = 1  # nodes that come together
-    nodes: float | None = None  # so many are had; None: to be chosen
 
 
 @dataclass(frozen=True)
@@ -322,15 +323,19 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     elsewhere = -drawn_kw[rentable][:, None] * np.ones(hourly.shape)
     table.put(power[problem.node_groups.site[rentable]], hourly, elsewhere)
     more = table.single(
-        [weights.money_weight * one.usd + weights.carbon_weight * one.kgco2e for one in means.more],
-        [(0.0, one.most) if one.nodes is None else (one.nodes, one.nodes) for one in means.more],
+        [
+            one.whole * (weights.money_weight * one.usd + weights.carbon_weight * one.kgco2e)
+            for one in means.more
+        ],
+        [(0.0, one.most / one.whole) for one in means.more],
     )
     for one, column in zip(means.more, more.tolist(), strict=True):
         later = np.arange(one.first, periods)
-        table.put(room[one.node_group, later], np.full(later.shape, column), -np.ones(later.shape))
+        each = np.full(later.shape, float(one.whole))
+        table.put(room[one.node_group, later], np.full(later.shape, column), -each)
         kw = problem.node_groups.idle_kw[one.node_group] if one.on_site else -drawn_kw[one.node_group]
         site = int(problem.node_groups.site[one.node_group])
-        table.put(power[site, later], np.full(later.shape, column), np.full(later.shape, kw))
+        table.put(power[site, later], np.full(later.shape, column), each * kw)
     penalty = problem.services.unmet_usd if means.drop else np.full(demand.shape, np.inf)
     dear = DEAR * max(float(np.abs(table.costs()).max(initial=0.0)), 1.0)
     stated = np.isfinite(penalty)
@@ -346,7 +351,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         return None
     serving, working, rented = found[serve], found[work], found[hourly]
     left, left_h = found[unserved], found[undone]
-    nodes = found[more]
+    nodes = found[more] * np.array([one.whole for one in means.more], dtype=float)
     if not means.rent and ((left[~stated] > NONE * demand[~stated]).any() or (left_h > NONE * wanted).any()):
         return None
     taken = {
@@ -388,22 +393,26 @@ class _Table:
     def __init__(self, periods: int) -> None:
         self.periods, self.count, self.held = periods, 0, 0
         self._costs: list[Floats] = []
+        self._whole: list[Rows] = []
         self._bounds: list[Floats] = []
         self._limits: list[Floats] = []
         self._entries: list[tuple[Rows, Rows, Floats]] = []
 
     def columns(self, costs: Floats) -> Rows:
         """One column for each entry, from 0 up."""
-        return self._add(costs, np.stack([np.zeros(costs.size), np.full(costs.size, np.inf)], axis=1))
+        bounds = np.stack([np.zeros(costs.size), np.full(costs.size, np.inf)], axis=1)
+        return self._add(costs, bounds, whole=False)
 
     def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Rows:
-        """Columns that hold for several periods."""
-        return self._add(np.asarray(costs, dtype=float), np.asarray(bounds, dtype=float).reshape(-1, 2))
+        """Whole columns that hold for several periods."""
+        limits = np.asarray(bounds, dtype=float).reshape(-1, 2)
+        return self._add(np.asarray(costs, dtype=float), limits, whole=True)
 
-    def _add(self, costs: Floats, bounds: Floats) -> Rows:
+    def _add(self, costs: Floats, bounds: Floats, whole: bool) -> Rows:
         found = self.count + np.arange(costs.size).reshape(costs.shape)
         self.count += costs.size
         self._costs.append(costs.ravel())
+        self._whole.append(np.full(costs.size, int(whole)))
         self._bounds.append(bounds)
         return found
 
@@ -423,7 +432,7 @@ class _Table:
         self._entries.append((rows.ravel(), columns.ravel(), np.asarray(values, dtype=float).ravel()))
 
     def solve(self) -> Floats | None:
-        """Values of all columns, None where there are none that keep the rows."""
+        """Values of all columns, None where there are none that keep the rows, or none was found in time."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
         from scipy.sparse import coo_array
 
@@ -433,7 +442,12 @@ class _Table:
         matrix = coo_array((value, (row, column)), shape=(self.held, self.count)).tocsr()
         low, high = np.concatenate(self._bounds).T
         most = np.concatenate(self._limits)
+        whole = np.concatenate(self._whole)
         found = milp(
-            self.costs(), bounds=Bounds(low, high), constraints=LinearConstraint(matrix, -np.inf, most)
+            self.costs(),
+            integrality=whole,
+            bounds=Bounds(low, high),
+            constraints=LinearConstraint(matrix, -np.inf, most),
+            options={"time_limit": SEARCH_S, "mip_rel_gap": NEAR} if whole.any() else {},
         )
         return None if found.x is None else np.maximum(found.x, 0.0)

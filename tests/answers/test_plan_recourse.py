@@ -11,6 +11,7 @@ import pytest
 from test_plan_ownership import FLEET, solved
 
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
+from planner.answers.plan.recourse import Recourse
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import parse_scenario, with_changes
 from planner.program.operation import Desk, Means, More, Operation, desk, operate
@@ -176,3 +177,44 @@ def test_a_fleet_with_room_holds() -> None:
     assert "no more than 3 nodes" in worse
     assert "10 % work is left undone" in worse
     assert "where it is done already" in worse
+
+
+def test_whole_nodes_are_had_and_the_rest_is_rented_by_the_hour() -> None:
+    """Against every number of nodes by hand: so many, and the price by the hour for what is still short."""
+    plan = planned()
+    at, prices = desk_of(plan), desk_of(plan).prices()
+    group = int(plan.problem.serve_options.node_group[at.serve[0]])
+    peak = np.ones_like(at.stated().services)
+    peak[:, -1] = 1.13
+    world = replace(at.stated(), services=1.4 * peak)
+    through_usd = float(prices.hourly["usd"][group].sum())
+    offer = More(group, 0, usd=0.3 * through_usd, kgco2e=0.0, most=1e4, on_site=False)
+    found = operate(at, world, Means(rent=True, more=[offer]), prices)
+    assert found is not None
+
+    costs = []
+    for nodes in range(40):
+        there = world.there.copy()
+        there[group] += nodes
+        each = operate(at, replace(world, there=there), Means(rent=True), prices)
+        assert each is not None
+        costs.append(each.usd + nodes * offer.usd)
+    best = int(np.argmin(costs))
+    assert 0 < best < 39
+    assert found.more.tolist() == pytest.approx([best])
+    assert found.usd == pytest.approx(costs[best], rel=1e-3)
+    assert found.rented[:, -1].sum() > found.rented[:, 0].sum() >= 0
+
+
+def test_a_mix_of_ordering_and_renting_is_a_way_out() -> None:
+    """What is short in one period alone is rented by the hour next to what is ordered for all of them."""
+    plan, solution = planned(), solved(planned())
+    at = desk_of(plan)
+    found = Recourse.of(plan, solution, at)
+    peak = np.ones_like(at.stated().services)
+    peak[:, -1] = 1.04
+    ways = found.ways(replace(at.stated(), services=1.6 * peak), 0)
+    mixed = [way for way in ways if way.text.startswith("order ") and "by the hour" in way.text]
+    (ordered,) = [way for way in ways if way.text.startswith("order ") and "by the hour" not in way.text]
+
+    assert [way.usd <= ordered.usd * (1 + 1e-3) for way in mixed] == [True]

@@ -1,8 +1,8 @@
 """Ways out of a bad case: moving work, renting, keeping, ordering, leaving demand out; what each takes.
 
-Each way may place work anew on the nodes that are there, and has one means besides. Money and carbon are
-those of the operation then, less those of the operation at the stated facts; what is rented for a year or
-ordered is had from the first period that is short.
+Each way may place work anew on the nodes that are there, and has one means besides, or one with nodes by the
+hour for the rest. Money and carbon are those of the operation then, less those of the operation at the stated
+facts; what is rented for a year or ordered is had from the first period that is short, in whole nodes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Recourse:
         """Every way out of a world that is short from a period on, the cheapest first."""
         found = [self.moved(world), self._by_the_hour(world), self._dropped(world)]
         own = self._own(world)
-        found += [self._more(own, offers, text) for offers, text in self._offers(first)]
+        for offers, text in self._offers(first):
+            found += [self._more(own, offers, text), self._more(world, offers, text, rent=True)]
         kept = self._kept()
         found += [self._more(own, kept, KEEP), self._more(world, kept, KEEP, rent=True)] if kept else []
         return sorted((way for way in found if way is not None), key=lambda way: way.usd)
@@ -125,25 +126,21 @@ class Recourse:
     def _more(self, world: World, offers: list[More], text: str, rent: bool = False) -> Way | None:
         """The cheapest of some offers, in whole units; None where they are not enough or none is needed."""
         found = self._operated(world, Means(rent=rent, more=offers))
-        if found is None or not (found.more > NONE).any():
+        if found is None or _undone(found) or not (found.more > NONE).any():
             return None
-        best = int(found.more.argmax())
-        fixed = [
-            replace(one, nodes=min(one.whole * math.ceil(n / one.whole - NONE), one.most))
-            for one, n in zip(offers, found.more.tolist(), strict=True)
-        ]
-        whole = self._operated(world, Means(rent=rent, more=fixed))
-        if whole is None or _undone(whole):
-            return None
-        nodes, hourly = float(whole.more.sum()), self._hourly_nodes(whole)
+        best, nodes, hourly = int(found.more.argmax()), float(found.more.sum()), self._hourly_nodes(found)
         if rent and hourly < NONE:
             return None  # they are enough without
         text += f", and rent up to {_nodes(hourly)} by the hour" if rent else ""
-        names = {self.at.problem.node_group_name(one.node_group) for one in fixed if one.nodes}
+        names = {
+            self.at.problem.node_group_name(one.node_group)
+            for one, n in zip(offers, found.more.tolist(), strict=True)
+            if n > NONE
+        }
         first = self.at.problem.node_group_name(offers[best].node_group)
         others = " and others" if len(names) > 1 else ""
         name, sku = first + others, first.partition(" at ")[0] + others
-        return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes + hourly * rent, whole)
+        return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes + hourly * rent, found)
 
     def _offers(self, first: int) -> Iterator[tuple[list[More], str]]:
         """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""

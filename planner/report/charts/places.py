@@ -31,7 +31,7 @@ def place_map(rows: Sequence[Record], land: Sequence[Sequence[Sequence[Sequence[
     """
     shapes = {"type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": land}, "properties": {}}
     ground = alt.Chart(alt.Data(values=[shapes])).mark_geoshape(  # type: ignore[no-untyped-call]
-        fill=OUTLINE, fillOpacity=0.22, stroke=OUTLINE, strokeWidth=0.4
+        fill=OUTLINE, fillOpacity=0.22, stroke=OUTLINE, strokeWidth=0.4, aria=False
     )
     marked = [row | {"grid": _class(row["kgco2e_per_kwh"])} for row in rows]
     base = chart_of(marked).encode(longitude="longitude_deg:Q", latitude="latitude_deg:Q")
@@ -51,7 +51,7 @@ def place_map(rows: Sequence[Record], land: Sequence[Sequence[Sequence[Sequence[
         )
         .add_params(click)
     )
-    around = base.transform_filter("datum.chosen").mark_point(size=320, color=INK, strokeWidth=2)
+    around = base.transform_filter("datum.chosen").mark_point(size=320, color=INK, strokeWidth=2, aria=False)
     chart = alt.layer(ground, marks, around).project("naturalEarth1").properties(height=HEIGHT_PX)
     words = "; ".join(f"{row['said']}: {number_text(row['kgco2e_per_kwh'])} kgCO2e/kWh" for row in rows)
     return Picture("Places", f"A map of places; the list above it has the same. {words}.", chart)

@@ -136,7 +136,7 @@ def levers(
 ) -> Levers:
     """What the policy allows, on nodes of one's own: rented ones are paid or given back as they are."""
     allowed = inputs.scenario.policy.levers
-    packs = "pack" in allowed or "lend" in allowed
+    packs = "pack" in allowed
     in_period = np.array([pool.window == "period" for pool in inputs.scenario.pools], dtype=bool)
     return Levers(
         times=times,

@@ -5,10 +5,12 @@ The solver is asked in this room alone; other rooms take its words from here.
 
 from planner.program.engines import refusing
 from solver import alternatives, frontier, sensitivity
+from solver import levers as lever_search
 from solver import prices as pricing
 from solver.alternatives import Alternative
 from solver.decisions import Difference, compare_decisions
 from solver.frontier import Front, Point, dominated, gathered, knee
+from solver.levers import Worth, allowed_levers, with_levers
 from solver.prices import AT_LEAST, Move, Price
 from solver.sensitivity import Flip, Sensitivity
 from solver.stochastic import FirstStage
@@ -20,6 +22,7 @@ lexicographic = refusing(frontier.lexicographic)
 pareto_front = refusing(frontier.pareto_front)
 prices = refusing(pricing.prices)
 find_flips = refusing(sensitivity.find_flips)
+operated = refusing(lever_search.operated)
 
 __all__ = [
     "AT_LEAST",
@@ -33,6 +36,8 @@ __all__ = [
     "Price",
     "Sensitivity",
     "Tie",
+    "Worth",
+    "allowed_levers",
     "changes",
     "compare_decisions",
     "dominated",
@@ -41,7 +46,9 @@ __all__ = [
     "knee",
     "lexicographic",
     "near_optimal",
+    "operated",
     "pareto_front",
     "prices",
+    "with_levers",
     "write_program",
 ]

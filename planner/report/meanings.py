@@ -287,6 +287,13 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "off_nodes": "mean nodes that are off",
         "idle_nodes": "mean nodes that idle, spares among them",
     },
+    "levers": {
+        "lever": "what operation may decide by the hour",
+        "saved_usd": "money that it saves next to the others; pack with lend",
+        "saved_kgco2e": "carbon that it saves next to the others",
+        "alone_saved_usd": "money that it would save alone; lend on top of pack",
+        "alone_saved_kgco2e": "carbon that it would save alone",
+    },
     "places": {
         "occupied_kw": "rated power of the nodes that stand there",
         "committed_kw": "power that is paid whether used or not",

@@ -113,6 +113,10 @@ _SHEETS = {
         "period site day_type days hours grid_kgco2e_per_kwh awake_nodes quiet_nodes lent_nodes pool_nodes "
         "job_nodes off_nodes idle_nodes energy_kwh",
     ),
+    "levers": (
+        "What each lever brings on the same fleet",
+        "lever saved_usd saved_kgco2e alone_saved_usd alone_saved_kgco2e",
+    ),
     "places": (
         "What sites charge",
         "period site occupied_kw committed_kw space_usd peak_kw peak_usd",

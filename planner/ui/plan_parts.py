@@ -198,6 +198,8 @@ def energy(made: Planned) -> None:
         shared.picture("hours", document, made.identity)
         st.caption(HOURS_KEY)
         opened_data(made, "hours", by_hour)
+        st.subheader(TITLES["levers"])
+        opened_sheet(made, "levers", rows_of(document, "levers"))
     with st.container(horizontal=True):
         for name in dict.fromkeys(row["explain"] for row in rows):
             shared.why(document, name, "flow", f"why {name.partition('.')[2]}?")

@@ -70,6 +70,8 @@ POOLS = {
             planner/physics/training_options.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
+            planner/answers/plan/hours.py planner/physics/levers.py planner/program/slot_tables.py
+            planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """
             planner/answers/plan/ranges.py planner/program/operation.py
@@ -90,6 +92,8 @@ POOLS = {
             planner/program/future_scenarios.py planner/program/ledger.py planner/report/meanings.py
             planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
+            planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
+            planner/program/slot_use.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.document import plan_document
-from planner.answers.plan.hours import STATES, hour_records, hour_sentences
+from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
@@ -23,6 +23,7 @@ from planner.physics.equations.slots import awake_kw, clock_load_fraction
 from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
+from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
 from solver import account, account_slots
 
@@ -233,9 +234,29 @@ def test_energy_by_hour_adds_up_to_the_ledger() -> None:
     pools = np.average(grid, weights=[row["pool_nodes"] * row["days"] for row in rows])
     assert pools < np.average(grid, weights=days) - 0.005
     assert hour_records(planned(), planned().answer.solution) == []  # type: ignore[arg-type]
+    picture = PLAN_PICTURES["hours"]({"tables": {"hours": hour_records(plan, solution)}})
+    assert picture is not None
+    assert "fresno, 2027 Q2, days of type 2: most at " in picture.alt
     said = " ".join(hour_sentences(plan, solution))
     assert "replicas that rest save" in said
     assert "of the work of the pools" in said
+
+
+def test_each_lever_says_what_it_brings_on_the_same_fleet() -> None:
+    """Left out of all, or alone: no lever makes the objective larger; the document has the table."""
+    plan = planned(tuple(ALL))
+    solution = plan.answer.solution
+    assert solution is not None
+    rows = {row["lever"]: row for row in lever_records(plan, solution)}
+    assert list(rows) == ALL
+    price = 0.5  # USD/kgCO2e of the scenario
+    for row in rows.values():
+        assert row["saved_usd"] + price * row["saved_kgco2e"] >= -1.0
+        assert row["alone_saved_usd"] + price * row["alone_saved_kgco2e"] >= -1.0
+    assert rows["pack"]["alone_saved_kgco2e"] > 5000
+    assert rows["pack"]["saved_kgco2e"] > 5000
+    assert rows["lend"]["alone_saved_kgco2e"] < 1000
+    assert lever_records(planned(), planned().answer.solution) == []  # type: ignore[arg-type]
 
 
 def test_a_flat_load_meets_the_mean_of_the_grid() -> None:
@@ -252,6 +273,7 @@ def test_a_flat_load_meets_the_mean_of_the_grid() -> None:
     ("changes", "said"),
     [
         ({"policy__levers": ["shove"]}, "policy.levers"),
+        ({"policy__levers": ["lend"]}, '"lend" needs "pack"'),
         ({"policy__levers": ALL, "policy__accounting": "market"}, 'write accounting = "location"'),
         ({"policy__levers": ALL, "solve__slots": 7}, "no whole number of days of 12 parts"),
         ({"policy__levers": ALL, "sites__fresno__hourly_shape": "gb-2011"}, "there is no series 'gb-2011'"),

@@ -14,6 +14,7 @@ from solver_cases import cohort, limits, node_groups, problem, service, work
 from solver import account, account_slots, build, constrain_slots, constrain_tasks, totals
 from solver.answer import Answer, answer, check
 from solver.infeasible import explain_infeasible
+from solver.levers import LEVERS, allowed_levers, operated, with_levers
 from solver.problem import (
     Jobs,
     Objective,
@@ -620,3 +621,33 @@ def test_half_of_a_slot_is_the_slot() -> None:
         pausable_shifts=Shifting.none(0),
     )
     assert solved(halves).objective == pytest.approx(solved(whole).objective, rel=1e-7)
+
+
+def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:
+    """All of them are the plan, none is the period, and a lever left out or alone stands between."""
+    case = everything()
+    plan = solved(case).solution
+    assert plan is not None
+    assert allowed_levers(case) == ("shift", "pack", "lend")
+    assert allowed_levers(case.by_period()) == ()
+
+    def taken(levers: tuple[str, ...]) -> float:
+        worth = operated(with_levers(case, levers), plan, time_limit_s=20.0)
+        assert worth is not None
+        return worth.usd + 10 * worth.kgco2e
+
+    everyone, none = taken(LEVERS), taken(())
+    assert everyone == pytest.approx(plan.usd + 10 * plan.kgco2e, rel=1e-6)
+    assert everyone < taken(("shift", "pack")) + 1e-6
+    assert everyone < taken(("pack", "lend")) < none
+    assert taken(("shift",)) < none
+    held = operated(case.by_period(), plan, time_limit_s=20.0)
+    assert held is not None
+    assert none == pytest.approx(held.usd + 10 * held.kgco2e, rel=1e-6)
+
+
+def test_a_fleet_that_needs_a_lever_is_not_enough_without_it() -> None:
+    case = lending()
+    plan = solved(case).solution
+    assert plan is not None
+    assert operated(with_levers(case, ("shift",)), plan, time_limit_s=20.0) is None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from planner.program.ledger import PlanLedger
 from planner.program.plan import Plan
+from planner.program.searches import Worth, allowed_levers, operated, with_levers
 from planner.program.slot_use import slot_nodes
 from planner.program.solution import Solution, lent_work_h
 from planner.trace.numbers import count_text, mass, money, percent_text
@@ -22,6 +23,9 @@ STATES = (
     "off_nodes",
     "idle_nodes",
 )
+
+
+LEVER_SECONDS = 10.0  # of each linear program
 
 
 def hour_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -52,6 +56,44 @@ def hour_records(plan: Plan, solution: Solution) -> list[Record]:
                     }
                 )
     return rows
+
+
+def lever_records(plan: Plan, solution: Solution) -> list[Record]:
+    """What each lever is worth on the fleet of the plan: left out of all of them, and allowed alone.
+
+    Lending needs packing: without the one the other is left out, too, and alone it is on top of it. Blank
+    where the fleet is not enough without it: then it is worth the nodes that it saves.
+    """
+    problem = plan.problem
+    levers = allowed_levers(problem)
+    if not levers:
+        return []
+
+    def taken(some: Iterable[str]) -> Worth | None:
+        return operated(with_levers(problem, tuple(some)), solution, time_limit_s=LEVER_SECONDS)
+
+    everyone, none = taken(levers), taken(())
+    rows: list[Record] = []
+    for lever in levers:
+        gone = {lever, "lend"} if lever == "pack" else {lever}
+        without = taken(one for one in levers if one not in gone)
+        below = ("pack",) if lever == "lend" else ()
+        base, alone = taken(below) if below else none, taken((*below, lever))
+        rows.append(
+            {
+                "lever": lever,
+                "saved_usd": _less(without, everyone, "usd"),
+                "saved_kgco2e": _less(without, everyone, "kgco2e"),
+                "alone_saved_usd": _less(base, alone, "usd"),
+                "alone_saved_kgco2e": _less(base, alone, "kgco2e"),
+            }
+        )
+    return rows
+
+
+def _less(more: Worth | None, less: Worth | None, kind: str) -> float | None:
+    """How much less one operation takes than another; nothing where one of them is none."""
+    return None if more is None or less is None else getattr(more, kind) - getattr(less, kind)
 
 
 def _clock(hour: float) -> str:

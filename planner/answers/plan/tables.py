@@ -8,7 +8,7 @@ from planner.answers.plan.chance import chance_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
-from planner.answers.plan.hours import hour_records
+from planner.answers.plan.hours import hour_records, lever_records
 from planner.answers.plan.limit_prices import price_records
 from planner.answers.plan.limits import dropped_records, limit_records
 from planner.answers.plan.money import (
@@ -59,6 +59,7 @@ NAMES = (
     "use",
     "carbon",
     "hours",
+    "levers",
     "by_period",
     "limits",
     "prices",
@@ -93,6 +94,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
             "places": place_records(plan, solution),
             "hours": hour_records(plan, solution),
+            "levers": lever_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

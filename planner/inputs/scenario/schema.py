@@ -370,7 +370,7 @@ class Policy(Part):
     ] = Field(
         (),
         description="What operation may decide by the hour: shift moves pools and pausable jobs between "
-        "hours, pack lets replicas rest off the peak, lend lets pools work on nodes of replicas that rest; "
+        "hours, pack lets replicas rest off the peak, lend (with pack) lets pools work on their nodes; "
         "default: nothing, work and requests are spread evenly",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(

@@ -68,11 +68,15 @@ class Targets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step."""
+    """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step.
+
+    An engine that schedules `interval_steps` at once reads prompts in every so many steps alone.
+    """
 
     batch_limit: Entry
     queue_places: Entry
     chunk_tokens: Entry
+    interval_steps: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +225,7 @@ def replica_queue(
         queue_places=np.floor(limits.queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
         tpot_spread_s=None if spread_s is None else _between(spread_s[..., 0, :], tried, limit),
-        reading=step.reading(own_s, tried, limit),
+        reading=step.reading(own_s, tried, limit, _wide(limits.interval_steps)),
     )
 
 
@@ -411,12 +415,13 @@ class _Steps:
         writing = np.maximum(self.running - 1.0, 0.0)
         return self._step(writing, self.prompts / self.chunks, self._one_part_each(writing))[1]
 
-    def reading(self, own_s: Floats, found: Floats, limit: Floats) -> PromptReading:
+    def reading(self, own_s: Floats, found: Floats, limit: Floats, interval_steps: Floats) -> PromptReading:
         """What prompts wait for one another: steps without one, and with a chunk full of them.
 
         a_j = (T(C) - T(C/2))/(C/2) at the length of class j,  b_j = a_j isl_j,  h = T(0) - (T(C) - a C)
 
-        Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them.
+        Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them. Where
+        prompts are read in every m-th step, what is read at once waits for m steps without: t = m T(0).
         """
         writing = np.maximum(self.running - 1.0, 0.0)
         others = self._one_part_each(writing)
@@ -441,7 +446,7 @@ class _Steps:
         return PromptReading(
             found=found,
             own_s=own_s,
-            calm_s=calm[..., 0, :],
+            calm_s=(interval_steps * calm)[..., 0, :],
             hidden_s=saved,
             work_s=work[..., 0],
             share_fraction=self.share[..., 0],

@@ -181,6 +181,12 @@ class _Run:
     def chunk_tokens(self) -> float:
         return _engine_number(MLPERF, self.chip, "chunk_tokens")
 
+    def interval_steps(self, scenario: str) -> float:
+        """Steps that the engine of this chip schedules at once, prompts in the first of them alone."""
+        usual = f"performance.engine.{MLPERF}.interval"
+        own = f"{usual}@{self.chip}-{scenario.lower()}"
+        return constant(own if load_catalogue().has(own) else usual, "steps")
+
     def _number(self, part: str) -> float:
         return constant(f"benchmark.{self.benchmark}.{part}", part)
 
@@ -318,6 +324,7 @@ class _Run:
                 batch_limit=np.array([held / (dp * stages)]),
                 queue_places=4096.0,
                 chunk_tokens=self.chunk_tokens,
+                interval_steps=self.interval_steps(scenario),
             ),
             targets=Targets(
                 ttft_target_s=ttft_s / self.age_factor,

@@ -1,4 +1,4 @@
-"""What discounting the objective would change: each shipped plan beside the one of least present cost.
+"""What discounting the objective would change: each shipped plan next to the one of least present cost.
 
 The program makes small what each period costs, as a sum. Here every amount of money is weighed by the time
 until it falls due, at the scenario's rate: bills, interest and the fall of value in the middle of a period,

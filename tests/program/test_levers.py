@@ -269,6 +269,16 @@ def test_a_flat_load_meets_the_mean_of_the_grid() -> None:
     assert slots == pytest.approx(plain, rel=1e-9)
 
 
+def test_a_load_of_sunny_hours_emits_less_than_one_of_the_night() -> None:
+    """Noon in California is 20 h in UTC; energy and money are the same at any hour."""
+    noon, night = (
+        assemble(inputs_of(scenario(policy__levers=ALL, services__chat__busiest_time=hour))).problem
+        for hour in ("20 h", "8 h")
+    )
+    assert (noon.serve_options.kgco2e < 0.97 * night.serve_options.kgco2e).all()
+    assert noon.serve_options.kwh == pytest.approx(night.serve_options.kwh)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

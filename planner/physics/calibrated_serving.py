@@ -107,10 +107,9 @@ def held_requests_of(inputs: Inputs, accelerators: int, groups: int | None = Non
 
 def _candidates(inputs: Inputs, accelerators: int, groups: int | None) -> ServingCandidates:
     find = serving_candidates if groups is None else possible_layouts
-    candidates, dropped = find(inputs, (accelerators,))
+    candidates, dropped = find(inputs, (accelerators,), staged=False)  # as measured: all share each layer
     if groups is not None:
-        whole = candidates.stages == 1  # a measured replica says its groups alone
-        candidates = candidates.some(np.flatnonzero((candidates.groups == groups) & whole))
+        candidates = candidates.some(np.flatnonzero(candidates.groups == groups))
     if len(candidates):
         return candidates
     if dropped:

@@ -157,7 +157,7 @@ class Kinds:
 
 
 def serving_candidates(
-    inputs: Inputs, sizes: Sequence[int] = SPLITS
+    inputs: Inputs, sizes: Sequence[int] = SPLITS, *, staged: bool = True
 ) -> tuple[ServingCandidates, list[Dropped]]:
     """Every service on every group in every size that holds a request, each in the layout that carries most.
 
@@ -165,7 +165,7 @@ def serving_candidates(
     lie on stages. Of those that carry as much, but for what rates are not known better than, the one with
     fewest stages is taken, then the one that repeats attention least.
     """
-    every, dropped = possible_layouts(inputs, sizes)
+    every, dropped = possible_layouts(inputs, sizes, staged=staged)
     keys = np.stack([every.service, every.node_group, every.accelerators, every.power_cap_fraction])
     _, back, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
     if np.all(counts == 1):

@@ -67,11 +67,12 @@ class ServingCandidates:
 
 
 def possible_layouts(
-    inputs: Inputs, sizes: Sequence[int] = SPLITS
+    inputs: Inputs, sizes: Sequence[int] = SPLITS, *, staged: bool = True
 ) -> tuple[ServingCandidates, list[Dropped]]:
     """Every service on every node group it may use, in every size and layout whose memory holds a request.
 
-    A replica spans several nodes, a stage on each, only where no single one holds the model.
+    A replica spans several nodes, a stage on each, only where no single one holds the model. None has stages
+    unless `staged`.
     """
     tried: list[tuple[int, int, int, int, int, int, float]] = []
     dropped: dict[tuple[int, int, int], Dropped] = {}
@@ -81,11 +82,12 @@ def possible_layouts(
             if not allowed(inputs, service, k, s):
                 continue
             most = _most(inputs, k)
-            nodes = [n * most for n in NODES if most in sizes and _joins_nodes(inputs, k, most)]
+            nodes = [n * most for n in NODES if staged and most in sizes and _joins_nodes(inputs, k, most)]
             for size in (*(n for n in sizes if n <= most), *nodes):
                 reasons = {
                     (groups, stages): _not_split(inputs, service, k, size // (groups * stages))
                     for groups, stages in _layouts(inputs, service, k, size, most)
+                    if staged or stages == 1
                 }
                 able = [layout for layout, reason in reasons.items() if not reason]
                 tried += [

@@ -404,7 +404,7 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
     inputs = inputs_of(load_catalogue(), ("h100-8",), text)
     zero = np.zeros(1, dtype=np.intp)
 
-    split = (chosen("tp", np.array([2.0]), "test"), chosen("dp", np.array([1.0]), "test"))
+    split = [chosen(name, np.array([n]), "test") for name, n in (("tp", 2.0), ("dp", 1.0), ("pp", 1.0))]
     of = replica_arguments(inputs, zero, zero, *split)["model"]
     held = int(serving_candidates(inputs, (2,))[0].batch[0])
 

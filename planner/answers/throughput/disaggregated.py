@@ -48,7 +48,7 @@ def apart_rows(setting: Setting, joint: Table) -> list[Row]:
         joint: replicas that do both, with the numbers that carry the demand.
     """
     inputs = setting.inputs
-    candidates, _ = serving_candidates(inputs)
+    candidates, _ = serving_candidates(inputs, staged=False)
     if not len(candidates):
         return []
     sku = inputs.node_group_sku[candidates.node_group]

@@ -191,6 +191,7 @@ COLUMNS["by_nodes"] = (
 _HEADINGS = {
     "sku": ("SKU", ""),
     "what": ("for", ""),
+    "grid_kgco2e_per_kwh": ("grid, for a kWh", "kgCO2e"),
     "baseline_present_usd": ("its present cost", "USD"),
     "plan_present_usd": ("present cost of the plan", "USD"),
     "npv_usd": ("NPV of the plan over it", "USD"),

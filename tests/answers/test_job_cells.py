@@ -324,9 +324,10 @@ def test_every_table_of_the_page_opens(monkeypatch: pytest.MonkeyPatch, part: st
 
     def data(name: str, rows: Any, label: str = "", opens: Any = None, key: str = "") -> None:
         for column, value in rows[-1].items() if opens is not None and rows else ():
-            text = opens(len(rows) - 1, column)
-            assert (text is not None) == is_number(value), (key, column)
-            if text is not None:
+            found = opens(len(rows) - 1, column)
+            assert (found is not None) == is_number(value), (key, column)
+            if found is not None:
+                text = found if isinstance(found, str) else found.to_text()
                 assert f"= {exact_text(value)}" in text.splitlines()[0], (key, column)
                 opened[key] = opened.get(key, 0) + 1
 

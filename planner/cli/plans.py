@@ -209,7 +209,7 @@ def run_explain(options: argparse.Namespace) -> int:
 
     document = written(opened(options))
     known = sorted(document["explanations"])
-    if not known and document["kind"] == "plan":
+    if not known and "status" in document:
         say(document["status"]["text"])
         return NO_PLAN
     if options.number is None:

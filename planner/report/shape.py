@@ -35,6 +35,9 @@ KEYS = (
 )
 
 
+_OF_FACTS = ("facts", "facts_weighed")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """Where documents of a kind keep within the program what the one shape has under its own keys.
@@ -256,6 +259,7 @@ def read_back(document: Any) -> Any:
     form = form_of(document)
     left_out = {"kind", "schema", "title", "headline", "why", "totals", "sections", "layout", "answers"}
     tables, headline = dict(document["tables"]), document["headline"]
+    tables |= {name: list(map(_bounded, tables[name])) for name in _OF_FACTS if name in tables}
     own = {key: document[key] for key in document if key not in left_out - set(form.kept)}
     if form.kind != "plan":
         own = {
@@ -300,6 +304,15 @@ def _pointing(sections: Record) -> Record:
 def _flat(row: Record) -> Record:
     """A row whose lists and parts are text."""
     return {key: _text(held) if isinstance(held, list | dict) else held for key, held in row.items()}
+
+
+def _bounded(row: Record) -> Record:
+    """A fact with its boundary as parts, which `_text` made a text of."""
+    said = row.get("boundary")
+    if not isinstance(said, str):
+        return row
+    parts = [part.partition(": ") for part in said.split("; ") if part]
+    return row | {"boundary": {family: tag for family, _, tag in parts}}
 
 
 def _text(held: Any) -> str:

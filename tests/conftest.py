@@ -214,6 +214,19 @@ def shipped_validation(worked_out_once: Callable[[str, Callable[[], Any]], Any])
     return code, document
 
 
+@pytest.fixture(autouse=True)
+def no_patched_results(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that exchanges a part of the physics works it out itself, and leaves nothing of it behind."""
+    if "monkeypatch" not in request.fixturenames:
+        yield
+        return
+    from planner.performance.remembered import forget
+
+    forget()
+    yield
+    forget()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def few_draws(request: pytest.FixtureRequest) -> Iterator[None]:
     """Ranges of plans and jobs from few draws, and few facts that move them: tests look at all the rest.

@@ -11,6 +11,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_FORGET: list[Callable[[], None]] = []
+
+
+def forget() -> None:
+    """Drop all results that are kept: what worked them out has changed."""
+    for each in _FORGET:
+        each()
 
 
 def remembered(most: int) -> Callable[[Function], Function]:
@@ -28,10 +35,11 @@ def remembered(most: int) -> Callable[[Function], Function]:
             return result
 
         @wraps(function)
-        def asked(**given: Any) -> Any:
+        def recalled(**given: Any) -> Any:
             return found(_Question(given))
 
-        return cast(Function, asked)
+        _FORGET.append(found.cache_clear)
+        return cast(Function, recalled)
 
     return of
 

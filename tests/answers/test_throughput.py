@@ -405,7 +405,10 @@ tokens_out = 2
             "--output-tokens",
             "2",
         ],
-        ["plan", str(data_folder() / "scenarios" / "serving-only.toml"), "--no-baselines"],
+        pytest.param(
+            ["plan", str(data_folder() / "scenarios" / "serving-only.toml"), "--no-baselines"],
+            marks=pytest.mark.slow,
+        ),
         ["carbon", "job.toml"],
     ],
     ids=lambda command: command[0],

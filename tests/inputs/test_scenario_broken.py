@@ -237,6 +237,7 @@ def test_names_that_the_catalogue_has_pass() -> None:
 
 
 @given(st.text(max_size=300))
+@pytest.mark.slow
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing but our own error leaves, whatever is written."""
     with pytest.raises(ScenarioError):

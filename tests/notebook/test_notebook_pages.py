@@ -11,6 +11,7 @@ import pytest
 
 import everfleet as ef
 from planner.inputs.catalogue import data_folder
+from planner.report.shape import written
 from planner.ui import shared
 from planner.ui.workers import jobs, logs, planning
 
@@ -35,14 +36,14 @@ def test_a_plan(tmp_path: Path) -> None:
     arguments = {"name": file.name, "text": file.read_text(), "store_address": str(tmp_path / "plans.sqlite")}
     page = planning.plan(arguments, said_to_nobody, never)
 
-    assert plain(page["document"]) == plain(ef.plan("one-training-job").to_dict())
+    assert plain(written(page["document"])) == plain(ef.plan("one-training-job").to_dict())
 
 
 def test_a_job() -> None:
     text = (data_folder() / "jobs" / "train-8b.toml").read_text()
     page = jobs.estimate({"text": text, "name": "train-8b.toml", "files": {}}, said_to_nobody, never)
 
-    assert plain(page) == plain(ef.job_carbon("train-8b").to_dict())
+    assert plain(written(page)) == plain(ef.job_carbon("train-8b").to_dict())
 
 
 def test_a_log() -> None:
@@ -55,7 +56,7 @@ def test_a_log() -> None:
     }
     page = logs.fit(arguments, said_to_nobody, never)
 
-    assert plain(page) == plain(ef.fit(file, name="mine", accelerators_per_node=8).to_dict())
+    assert plain(written(page)) == plain(ef.fit(file, name="mine", accelerators_per_node=8).to_dict())
 
 
 def test_checkpoints() -> None:
@@ -63,4 +64,4 @@ def test_checkpoints() -> None:
     inputs = {"failures": "meta-rsc-1", "sku": "a100-80-8", "nodes": 512, "restart_min": 20.0}
     page = shared.load_checkpoints(**inputs)
 
-    assert plain(page) == ef.checkpoint(**inputs).to_dict()
+    assert plain(written(page)) == ef.checkpoint(**inputs).to_dict()

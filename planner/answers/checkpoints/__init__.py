@@ -10,7 +10,6 @@ from planner.answers.checkpoints.text import scenario_text, to_text, today_said
 
 __all__ = [
     "FLAT",
-    "Question",
     "SharedOptions",
     "checkpoint_answer",
     "checkpoint_document",

@@ -205,10 +205,11 @@ def shipped_validation(worked_out_once: Callable[[str, Callable[[], Any]], Any])
 
     def judged() -> tuple[int, Any]:
         from planner.cli import main
+        from planner.report.shape import read_back
 
         with redirect_stdout(io.StringIO()) as said:
             code = main(["validate", "--json"])
-        return code, json.loads(said.getvalue())
+        return code, read_back(json.loads(said.getvalue()))
 
     code, document = worked_out_once("shipped-validation", judged)
     return code, document

@@ -37,6 +37,8 @@ Modules:
 - queueing: Waiting: one replica that slows down as it fills, several equal servers, and spare replicas.
 - recommendation: Recommendation models: time of a training step and of an inference batch, memory,
   ranking stages.
+- remembered: Results of costly pure functions, kept by the values of their arguments for plans that are
+  made again.
 - replica: One replica under a mix of requests: state at a load, share of first tokens in time, largest
   load.
 - rounding: Things that are counted whole: devices, nodes, replicas, workers, drives.
@@ -47,6 +49,8 @@ Modules:
   attention.
 - throughput: From step time to rates, hours, utilisation and spread, and the one-point calibration.
 - timeline: What an accelerator did when, from the intervals of its kernels: busy, communicating, waiting.
+- token_times: What a request waits for between its tokens: steps next to others, and prompts that are
+  read meanwhile.
 - training: Time of one training step of a transformer on a given layout, term by term.
 - vision: Vision transformers: images as sequences of patches that all attend to each other.
 """

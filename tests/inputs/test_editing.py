@@ -526,6 +526,7 @@ def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
     rate = {"value": 5.0, "low": 4.0, "high": 6.0, "unit": "1/(1000 node d)"}
     return {
         "everfleet_fit": 1,
+        "title": "own",
         "name": "own",
         "rate": rate,
         "nodes": 10,
@@ -536,8 +537,12 @@ def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
         "outage": None,
         "variance_to_mean": None,
         "sections": {
-            "read": {"said": ["Read as a table."], "tables": {"read": [{"read": "failures", "value": "9"}]}},
-            "rate": {"said": ["Counted: hardware."], "tables": {}},
+            "read": {
+                "title": "What was read",
+                "said": ["Read as a table."],
+                "tables": {"read": [{"read": "failures", "value": "9"}]},
+            },
+            "rate": {"title": "Rate", "said": ["Counted: hardware."], "tables": {}},
         },
         "bad_rows": [{"file": name, "line": i, "reason": "no time"} for i in range(bad_rows)],
         "bad_row_count": bad_rows,

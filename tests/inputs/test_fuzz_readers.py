@@ -364,7 +364,7 @@ def test_values_without_end_are_null_and_say_so(tmp_path, capsys):
     path = written(tmp_path, "id,source,inputs,expected,unit,tolerance\n" + row)
 
     main(["validate", str(path), "--json"])
-    (found,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["rows"]
+    (found,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["tables"]["rows"]
     assert found["error"] is None
 
 

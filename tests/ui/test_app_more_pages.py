@@ -143,4 +143,4 @@ def test_futures_and_replay_answer_as_their_commands() -> None:
     assert found["status"]["verified"]
     played = replayed(asked | {"draw": 1, "persist": False}, tell, lambda: False)
     assert played["realised"] in ("as stated", "more")
-    assert all(step["planned"] for step in played["steps"])
+    assert all(step["planned"] for step in played["periods"])

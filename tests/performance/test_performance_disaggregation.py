@@ -155,6 +155,7 @@ def test_targets_out_of_reach_give_infinite_pools():
     assert np.isfinite([column.prefill_replicas[2], column.decode_replicas[2]]).all()
 
 
+@pytest.mark.slow
 @given(rate=st.floats(0.5, 60.0), more=st.floats(1.0, 3.0), better=st.floats(1.0, 4.0))
 def test_more_load_needs_no_fewer_and_more_bandwidth_no_more_replicas(rate, more, better):
     states = np.minimum(np.arange(1.0, 193.0), 128.0)

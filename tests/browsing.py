@@ -113,3 +113,10 @@ def address_of_plan(page: Page) -> str:
     expect(page.get_by_text("Saved. It comes back by this end of the address")).to_be_visible()
     expect(page).to_have_url(re.compile(r"\?plan=[0-9a-f]{64}$"))
     return page.url
+
+
+def open_tree(page: Page) -> None:
+    """Below the sentences and the small table of a number: every step, down to the sources."""
+    label = page.locator("label").filter(has_text="Every step, down to the sources")
+    label.locator("visible=true").first.click()
+    settled(page)

@@ -36,6 +36,7 @@ KEYS = (
 
 
 _OF_FACTS = ("facts", "facts_weighed")
+_RECOMPUTED = ("plan", "futures")  # and compared bit for bit, their facts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +260,8 @@ def read_back(document: Any) -> Any:
     form = form_of(document)
     left_out = {"kind", "schema", "title", "headline", "why", "totals", "sections", "layout", "answers"}
     tables, headline = dict(document["tables"]), document["headline"]
-    tables |= {name: list(map(_bounded, tables[name])) for name in _OF_FACTS if name in tables}
+    if form.kind in _RECOMPUTED:
+        tables |= {name: list(map(_bounded, tables[name])) for name in _OF_FACTS if name in tables}
     own = {key: document[key] for key in document if key not in left_out - set(form.kept)}
     if form.kind != "plan":
         own = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import go_to_cell, opened, scrolls_sideways, settled
+from browsing import go_to_cell, open_tree, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
 from test_browser_axe import found_by_axe
 
@@ -29,6 +29,7 @@ def test_a_number_is_opened_by_keys(
         settled(page)
     page.locator("[data-testid=stVegaLiteChart] svg:visible").first.wait_for()
     go_to_cell(page.get_by_test_id("stDataFrame").nth(table), column=column)
+    open_tree(page)
 
     expect(page.get_by_test_id("stCode").filter(has_text=top).first).to_be_visible()
     assert not found_by_axe(page)

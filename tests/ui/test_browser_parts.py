@@ -21,6 +21,7 @@ from browsing import (
     at_rest,
     found_by_axe,
     go_to_cell,
+    open_tree,
     opened,
     plan_of_own,
     scrolls_sideways,
@@ -94,6 +95,7 @@ def test_a_number_of_a_table_is_opened_by_keys(page: Page, app_url: str) -> None
     panel = page.locator("[role=tabpanel]:visible")
     expect(panel.get_by_text("Choose a number to see where it comes from.")).to_be_visible()
     go_to_cell(panel.get_by_test_id("stDataFrame").first, column=3)
+    open_tree(page)
 
     expect(panel.get_by_text("nodes (pretrain-70b, oregon, h100-8) = 24")).to_be_visible()
     assert not found_by_axe(page)
@@ -112,6 +114,7 @@ def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: 
         at_rest(table).click(position={"x": 15, "y": HEADING_PX / 2})  # left of the menu of the column
         expect(first).to_have_text(period)
     go_to_cell(table, column=3)
+    open_tree(page)
 
     expect(page.get_by_text("in_service_nodes (2027 Q4, ").first).to_be_visible()
 

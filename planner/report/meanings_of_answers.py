@@ -38,11 +38,6 @@ _JOB: Mapping[str, Mapping[str, str]] = {
         "change_fraction": "the same as a share of the job's carbon",
         "note": "what goes with it",
     },
-    "facts": {
-        "boundary_embodied": "what the making includes",
-        "boundary_grid": "how a grid is counted: average or marginal, direct or life-cycle",
-        "boundary_failures": "what is counted as one failure",
-    },
     "predicted": {"duration_h": "hours from start to end, with failures"},
     "assumed": {"what": "what was not stated", "value": "what is used instead", "because": "why that"},
 }

@@ -55,7 +55,7 @@ def stopped_kwh(*, increment_kwh: Column, stop_h: Column, active_h: Column) -> C
 def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Column:
     """Energy of an hour of work in each slot.
 
-    E = E_1 h_1 / h_1
+    E = E_1 / h_1
 
     Source: definition; the same in every slot.
     """

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from sizes import NIGHTLY, at_night, few_ranges
+from sizes import NIGHTLY, at_night, few_ranges, size
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -42,7 +42,7 @@ gc.set_threshold(50_000, 10, 10)
 
 # The same examples on each run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore
 # looks for new ones. No deadline: a busy machine is not a defect.
-settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("repeat", derandomize=True, deadline=None, max_examples=size(40, nightly=100))
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
@@ -114,12 +114,16 @@ def _end_in_silence() -> None:
         os.dup2(nowhere.fileno(), 2)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by where it lies and what it asks for.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is for the night, and mark each other test by where it lies and what it asks for.
 
     The browser, which waits longest, comes first, then files with any test that takes its time: the last ones
     are short, so that no process works on alone.
     """
+    if not at_night():
+        left_out = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
         for kind in _kinds_of(item.path):
             item.add_marker(kind)

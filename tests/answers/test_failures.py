@@ -257,6 +257,7 @@ def test_lives_without_dates_are_forecast_by_age(tmp_path: Path) -> None:
     assert "ages without dates" in said(found, "ahead")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_lifelines_stands_beside_where_asked(fit: Record, log: FailureLog, tmp_path: Path) -> None:
     """The fits of the document to 1e-5 of lifelines', in every form of it; without the option no word."""
@@ -481,6 +482,7 @@ def test_every_explanation_ends_in_the_log_or_the_catalogue(fit: Record) -> None
 # Real logs
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_titan_lives_give_the_published_deaths(shared: Path) -> None:
     """The life table of Titan's GPUs: 30,207 rows, 5,089 dead, all by a lifetime that wears out."""
@@ -495,6 +497,7 @@ def test_titan_lives_give_the_published_deaths(shared: Path) -> None:
     assert 1 < ratios["cage=1"] < ratios["cage=2"]  # published: the upper the hotter
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_lanl_records_give_the_published_repairs(shared: Path) -> None:
     """23,739 failures with a mean repair of 352.4 min and a median of 59 min."""

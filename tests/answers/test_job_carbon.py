@@ -14,6 +14,7 @@ import pytest
 from explained import explained
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from carbon.scopes import Category
 from planner.answers.job import job_document, job_from_flags, load_job, read_job, to_card, to_text
@@ -257,7 +258,7 @@ def test_the_sum_that_disagrees_is_not_shown() -> None:
         ledger_of(wrong, None)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=size(10, nightly=25), deadline=None)
 @given(st.floats(1, 1e7), st.floats(0.01, 0.99), st.floats(1, 3), st.floats(0, 5))
 def test_conservation(hours: float, share: float, pue: float, wue: float) -> None:
     """Splitting a job changes nothing; PUE multiplies electricity and off-site water, nothing else."""

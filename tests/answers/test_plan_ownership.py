@@ -486,6 +486,7 @@ def test_a_money_cap_below_the_cheapest_plan_is_named() -> None:
     assert family["rows"][0]["by"] == pytest.approx(short, rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_a_shipped_scenario_takes_all_of_it_at_once() -> None:
     """Everything beside everything else: the ledger agrees with the solver's sums, or raises."""
     scenario = with_changes(

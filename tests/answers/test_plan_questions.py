@@ -417,6 +417,7 @@ def test_the_order_has_to_be_said() -> None:
 # The command line
 
 
+@pytest.mark.nightly
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each answers in words and as data; a question that is not understood is wrong input."""
     file = tmp_path / "two.toml"

@@ -108,18 +108,16 @@ def most_for_its_chips(scenario: str, service: str):
     )
 
 
-EVERY = [
-    ("next-quarter", "chat"),
-    ("next-quarter", "code"),
-    ("brownfield", "assistant"),
-    ("bursty-serving", "summaries"),
-    ("serving-only", "chat"),
-    ("tight-power", "chat"),
-]
+EVERY = [("tight-power", "chat")]
 EVERY += (
     []
     if not at_night()
     else [
+        ("next-quarter", "chat"),
+        ("next-quarter", "code"),
+        ("brownfield", "assistant"),
+        ("bursty-serving", "summaries"),
+        ("serving-only", "chat"),
         ("bursty-serving", "code"),
         ("clean-and-dirty-sites", "chat"),
         ("growth", "chat"),

@@ -14,6 +14,7 @@ import pytest
 from explained import explained
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 import planner.performance.capacity
 from planner.answers.throughput import Question, throughput_document, to_csv
@@ -256,7 +257,7 @@ SIZES = ("active_parameters", "tied_embeddings", "vocab", "hidden")
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=size(4, nightly=12))
 @given(
     question=st.fixed_dictionaries(QUESTION | {"ttft_s": st.floats(0.2, 20), "tpot_s": st.floats(0.02, 10)})
 )
@@ -289,7 +290,7 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(question):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@settings(max_examples=size(4, nightly=8))
 @given(
     question=st.fixed_dictionaries(QUESTION | {"input_tokens": st.floats(16, 1024)}),
     longer=st.floats(1.05, 10),
@@ -310,7 +311,7 @@ def test_shorter_answers_carry_no_fewer_requests(question, longer):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@settings(max_examples=size(4, nightly=8))
 @given(
     question=st.fixed_dictionaries(QUESTION),
     laxer=st.floats(1.0, 10),

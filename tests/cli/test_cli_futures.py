@@ -89,6 +89,7 @@ def test_futures_write_a_report_and_are_saved(
     assert capsys.readouterr().out == said.out
 
 
+@pytest.mark.nightly
 def test_saved_futures_are_worked_out_again(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,6 +234,7 @@ def interrupted(*arguments: str, after: str) -> tuple[int, dict[str, Any]]:
     return process.returncode, json.loads(out)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_keeps_the_points_of_a_front() -> None:
     """The points told before are there, the front says that it is cut short, and so does the code."""
@@ -257,6 +259,7 @@ def test_ctrl_c_keeps_what_was_looked_at() -> None:
     assert found["headline"][-1] == f"Stopped early: only {len(looked_at)} were looked at."
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_one_ctrl_c_ends_the_search_for_a_plan_of_all_futures(scenario: str) -> None:
     """Pressed in the first of many solves: none of the later ones is waited for, and the answer says so."""
@@ -266,6 +269,7 @@ def test_one_ctrl_c_ends_the_search_for_a_plan_of_all_futures(scenario: str) -> 
     assert found["status"]["text"].startswith("Stopped on request before there was one plan for all futures;")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_one_ctrl_c_ends_a_replay(scenario: str) -> None:
     """Pressed before the first period is planned: no other period is, and that is said."""

@@ -293,6 +293,7 @@ def services_only(made: Problem) -> Problem:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_plainly_written_the_optimum_is_the_same() -> None:
     """Two programs written apart: the same cost without jobs and tiers, in the thousands of the model."""
@@ -303,6 +304,7 @@ def test_plainly_written_the_optimum_is_the_same() -> None:
     assert 1000 * plain.objective == pytest.approx(ours.objective, rel=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_plain_plan_is_no_cheaper() -> None:
     """What it lets jobs and tiers do, the other formulation lets them do as well, and more."""
@@ -319,6 +321,7 @@ def test_each_size_has_its_ways_and_its_time() -> None:
     assert WAYS == ("everfleet", "everfleet-cbc", "plain", "plain-cbc")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_part_reaches_the_page(
     monkeypatch: pytest.MonkeyPatch,

@@ -60,6 +60,7 @@ def test_shipped_constants_err_as_the_page_says(constants, runs):
     assert stated in page
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_errors_by_generation_are_those_of_the_page():
     """Runs, sources, shipped and left-out means of each generation, and the bounds that we aim at."""

@@ -24,6 +24,7 @@ def sets() -> Sequence[fit_serving.Set]:
     return fit_serving.fit_sets(fit_serving.read_constants())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_facts_are_what_the_fit_gives(sets):
     """Every shipped constant lies within 6 % of the new fit, or within a fiftieth of its stated range."""
@@ -204,6 +205,7 @@ def test_a_few_questions_come_near_the_peer():
         assert 1 / 1.35 < serving_peers.ask(row).ratio < 1.35, row
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_page_is_what_the_study_writes():
     """By night the whole page, by day its lines of some SKUs and of the precision with few questions."""

@@ -137,6 +137,7 @@ def test_every_family_is_shipped_and_says_what_it_is_about() -> None:
         assert shipped(name).policy.objective == "weighted"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_family_has_a_plan_to_one_percent() -> None:
     """Small enough to try: each is solved to 1 % well within its time limit.
@@ -206,6 +207,7 @@ def test_a_plan_from_its_own_options_is_that_plan() -> None:
     assert again.objective == pytest.approx(found.objective, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_no_habit_is_better_than_the_joint_plan() -> None:
     """A habit forbids plans and allows none that the joint plan may not have: never better beyond the gap."""
     found = savings.outcomes(shipped(LONG))

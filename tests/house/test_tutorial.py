@@ -69,6 +69,7 @@ def test_sample_is_what_its_script_makes() -> None:
     assert slurm_sample.PER_1000_NODE_DAYS * (1 + extra) == pytest.approx(5.742, abs=1e-3)
 
 
+@pytest.mark.nightly
 def test_tutorial_of_carbon_runs_and_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +105,7 @@ def test_job_of_the_carbon_tutorial_is_the_shipped_one() -> None:
     assert tomllib.loads(page) == tomllib.loads(shipped)
 
 
+@pytest.mark.nightly
 def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +174,7 @@ def test_path_of_a_role_runs(
     assert [each for each in says if each not in printed] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_ranges")
 @pytest.mark.timeout(300)  # fourteen commands

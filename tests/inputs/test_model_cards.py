@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from planner.answers.checkpoints import checkpoint_document, scenario_document
 from planner.answers.job import job_document, job_from_flags, load_job
@@ -350,7 +351,7 @@ def test_a_missing_file_a_folder_and_a_file_of_weights_are_refused(tmp_path: Pat
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=size(40, nightly=100))
 @given(
     layers=st.integers(2, 100),
     hidden=st.integers(64, 16384),

@@ -7,6 +7,7 @@ from itertools import pairwise
 import ciw
 import numpy as np
 import pytest
+from sizes import at_night
 
 from planner.performance.arrivals import Crew, Demand, arrival_times_s, dealt_stream, drawn_outages
 from planner.performance.mix import request_mix
@@ -66,7 +67,7 @@ def one_row(*requests):
 
 @pytest.mark.simulation
 @pytest.mark.slow
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.8] if at_night() else [0.6])
 def test_one_request_at_a_time_is_m_m_1(load):
     """M/M/1: P(wait > x) = rho e^{-(mu - lambda) x}; mean and P99 within 6 % over 100,000 requests."""
     mu = 1.0 / (MEAN * STEP_S)
@@ -83,7 +84,7 @@ def test_one_request_at_a_time_is_m_m_1(load):
 
 @pytest.mark.simulation
 @pytest.mark.slow
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.85])
+@pytest.mark.parametrize("load", [0.3, 0.6, 0.85] if at_night() else [0.6])
 def test_a_batch_is_the_chain_of_the_closed_form(load):
     """Steps that slow down as they fill, short prompts: requests inside are those of the chain, within 3 %.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sizes import size
+from sizes import at_night, size
 
 from benchmarks.studies import demand_ladder
 from benchmarks.studies.demand_ladder import Step, demands, ladder, rises, step
@@ -97,7 +97,7 @@ def shared(demand: Any, *, alone: float = 7.0, fall: float = 0.09, scv: float = 
 # ---- the law of shared bursts
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=size(16, nightly=40), deadline=None)
 @given(
     alone=st.floats(0.01, 50.0),
     fall=st.floats(0.0, 0.5),
@@ -227,7 +227,9 @@ def test_a_step_that_costs_more_is_told() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["one-training-job", "serving-only", "long-training", "tight-power"])
+@pytest.mark.parametrize(
+    "name", ["one-training-job", "long-training", *(["serving-only", "tight-power"] if at_night() else [])]
+)
 def test_no_shipped_demand_costs_more_as_it_falls(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every third step down by day, every one at night, and longer."""
     stride = size(3, nightly=1)

@@ -62,7 +62,9 @@ def test_a_written_program_has_the_same_optimum_elsewhere(name: str, tmp_path: P
     assert least(tmp_path / "p.mps") * THOUSAND == pytest.approx(best_of(name).objective, rel=EXACT)
 
 
-@pytest.mark.parametrize("name", ["brownfield", "clean-and-dirty-sites"])
+@pytest.mark.parametrize(
+    "name", ["brownfield", pytest.param("clean-and-dirty-sites", marks=pytest.mark.nightly)]
+)
 def test_a_program_with_rents_moves_and_terms_costs_what_its_account_says(name: str, tmp_path: Path) -> None:
     """Each to a thousandth: a price that the program leaves out is more than two."""
     scenario = load_scenario(data_folder() / "scenarios" / f"{name}.toml")

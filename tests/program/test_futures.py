@@ -411,7 +411,7 @@ def test_what_hedging_and_knowing_are_worth() -> None:
 
 def test_drawn_futures_stand_for_all_draws() -> None:
     """Shares of draws add up to 1; the same seed draws the same; demand stays inside its range."""
-    draws = size(10, nightly=40)
+    draws = size(6, nightly=40)
     scenario = small(MUST | {"uncertainty": {"draws": draws, "reduce_to": 4, "demand": [0.5, 3]}})
     uncertainty = scenario.uncertainty
     assert uncertainty is not None

@@ -65,6 +65,7 @@ from solver.problem import Objective, Solution
 from solver.verify import objective_value, verify
 
 JOB, SERVING, QUARTER = "one-training-job", "serving-only", "next-quarter"
+THE_QUARTER = pytest.param(QUARTER, marks=pytest.mark.nightly)  # takes half a minute
 EXACT = {"solve.gap": "0 %"}
 RATIO = "reliability.spares.variance_to_mean"
 ROUNDING = 1e-9
@@ -130,7 +131,7 @@ def rises(values: list[float]) -> bool:
 # One plan, many accounts
 
 
-@pytest.mark.parametrize("name", [JOB, SERVING, QUARTER])
+@pytest.mark.parametrize("name", [JOB, SERVING, THE_QUARTER])
 def test_a_plan_passes_plain_sums(name: str) -> None:
     """No rule is broken by sums that know nothing of the engine, and they give the engine's objective."""
     plan = plan_of(name)
@@ -143,7 +144,7 @@ def test_a_plan_passes_plain_sums(name: str) -> None:
     assert plan.answer.bound <= plan.answer.objective * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("name", [JOB, SERVING, QUARTER])
+@pytest.mark.parametrize("name", [JOB, SERVING, THE_QUARTER])
 def test_the_objective_is_the_sum_of_its_terms(name: str) -> None:
     """What the solver minimised = the traced total = the sum of the terms that the report lists."""
     plan = plan_of(name)
@@ -182,7 +183,7 @@ def test_the_document_says_what_the_ledger_says(name: str) -> None:
         assert explained(document, row["explain"]).steps[0].value == row["kgco2e"]
 
 
-@pytest.mark.parametrize("name", [JOB, SERVING, QUARTER])
+@pytest.mark.parametrize("name", [JOB, SERVING, THE_QUARTER])
 def test_recomputing_from_the_leaves_gives_the_plan_again(name: str) -> None:
     """Every fact is handed in anew at its own value, so that every equation is called once more."""
     ledger = plan_of(name).ledger
@@ -626,6 +627,7 @@ def next_to_cost_only() -> Plan:
     return replace(plan, baselines={COST_ONLY: cheap})
 
 
+@pytest.mark.nightly
 def test_the_carbon_price_changes_the_real_quarter(next_to_cost_only: Plan) -> None:
     """Cleaner than the cost-only plan, not cheaper beyond the gap, and the reasons name what differs."""
     plan, cheap = next_to_cost_only, next_to_cost_only.baselines[COST_ONLY]
@@ -642,6 +644,7 @@ def test_the_carbon_price_changes_the_real_quarter(next_to_cost_only: Plan) -> N
     assert any(reason.startswith("It differs in ") for reason in reasons)
 
 
+@pytest.mark.nightly
 def test_the_real_quarter_keeps_its_promises() -> None:
     """The run ends before its deadline, services carry their peaks, pools get their hours."""
     plan = plan_of(QUARTER)
@@ -784,7 +787,7 @@ def runs_of(model: str, **facts: str) -> TrainingRuns:
     return runs
 
 
-@pytest.mark.parametrize("name", [JOB, QUARTER])
+@pytest.mark.parametrize("name", [JOB, THE_QUARTER])
 def test_dense_models_know_nothing_of_experts(name: str) -> None:
     """No number of a plan of dense models rests on what was added for experts, but for an engine's bundle."""
     facts = facts_of(plan_of(name).ledger.objective)

@@ -109,6 +109,7 @@ INSTANCES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_engines_agree_on_scenarios() -> None:
     """HiGHS and CBC share no code: programs as users get them, each solved to the end by both.

@@ -57,6 +57,7 @@ def simulated():
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_simulated_log(simulated):
     """Everything at once, among it ties that lifelines would share out by rows if it got weights."""
@@ -70,6 +71,7 @@ def test_simulated_log(simulated):
     assert cox.lifelines[1] == pytest.approx(stretch.lifelines[1] ** -stretch.lifelines[-1], rel=0.05)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_titan(shared: Path):
     """The old batch: 18,837 GPUs, the families and the ratios of Ostrouchov et al., SC'20.

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sizes import size
 
 from reliability.definitions import FailureDefinition, FailureScope
 from reliability.fleet import (
@@ -330,7 +331,7 @@ def test_installed_units_are_just_enough(needed, up, target):
         assert one_less < target
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=size(12, nightly=30), deadline=None)
 @given(
     rate=st.floats(0.2, 30),
     repair_h=st.floats(0.2, 300),

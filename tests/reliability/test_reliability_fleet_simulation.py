@@ -58,6 +58,7 @@ def test_airesim_default_case(airesim_shop):
     assert played.preemptions.mean() == pytest.approx(14, rel=0.25)
 
 
+@pytest.mark.nightly
 def test_airesim_after_its_repair_fix():
     """Only failed automatic repairs go on to manual: 0.6249 (sd 0.0020), 11,062 failures, 19.8 selections.
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from benchmarks.joblog import write_sacct
 from planner.answers.failures.counts import periods_of
@@ -312,7 +313,7 @@ def test_times_in_forms_of_their_own(tmp_path):
         st.tuples(st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 20)), min_size=1, max_size=12
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=size(10, nightly=25))
 def test_merged_outages_cover_the_same_hours(tmp_path_factory, outages):
     """An independent route: mark each hour that a unit is down. No merged outages of a unit overlap."""
     path = tmp_path_factory.mktemp("log") / "log.csv"

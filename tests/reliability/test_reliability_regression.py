@@ -367,6 +367,7 @@ def test_titan_hazard_ratios(titan):
     assert proportional_hazards_test(fit).p_value[-1] < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_titan_against_lifelines(titan):
     """All 43 coefficients and errors to 1e-5 of lifelines."""

@@ -265,6 +265,7 @@ def test_closed_forms_within_the_error_of_played_jobs(family_score):
     assert_standard_normal(np.array([family_score(np.random.default_rng([60, i]), i) for i in range(60)]))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("family_score", SCORES)
 def test_a_thousand_closed_forms_within_the_error_of_played_jobs(family_score):

@@ -651,6 +651,7 @@ def test_a_kill_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
     assert outcomes["new"] > 10, "killed while the old report was cleared away"
 
 
+@pytest.mark.nightly
 @POSIX
 def test_the_kill_test_can_fail(tmp_path: Path) -> None:
     """With two renames in place of one exchange there is a moment without a report, and it is found."""

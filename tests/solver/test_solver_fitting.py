@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 from solver_cases import changed, problem, service
 from test_solver_optimum import best, draw_more
 
@@ -89,7 +90,7 @@ def test_orders_at_their_limit_leave_nothing_that_fits() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=size(16, nightly=40), deadline=None, derandomize=True)
 def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
     """From the best plan on nothing moves; from fractions for its orders on, what is found is a plan."""
     case = draw_more(seed)
@@ -116,7 +117,7 @@ def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=size(8, nightly=20), deadline=None, derandomize=True)
 def test_room_is_what_nothing_else_takes(seed: int) -> None:
     """Nodes in service and rented, less spares, those down, runs and jobs; what is over is no room."""
     case = draw_more(seed)

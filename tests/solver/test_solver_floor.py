@@ -8,6 +8,7 @@ import pulp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 from test_solver_optimum import best, draw_more
 
 from benchmarks.fleets import fleet
@@ -38,7 +39,7 @@ def whole_choices(program: Program) -> float:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=size(6, nightly=15), deadline=None, derandomize=True)
 def test_no_plan_is_below_the_bound(seed: int) -> None:
     """Whole choices with fractions of all else allow every plan and more, so no plan costs less."""
     case = draw_more(seed)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind
+from sizes import size
 from solver_cases import changed, limits, node_groups, one_job, problem, run_option, service, work
 from test_solver_optimum import best, draw
 
@@ -187,7 +188,7 @@ def _held_objective(case: Problem, program: Program, values: dict[str, float]) -
 
 @given(seed=st.integers(0, 2**32 - 1))
 @example(seed=240)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=size(8, nightly=20), deadline=None, derandomize=True)
 def test_the_held_price_lies_between_what_a_little_more_and_a_little_less_change(seed: int) -> None:
     """Independent route: the limit itself is moved by a little in the plain program, whole numbers held."""
     case = draw(seed)
@@ -211,7 +212,7 @@ def test_the_held_price_lies_between_what_a_little_more_and_a_little_less_change
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=size(6, nightly=15), deadline=None, derandomize=True)
 def test_easing_never_costs_and_tightening_never_saves(seed: int) -> None:
     """A wider limit keeps every plan, a narrower one adds none."""
     case = draw(seed)

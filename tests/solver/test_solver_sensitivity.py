@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from infeasible_cases import fleet_of_every_kind
+from sizes import size
 from solver_cases import changed, limits, node_groups, one_job, problem, run_option
 from test_solver_optimum import best, draw
 
@@ -132,7 +133,7 @@ def test_unknown_is_not_a_flip() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.2, 5.0))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=size(12, nightly=30), deadline=None, derandomize=True)
 def test_keeping_is_never_better_than_best(seed: int, factor: float) -> None:
     """A fleet held is one restriction more; at the factor that it was made for it costs nothing."""
     case = draw(seed)

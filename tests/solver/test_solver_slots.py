@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sizes import size
 from solver_cases import cohort, limits, node_groups, problem, service, work
 
 from solver import account, account_slots, build, constrain_slots, constrain_tasks, totals
@@ -340,7 +341,7 @@ def two_pools(seed: int, *, share: float = 1.0) -> Problem:
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(size(3, nightly=12)))
 def test_two_pools_in_two_slots_as_if_all_were_tried(seed: int) -> None:
     """Slots are equally long and nodes whole, so that the best corner is a whole number of nodes."""
     case = two_pools(seed)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 from solver_cases import changed, cohort, limits, node_groups, one_job, problem, run_option, service
 from test_solver_optimum import best, draw, draw_more
 
@@ -39,7 +40,7 @@ def check(case: Problem, plan: Solution | None, bound: float, optimum: Answer) -
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=size(12, nightly=30), deadline=None, derandomize=True)
 def test_a_first_plan_is_a_plan(seed: int) -> None:
     """It keeps every rule; the optimum lies between its bound and its cost. Without a plan, it has none."""
     case = draw(seed)
@@ -58,7 +59,7 @@ def test_a_first_plan_of_a_large_program_is_a_plan(
     for place in (start, floor, whole):
         monkeypatch.setattr(place, "MANY", 0)
     plans = 0
-    for seed in range(60):
+    for seed in range(size(20, nightly=60)):
         case = drawn(seed)
         optimum = best(case)
         plan, stopped, bound = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
@@ -66,9 +67,10 @@ def test_a_first_plan_of_a_large_program_is_a_plan(
         assert not stopped
         check(case, plan, bound, optimum)
         plans += plan is not None
-    assert plans > 20
+    assert plans > size(7, nightly=20)
 
 
+@pytest.mark.nightly
 def test_a_first_plan_of_a_large_program_is_near_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (start, floor, whole):
         monkeypatch.setattr(place, "MANY", 0)
@@ -201,7 +203,7 @@ def test_stopping_in_the_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=size(4, nightly=10), deadline=None, derandomize=True)
 def test_a_first_plan_leaves_the_program_as_it_was(seed: int) -> None:
     """What was barred, held or made a fraction for the search is open and whole again."""
     program = build(draw(seed))
@@ -222,7 +224,7 @@ def test_work_is_priced_where_it_is_cheapest() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=size(4, nightly=10), deadline=None, derandomize=True)
 def test_barring_keeps_the_relaxation(seed: int) -> None:
     """Whatever the relaxation uses stays, so that its optimum does; and every job has a likeliest way."""
     program = build(draw(seed))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sizes import size
 from solver_cases import changed, problem, service
 from test_solver_optimum import draw_more
 
@@ -24,7 +25,7 @@ from solver.verify import objective_value, verify
 EXACT: Any = {"gap_fraction": 0.0, "time_limit_s": 60.0}
 DEMANDS = (10.0, 30.0, 50.0)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=20, deadline=None, derandomize=True)
+few = settings(max_examples=size(8, nightly=20), deadline=None, derandomize=True)
 
 
 def serving(demand: float, unmet_usd: float) -> Problem:

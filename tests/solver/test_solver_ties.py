@@ -133,7 +133,7 @@ def test_what_is_signed_and_what_has_to_end_is_no_choice() -> None:
 def test_every_tie_is_a_plan_within_the_gap_without_a_choice_of_the_plan() -> None:
     """On random fleets with every kind of decision: checked by plain sums against the problem as it was."""
     seen = set()
-    for seed in range(size(80, nightly=500)):
+    for seed in range(size(30, nightly=500)):
         case = draw_more(seed)
         found = answer(case, gap_fraction=0.0, time_limit_s=20)
         if found.solution is None or found.objective <= 0:

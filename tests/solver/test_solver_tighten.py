@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 from solver_cases import limits, node_groups, one_job, problem, run_option, service
 from test_solver_optimum import best, draw_more, with_tiers
 
@@ -56,7 +57,7 @@ def one_rebate(rebate: float) -> Problem:
 
 
 @given(seed=st.integers(0, 2**32 - 1), best_only=st.booleans())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=size(40, nightly=150), deadline=None, derandomize=True)
 def test_no_plan_is_below_the_tightened_relaxation(seed: int, best_only: bool) -> None:
     """Trying everything finds nothing cheaper, and the rows only lift the relaxation."""
     case = with_tiers(draw_more(seed), np.random.default_rng(seed))

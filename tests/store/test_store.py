@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sizes import size
 from sqlalchemy import Engine, create_engine, event, inspect, update
 from sqlalchemy import text as sql
 
@@ -58,7 +59,7 @@ from planner.store.packing import content_digest, packed
 from planner.trace.errors import InputError
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by signal")
-KILLS = 50
+KILLS = size(12, nightly=50)
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = data_folder() / "scenarios" / "one-training-job.toml"
 CONFIG = {
@@ -557,7 +558,7 @@ def _save_for_ever(address: str, document: dict[str, Any], first: int, ready: in
 def test_a_kill_leaves_the_old_state_or_the_new_one(
     file: Path, store: Store, document: dict[str, Any]
 ) -> None:
-    """50 kills at random moments of a save: every plan is whole, and none that was reported is lost.
+    """Kills at random moments of a save: every plan is whole, and none that was reported is lost.
 
     Whole: SQLite finds no fault, no row without its scenario, and each document has the digest it goes by.
     """

@@ -161,6 +161,7 @@ def test_an_objective_of_edition_3_gets_its_unit(address: str, document: dict[st
     upgraded.close()
 
 
+@pytest.mark.nightly
 def test_a_sweep_goes_into_postgresql(address: str, tmp_path: Path, scenario: Scenario) -> None:
     """Agreement with the same sweep into SQLite, with one point that is infeasible and one that is wrong."""
     grid = varied(["policy.carbon_cap=1 kg,9 t,9 kW"])

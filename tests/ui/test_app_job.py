@@ -281,6 +281,7 @@ def test_a_metered_file_gives_the_page_the_number_of_the_command(page: AppTest, 
     assert [one.label for one in page.toggle if one.value] == ["Training"]
 
 
+@pytest.mark.nightly
 def test_another_model_gives_the_page_the_number_of_the_command(page: AppTest) -> None:
     """A model, tokens, nodes, region and PUE by field and by flag: 1,393 t, where the page once had another.
 

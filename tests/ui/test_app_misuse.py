@@ -234,6 +234,7 @@ def answer_to(
     return answer.status, answer.headers
 
 
+@pytest.mark.nightly
 @POSIX
 def test_ctrl_c_ends_the_app_while_somebody_looks_on(ctrl_c: None) -> None:
     """At once, with exit code 0 and without a traceback, although a page is open."""

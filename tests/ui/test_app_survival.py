@@ -39,7 +39,7 @@ PLAN = str(ROOT / "planner" / "ui" / "plan.py")
 SAMPLE = json.loads((ROOT / "tests" / "sample_plan.json").read_text(encoding="utf-8"))
 SMALL = SAMPLE | {"explanations": {}, "tables": {}}
 TEXT = (ROOT / "data" / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
-KILLS = size(70, nightly=200)
+KILLS = size(20, nightly=200)
 PATIENCE_S = 60.0
 POSIX = pytest.mark.skipif(os.name != "posix", reason="kills and forks")
 

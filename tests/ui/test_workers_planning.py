@@ -109,6 +109,7 @@ def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     assert heard.texts.count("looking for what the limits are worth") == 1
 
 
+@pytest.mark.nightly
 def test_services_are_played_after_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is there, and saved, before they are; asked to stop while they are played, it stays."""
     monkeypatch.setattr("planner.answers.plan.verified.SECONDS", 5.0)

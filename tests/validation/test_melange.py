@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from benchmarks.studies import melange
 from planner.inputs.catalogue import data_folder, load_catalogue
@@ -70,7 +71,7 @@ def test_shipped_rows_are_the_published_example(shared: Path) -> None:
         assert quantity == ("gpu_mix_cost" if gpu is None else "gpu_mix_count")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=size(10, nightly=25), deadline=None)
 @given(st.data(), SEVERAL, SEVERAL, SEVERAL)
 def test_no_way_to_hand_out_the_slices_is_cheaper(data: Any, kinds: int, buckets: int, slices: int) -> None:
     """An independent route: all allocations, one after the other."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import size
 
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
@@ -739,7 +740,7 @@ WORDS = {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=size(80, nightly=200), deadline=None)
 @given(data=st.data())
 def test_no_row_breaks_the_program(data):
     """Whatever a row says under known keys, it gets one of the four statuses and a finite value or none."""

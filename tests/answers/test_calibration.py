@@ -263,6 +263,7 @@ def test_the_shape_of_scaling_is_that_of_logged_steps():
     assert max(errors.max() for errors in each.values()) == pytest.approx(0.057, abs=0.001)
 
 
+@pytest.mark.slow
 def test_one_point_predicts_the_other_sizes_of_published_series(shared):
     """The catalogue's error is what every pair shows: the median, and what one and nine of ten keep.
 

@@ -87,6 +87,7 @@ def test_no_constant_leaves_its_range():
     assert logs[0] == pytest.approx(0.25, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_rates_that_we_predict_move_nothing(tmp_path):
     """Measured as modelled: every factor 1, no error left."""
     hardware = fitted(table(tmp_path))
@@ -96,6 +97,7 @@ def test_rates_that_we_predict_move_nothing(tmp_path):
     assert all(point["factor"] == pytest.approx(1.0, abs=1e-3) for point in hardware["serving"][0]["factors"])
 
 
+@pytest.mark.slow
 def test_constants_that_made_the_rates_are_found(tmp_path):
     """Rates of matrices 6 % slower, as reading prompts shows them: that constant moves, and no other much.
 
@@ -113,6 +115,7 @@ def test_constants_that_made_the_rates_are_found(tmp_path):
     assert hardware["constants"]["after_error"] < 0.7 * hardware["constants"]["before_error"]
 
 
+@pytest.mark.slow
 def test_few_points_are_no_fit(tmp_path):
     """Four constants: five points say something of each; four keep to factors by batch."""
     four = fitted(table(tmp_path, models=MODELS[:2], batches=(8, 64), slower=1.05))
@@ -127,6 +130,7 @@ def test_few_points_are_no_fit(tmp_path):
 # ---- what uses it
 
 
+@pytest.mark.slow
 def test_a_question_uses_the_constants_for_a_model_that_nobody_measured(tmp_path, capsys):
     """MI300X by three models, 15 % slower: a fourth model gets slower, its range the left-out error."""
     path = table(tmp_path, sku="mi300x-8", slower=1.15)
@@ -147,6 +151,7 @@ def test_a_question_uses_the_constants_for_a_model_that_nobody_measured(tmp_path
     assert is_measured(inputs, "mi300x")
 
 
+@pytest.mark.slow
 def test_the_measured_model_is_served_as_measured(tmp_path, slow_document):
     """Constants and factors together: at a measured batch and split the rate is the measured one."""
     document = slow_document

@@ -91,6 +91,7 @@ def capacities(scenario):
 # ---- points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quantity", "unit", "of_rate"),
     [
@@ -107,6 +108,7 @@ def test_every_way_to_state_a_speed_gives_the_same_factor(write, quantity, unit,
     assert found["batches"][1]["after_tokens_per_s"] == pytest.approx(0.9 * ours(write), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_one_batch_takes_its_error_from_published_runs(write):
     """Nothing else is known of other batches; the catalogue's error is by kind of model and hardware."""
     rows = {
@@ -124,6 +126,7 @@ def test_one_batch_takes_its_error_from_published_runs(write):
         assert (error["median"], error["worst"], error["errors"]) == (fact.value, fact.high, [])
 
 
+@pytest.mark.slow
 def test_several_batches_predict_each_other():
     """Qwen 3 32B as ML.ENERGY measured it: factors worked out by hand from 970.2, 2653.8 and 5155.5 tokens/s.
 
@@ -219,6 +222,7 @@ def test_training_and_serving_stand_in_one_file(write):
     assert hardware["serving"][0]["points"][0]["batch"] == 64
 
 
+@pytest.mark.slow
 def test_the_text_says_how_serving_is_used():
     document = calibration_document(SAMPLE)
     text = to_text(document)
@@ -232,6 +236,7 @@ def test_the_text_says_how_serving_is_used():
 # ---- a question
 
 
+@pytest.mark.slow
 def test_a_measured_point_is_used_and_narrows_the_range(capsys):
     """The measured split has the error of other batches, others of the SKU that of other splits."""
     question = "throughput llama-3.1-70b --serve --sku h100-8,mi300x-8 --json"
@@ -254,6 +259,7 @@ def test_a_measured_point_is_used_and_narrows_the_range(capsys):
     assert document["calibrated_skus"] == ["h100-8"]
 
 
+@pytest.mark.slow
 def test_a_rate_and_a_time_between_tokens_are_one_point():
     """1,500 tokens/s of 64 requests is a token each 42.667 ms (Little's law)."""
 
@@ -335,6 +341,7 @@ def test_efficiency_and_rating_reach_a_plan(tmp_path):
             assert inputs.fact(one["power"]["key"]).value == pytest.approx(one["power"]["after_kw"])
 
 
+@pytest.mark.slow
 def test_another_measurement_is_another_scenario(calibration, tmp_path):
     """A plan is known by its digest: the same words over other measurements are not the same question."""
     table = '[performance]\ncalibration = "mine.json"'
@@ -414,6 +421,7 @@ def test_the_cache_keeps_16_bits_beside_weights_of_8(stated, value_bytes):
     assert held == min(1024, int(room_gb / (163_840 * value_bytes / 2 / 1e9 * 1400)))
 
 
+@pytest.mark.slow
 def test_a_saved_scenario_takes_its_measurements_along(calibration, tmp_path):
     """Planned from a store, without the folder: the same scenario by its digest, with what was measured."""
     path = calibration(0.8)

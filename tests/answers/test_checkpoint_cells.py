@@ -57,6 +57,7 @@ def cell(document: Record, table: str, row: int, key: str) -> Explanation:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_each_number_opens_to_itself(name: str) -> None:
     """Every number of every table, those of a chart with them."""

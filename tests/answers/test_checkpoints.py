@@ -97,6 +97,7 @@ def test_twelve_thousand_accelerators_reach_nine_tenths_with_writes_of_ten_secon
     assert best["interval_min"] == pytest.approx(7.0, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [case for case in CASES if "asynchronous" not in case])
 def test_marks_obey_their_own_equations(question: dict[str, Any]) -> None:
     """Young 1974, Daly 2006 (higher order), and the stationary point of the exact renewal form.
@@ -136,6 +137,7 @@ def test_effective_time_is_the_renewal_form(question: dict[str, Any]) -> None:
 # Relations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", CASES)
 def test_each_optimum_is_unbeaten_in_its_own_metric(question: dict[str, Any]) -> None:
     """No row of the table and no other mark does better; trying everything is the independent route."""
@@ -173,6 +175,7 @@ def test_the_flat_part_holds_the_optimum_and_ends_where_it_says(question: dict[s
         assert good == inside or near_an_end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["parallel-fs", "nas", "object-store", "nvme-local"])
 @pytest.mark.parametrize("nodes", [8, 64, 1024] if at_night() else [8, 1024])
 def test_writing_in_the_background_never_loses(storage: str, nodes: int) -> None:
@@ -186,6 +189,7 @@ def test_writing_in_the_background_never_loses(storage: str, nodes: int) -> None
     )  # Young and Daly know blocking writes only
 
 
+@pytest.mark.slow
 def test_stalls_that_burn_less_are_taken_more_often() -> None:
     """A stalled node draws less than a working one, so carbon asks for shorter intervals than time does.
 
@@ -204,6 +208,7 @@ def test_stalls_that_burn_less_are_taken_more_often() -> None:
     )
 
 
+@pytest.mark.slow
 def test_more_nodes_fail_more_often() -> None:
     """MTTF = 1 / (N r): it falls with the nodes, and with it the share of useful time at one bandwidth."""
     small, large = document(nodes=128), document(nodes=1024)
@@ -212,6 +217,7 @@ def test_more_nodes_fail_more_often() -> None:
     assert mark(small, "time-optimal")["ettr_fraction"] > mark(large, "time-optimal")["ettr_fraction"]
 
 
+@pytest.mark.slow
 def test_a_longer_restart_costs_time_and_leaves_the_interval() -> None:
     """The stationary point does not hold the restart time; ETTR does."""
     short, long = document(restart_min=1.0), document(restart_min=60.0)
@@ -248,6 +254,7 @@ def test_three_policies_have_three_optima_each(question: dict[str, Any]) -> None
         assert sum(each["time"][share] for share in shares) == pytest.approx(1, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_policy_asked_for_is_the_one_of_the_table() -> None:
     """Marks of the table and the policy's row are one calculation told twice."""
     for asynchronous, name in ((False, "blocking"), (True, "asynchronous")):
@@ -376,6 +383,7 @@ def test_a_rate_with_a_range_gives_ettr_a_band() -> None:
     assert "ettr_low_fraction" not in document(**RSC_1)["rows"][0]  # published without a range
 
 
+@pytest.mark.slow
 def test_the_queue_takes_time_and_no_nodes() -> None:
     """W / ((M + u0 + q)(e^x - 1)): money and carbon of a useful hour stay, the share of the hours falls."""
     plain, queued = document(nodes=1024), document(nodes=1024, queue_min=20.0)
@@ -393,6 +401,7 @@ def test_the_queue_takes_time_and_no_nodes() -> None:
     assert best["usd_per_useful_h"] == mark(plain, "time-optimal")["usd_per_useful_h"]
 
 
+@pytest.mark.slow
 def test_restart_from_parts_is_their_sum() -> None:
     """2 + 5 + 3 + 1 min and a load as long as the write."""
     parts = parse_restart_parts("detect=2, replace=5,initialise=3,warm_up=1")
@@ -402,6 +411,7 @@ def test_restart_from_parts_is_their_sum() -> None:
     assert explained(found, "ettr") != explained(document(), "ettr")
 
 
+@pytest.mark.slow
 def test_others_on_the_storage_lengthen_the_write() -> None:
     """1,024 nodes fill 100 GB/s: with three quarters of it gone a write takes four times as long."""
     alone, shared = document(nodes=1024), document(nodes=1024, storage_others_fraction=0.75)
@@ -409,6 +419,7 @@ def test_others_on_the_storage_lengthen_the_write() -> None:
     assert shared["inputs"]["write_min"] == pytest.approx(4 * alone["inputs"]["write_min"])
 
 
+@pytest.mark.slow
 def test_smaller_state_is_written_sooner() -> None:
     """8-bit moments: 8 bytes a parameter for 14."""
     less = document(state="bf16-adam-8bit-moments")
@@ -417,6 +428,7 @@ def test_smaller_state_is_written_sooner() -> None:
     assert less["inputs"]["write_min"] == pytest.approx(document()["inputs"]["write_min"] * 8 / 14)
 
 
+@pytest.mark.slow
 def test_more_spares_cost_money_and_carbon() -> None:
     """Spares stand by for every hour of the job: a surer pool costs more and changes no ETTR."""
     few, many = document(spare_confidence_fraction=0.6), document(spare_confidence_fraction=0.999)
@@ -428,6 +440,7 @@ def test_more_spares_cost_money_and_carbon() -> None:
     assert mark(many, "time-optimal")["ettr_fraction"] == mark(few, "time-optimal")["ettr_fraction"]
 
 
+@pytest.mark.slow
 def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
     """Quantiles of `finish_quantile_h` at the best interval; (T - U) * 8 GPUs * nodes are lost."""
     found = checkpoint_document(nodes=1024, useful_h=1000.0)
@@ -450,6 +463,7 @@ def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
     assert "finish.blocking.p95_h" in found["explanations"]
 
 
+@pytest.mark.slow
 def test_played_runs_agree_with_the_closed_forms() -> None:
     """Three policies, seeded: each within 3.3 standard errors (0.1 %), and the same seed plays the same."""
     found = checkpoint_document(nodes=2048, replicas=150, seed=3)
@@ -496,6 +510,7 @@ def fit_file(folder: Path, **changes: Any) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_fit_stands_in_for_a_published_fleet(tmp_path: Path) -> None:
     """5 failures for 1000 node-days on 1,000 nodes are 5 a day; the log is named where that is opened."""
     file = fit_file(tmp_path)

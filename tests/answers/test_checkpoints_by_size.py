@@ -141,6 +141,7 @@ def test_the_band_is_what_another_rate_would_give(end: str) -> None:
     assert ours[f"ettr_{mirrored}_fraction"] == pytest.approx(other["ettr_fraction"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_fit_at_hand_is_the_fit_in_a_file(tmp_path: Path) -> None:
     """What an app holds in memory and what the command reads from disk give the same intervals."""
     file = tmp_path / "fit.json"
@@ -183,6 +184,7 @@ def test_csv_holds_every_table_whole() -> None:
     assert files["by_nodes.csv"].startswith("nodes,mttf_h,interval_min,flat_low_min,flat_high_min")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_charts_say_their_optimum_and_stay_small(measure: str) -> None:
     """The words name the best interval that the document names; a chart has 2,000 marks at most."""

@@ -95,6 +95,7 @@ def agree(wanted: Service, sku: str, planned: dict[int, float], demand_per_s: fl
     assert carried == pytest.approx(planned[size], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "service"), list(shipped()))
 def test_a_shipped_service_has_one_capacity(name: str, service: str) -> None:
     """Agreement at the service's own demand, on the first SKU that serves it."""
@@ -116,6 +117,7 @@ def one_service(trace: str, demand_per_s: float) -> Inputs:
     return Inputs(with_changes(scenario("serving-only"), changed), CATALOGUE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize("demand_per_s", [None, 2.0, 60.0])
 def test_a_trace_has_one_capacity_at_every_door(trace: str, demand_per_s: float | None) -> None:

@@ -88,6 +88,7 @@ def test_what_cannot_be_read_says_why(content: bytes, mapping: str, message: str
         read("log.csv", content, mapping)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/passwd", "..", "a\x00b.csv", "x" * 400 + ".csv", "", "C:\\a\\b.csv"]
 )
@@ -129,6 +130,7 @@ def test_what_the_app_asks_for_can_be_worked_on() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_shipped_fits_are_current(name: str) -> None:
     """A fit made anew says what the shipped one says; if not: python -m benchmarks.studies.example_fits."""

@@ -100,6 +100,7 @@ died = "dead"
 # What the log says
 
 
+@pytest.mark.slow
 def test_rate_of_the_outages_is_the_published_one(fit: Record, log: FailureLog) -> None:
     """584 starts on 400 servers in 348 d: 4.195 for each 1000 node-days; the log itself runs for 348.98 d."""
     window_d = log.window_h / DAY_H
@@ -108,6 +109,7 @@ def test_rate_of_the_outages_is_the_published_one(fit: Record, log: FailureLog) 
     assert fit["rate"]["low"] < 4.195 < fit["rate"]["high"]
 
 
+@pytest.mark.slow
 def test_rate_of_hardware_alone_is_the_published_one(mapping: Mapping) -> None:
     """298 of the starts are hardware: 2.141."""
     log = read_failures(OUTAGES, mapping, severities=("hardware",))
@@ -188,6 +190,7 @@ def test_prior_of_a_fleet_moves_a_short_log_more(tmp_path: Path) -> None:
     assert found["rate"]["value"] == pytest.approx(0.25)
 
 
+@pytest.mark.slow
 def test_simulated_jobs_give_back_their_rate(jobs: Record) -> None:
     """The log was played at 5.742 for each 1000 node-days on average: the 90 % interval holds it."""
     measured = rows(jobs, "sizes", "measured")
@@ -222,6 +225,7 @@ def test_jobs_that_fail_alike_at_any_size_are_flagged(tmp_path: Path) -> None:
     assert "disagree" in said(found, "sizes")
 
 
+@pytest.mark.slow
 def test_hazard_ratio_of_a_covariate_is_recovered(tmp_path: Path) -> None:
     """Lives at a rate three times as high in cage 2: ln 3 lies in the interval of Cox's ratio."""
     random = np.random.default_rng(5)
@@ -240,6 +244,7 @@ def test_hazard_ratio_of_a_covariate_is_recovered(tmp_path: Path) -> None:
     assert groups["c2"] / groups["c1"] == pytest.approx(ratio["hazard_ratio"], rel=0.1)  # constant hazards
 
 
+@pytest.mark.slow
 def test_lives_without_dates_are_forecast_by_age(tmp_path: Path) -> None:
     """A constant hazard of mean M: of n alive, n * (1 - exp(-w / M)) die in w, whatever their ages."""
     random = np.random.default_rng(2)
@@ -288,6 +293,7 @@ def test_jobs_have_nothing_beside_lifelines(jobs_log: FailureLog) -> None:
 # What the log does not say
 
 
+@pytest.mark.slow
 def test_no_failure_leaves_the_prior_after_quiet_hours(tmp_path: Path) -> None:
     """Gamma(a, b) after t quiet node-hours has mean a / (b + t); the sections say why they are empty."""
     log = written(tmp_path, "node,day\na,3\nb,4\n", EVENTS)
@@ -313,6 +319,7 @@ def test_sections_without_answer_say_why(jobs: Record) -> None:
     assert jobs["variance_to_mean"] is None
 
 
+@pytest.mark.slow
 def test_planned_stops_count_where_asked(tmp_path: Path) -> None:
     """One of three rows is planned: out of the failures by default, in with `with_planned`."""
     text = "node,day,kind\na,3,fault\nb,40,maintenance\nc,90,fault\n"
@@ -446,6 +453,7 @@ def test_names_of_people_cannot_reach_the_page(tmp_path: Path) -> None:
     assert evil not in to_markdown(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIT_PICTURES)
 def test_each_chart_has_its_words_and_draws(fit: Record, name: str) -> None:
     """A picture says in words what it shows, with a number at least; the drawing is one SVG."""
@@ -456,6 +464,7 @@ def test_each_chart_has_its_words_and_draws(fit: Record, name: str) -> None:
     assert to_svg(picture).startswith("<svg")
 
 
+@pytest.mark.slow
 def test_bad_rows_are_all_in_the_folder_and_some_in_the_terminal(tmp_path: Path) -> None:
     """30 rows without a time among 100: 20 in the terminal and how many more, all 30 in csv/bad_rows.csv."""
     text = "node,day\n" + "".join(f"n{i % 9},{'' if i % 10 < 3 else 3 + i}\n" for i in range(100))

@@ -143,6 +143,7 @@ def test_what_was_written_agrees(name: str, tmp_path: Path) -> None:
     assert open_answer(saved(name, document, tmp_path)) == up_to_date(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "path", "says"),
     [

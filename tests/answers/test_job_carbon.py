@@ -364,6 +364,7 @@ def test_the_interval_of_least_carbon_is_least() -> None:
     assert carbon(best) < min(carbon(best * 1.33), carbon(best / 1.33))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])
 def test_a_predicted_service_rests_on_the_planners_replica(model: str) -> None:
     """Twice the requests take twice the energy; a batch without latency targets takes no more."""
@@ -708,6 +709,7 @@ def test_rounds_without_rounds_are_never_read_in_silence():
 GERMANY = METERED / "codecarbon-germany.csv"  # two runs on 4 x A100 in Hesse; CodeCarbon says 20 + 30.7 kg
 
 
+@pytest.mark.slow
 def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     """Region us and h100-8 were taken in silence, and CodeCarbon's own 50.7 kg was nowhere."""
     assert main(["carbon", "--metered", str(GERMANY), "--json"]) == 0
@@ -733,6 +735,7 @@ def test_a_metered_file_says_where_it_ran_and_on_what(capsys):
     assert '<td>codecarbon</td><td class="number">50.7</td>' in to_html(found)
 
 
+@pytest.mark.slow
 def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
     question = {"metered": str(GERMANY), "grid": "us", "sku": "h100-8"}
     notes = " ".join(job_document(job_from_flags(question, CATALOGUE), CATALOGUE)["notes"])
@@ -751,6 +754,7 @@ def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
     assert "names NVIDIA Z9, which has no one node in the catalogue: counted is node h100-8" in notes
 
 
+@pytest.mark.slow
 def test_the_page_takes_grid_and_node_from_the_file_too():
     """An own job on the page is filled by the function of the command; what it states goes first."""
     files = {GERMANY.name: GERMANY.read_bytes()}

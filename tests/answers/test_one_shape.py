@@ -79,6 +79,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_prints_the_one_shape(printed: Callable[[str], str], name: str) -> None:
     document = json.loads(printed(name))
@@ -160,6 +161,7 @@ def test_explain_opens_a_cell_of_any_answer(
     assert f"{table}.1 to {table}." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_was_written_is_read_again(printed: Callable[[str], str], tmp_path: Path) -> None:
     """A calibration is used, a fit gives the failures, and `explain` opens a kept number."""
     files = {name: tmp_path / f"{name}.json" for name in ("calibration", "fit", "job")}

@@ -166,6 +166,7 @@ def test_batch_follows_racks_of_72():
     assert rows(document, "h100-8")[0]["batch"] == SEQUENCES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["llama-3-8b", "mixtral-8x7b"])
 def test_a_replica_is_that_of_a_plan(model):
     """Agreement: the table and a plan's service with the same requests and targets have the same replicas."""
@@ -226,6 +227,7 @@ def test_each_accelerator_has_kernels_and_host_time_of_its_own():
     assert not any(name == f"{engine}.step_time" or name.startswith("kernel.h100") for name in steps)
 
 
+@pytest.mark.slow
 def test_looser_targets_never_carry_less():
     """Property: a replica with more time takes at least as many requests."""
 
@@ -327,6 +329,7 @@ def test_laxer_targets_never_lower_the_rate(question, laxer, ttft_s, tpot_s):
         assert all(more >= less * (1 - 1e-4) for less, more in zip(strict, lax, strict=True)), name
 
 
+@pytest.mark.slow
 def test_one_token_out_is_held_to_no_time_per_token():
     """There is no further token: 50 ms a token, 10 s a token and 1 ms a token are one question."""
     rates = [
@@ -364,6 +367,7 @@ def test_short_answers_cost_their_prompts(output_tokens, limit_per_s):
     assert one == pytest.approx(limit_per_s, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_code_trace_is_carried_by_a_replica_that_is_fast_enough():
     """Bursts cost no more than the half that a stream of two exponentials at twice its rate costs.
 
@@ -481,6 +485,7 @@ def test_what_memory_lacks_is_said():
         assert re.search("needs 2[67] GB of 22 GB", throughput_document(question)["rows"][0]["reason"])
 
 
+@pytest.mark.slow
 def test_replicas_apart_keep_what_replicas_together_cannot():
     """With 25 ms a token, reading disturbs a joint replica: apart fewer H100 do, as DistServe reports.
 
@@ -558,6 +563,7 @@ def test_why_opens_down_to_sources(capsys):
     }
 
 
+@pytest.mark.slow
 def test_csv_holds_every_row(capsys):
     document = throughput_document(Question("llama-3.1-70b", nodes=(1, 64)))
     read = list(csv.DictReader(io.StringIO(to_csv(document))))

@@ -23,6 +23,7 @@ def test_the_shipped_graph_by_type_and_place():
     assert times["compute", "accelerator"] == (1, pytest.approx(4e-6))
 
 
+@pytest.mark.slow
 def test_eight_ranks_say_what_their_rows_say(shared):
     """The command and `validate` ask the same functions."""
     names = [f"et_traces/param_dlrm_8xV100_kineto_rank{rank}.json.gz" for rank in range(8)]

@@ -120,6 +120,7 @@ def test_known_constants_are_recovered(constants, runs):
     assert fitted == pytest.approx(truth, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_fit_costs_less_than_any_set_beside_it(constants, runs):
     """Neither the shipped set nor any one constant moved by 1 % within its bounds costs less than the fit."""
     fitted = fit.fit(runs, constants)
@@ -157,6 +158,7 @@ def test_what_no_run_shows_stays_where_it_starts(constants, runs):
     assert abs(fitted[symbols.index("e_H100")] - constants[symbols.index("e_H100")].start) > 0.01
 
 
+@pytest.mark.slow
 def test_each_run_is_predicted_once_without_its_group(constants, runs):
     """Leaving each publication out in turn predicts every run once, and worse than a fit on all does."""
     first = np.isin(runs.publications, ["Korthikanti et al. 2022", "Jiang et al.", "Narayanan et al."])

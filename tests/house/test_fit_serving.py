@@ -197,6 +197,7 @@ def test_a_misplaced_accelerator_is_named_with_both_leads():
     assert (priced.peer_first, priced.our_first, priced.misplaced) == ("b200-8", "b200-8", ())
 
 
+@pytest.mark.slow
 def test_a_few_questions_come_near_the_peer():
     """Dense questions of each length: within a quarter."""
     rows = [row for row in serving_peers.questions() if row["model"] == "llama-3.1-8b"]

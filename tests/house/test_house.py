@@ -71,6 +71,7 @@ def top_level_imports(tree: ast.Module) -> set[str]:
 # Rooms
 
 
+@pytest.mark.slow
 def test_rooms_import_from_below() -> None:
     """The contracts of `tool.importlinter` hold: no room imports sideways or from above, no library leaks."""
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
@@ -358,6 +359,7 @@ def test_app_serves_this_machine_only() -> None:
     assert settings["client"]["showErrorDetails"] == "none"
 
 
+@pytest.mark.slow
 def test_no_file_names_a_machine() -> None:
     """No path of someone's computer and no package server: both hold on one machine only."""
     folder = r"(?<![\w.:/-])/(work|home|root|Users|tmp|opt|mnt)/|[A-Z]:\\Users"

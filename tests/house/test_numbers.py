@@ -44,6 +44,7 @@ def specs(tree: ast.AST) -> list[tuple[int, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_no_second_formatter() -> None:
     held = {
         path.relative_to(ROOT).as_posix(): specs(ast.parse(path.read_text(encoding="utf-8")))

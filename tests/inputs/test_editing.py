@@ -270,6 +270,7 @@ def test_cells_of_whole_numbers_are_whole() -> None:
     assert editing.cell_of("fleet", "life", None) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_what_is_shown_types_back_to_what_stands(path: Path) -> None:
     """A reset types the shown text: for every key of every shipped scenario the same scenario comes out."""
@@ -437,6 +438,7 @@ def test_no_site_of_that_name(scenario: Scenario) -> None:
         editing.series_found("own.csv", b"", scenario, "paris")
 
 
+@pytest.mark.slow
 def test_a_trace_gives_tokens_and_rates(scenario: Scenario) -> None:
     """36 hours of 360 requests and one of 1,440: 0.4 a second at the peak; 14,400 requests in 36.5 h."""
     rows = [

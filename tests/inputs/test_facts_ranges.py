@@ -51,6 +51,7 @@ def stated(key, value):
     return f"{value!r} {CATALOGUE.fact(key).unit.removeprefix('1')}".strip()
 
 
+@pytest.mark.slow
 def test_each_key_has_one_family_and_each_pattern_a_key():
     patterns = [pattern for family in RANGES.families for pattern in family.patterns]
     matchers = {one: re.compile(re.escape(one).replace(r"\*", ".+")) for one in patterns}

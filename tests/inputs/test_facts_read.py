@@ -113,6 +113,7 @@ def readers(keys: list[str]) -> set[str]:
     return {name for name, module in modules().items() if any(module.names(key) for key in keys)}
 
 
+@pytest.mark.slow
 def test_answers_read_every_family_of_inputs():
     unread = [
         pattern
@@ -123,12 +124,14 @@ def test_answers_read_every_family_of_inputs():
     assert unread == [], "mark them as check or reference in ranges.csv, or take the facts away"
 
 
+@pytest.mark.slow
 def test_published_cases_read_every_family_of_theirs_and_nothing_else_does():
     found = {pattern: readers(keys) for pattern, use, keys in families() if use == "check"}
 
     assert [pattern for pattern, by in found.items() if not any("validation/" in name for name in by)] == []
 
 
+@pytest.mark.slow
 def test_nothing_asks_for_a_fact_that_is_said_to_be_idle():
     """A key that is written whole, such as `f"server.{name}.price"`, counts as asked for."""
     read_by = {
@@ -189,6 +192,7 @@ def test_a_plan_and_a_check_say_which_own_values_change_nothing():
     assert inputs.idle_facts == (OTHER,)
 
 
+@pytest.mark.slow
 def test_the_plan_itself_says_so(tmp_path):
     shipped = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
     path = tmp_path / "mine.toml"

@@ -49,6 +49,7 @@ def written(folder, content, name="file.csv"):
 # The study, in small
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 @pytest.mark.parametrize("name", [name for name in READERS if name != "fit of a log"])
 def test_damaged_files_neither_crash_nor_hang(name, seed):
@@ -371,6 +372,7 @@ def test_values_without_end_are_null_and_say_so(tmp_path, capsys):
 # Logs
 
 
+@pytest.mark.slow
 def test_keys_of_json_logs_may_hold_anything(tmp_path):
     """A quote, a dot, nothing at all or a star in a key broke the path that led to its value."""
     keys = ['a"b', "", "*", "a.b", "c/d", "e~f", "'"]
@@ -468,6 +470,7 @@ def test_a_window_of_centuries_is_refused(tmp_path):
         read_log(written(tmp_path, f"node,start\n{rows}n9,0001-01-01T00:00:00Z\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["n[0-99999][0-99999]", "n[0-999999,0-9]"])
 def test_node_lists_of_millions_are_refused(text):
     with pytest.raises(ValueError, match="names more than 1,000,000 nodes"):

@@ -455,6 +455,7 @@ def test_checkpoints_of_a_scenario_read_its_card(folder: Path) -> None:
     assert [row["mttf_h"] for row in ours] == [row["mttf_h"] for row in theirs]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_question_reads_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By flags the path is from the folder that one stands in; the size is that of the built-in model."""
     monkeypatch.chdir(folder)
@@ -464,6 +465,7 @@ def test_a_checkpoint_question_reads_a_card(folder: Path, monkeypatch: pytest.Mo
     assert ours["size_gb"] == pytest.approx(theirs["size_gb"], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
     """Trained and served, from a file in another folder than one stands in: alike but for the norms."""
     found = []

@@ -51,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_scenario_names_its_hours_prices_and_requests(folder: Path) -> None:
     """A quarter takes the mean of its months; a rate that is stated stays; the files are kept with it."""
     scenario = load_scenario(folder / "mine.toml")
@@ -67,6 +68,7 @@ def test_a_scenario_names_its_hours_prices_and_requests(folder: Path) -> None:
         assert again == scenario
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -93,6 +95,7 @@ def test_a_file_of_no_use_is_told_once(folder: Path, change: tuple[str, str], sa
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_same_files_by_flag(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the hours count is read from the file; what was recognised is told."""
     scenario, notes = with_series(open_scenario(OWN), hourly={"lund": folder / "hours.csv"}, traffic={})

@@ -761,6 +761,7 @@ def test_the_schema_takes_what_the_program_takes(text: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -312,6 +312,7 @@ def day_savings(series):
     return 1 - free / mean, 1 - row / mean, wait.saving_fraction / wait.bound_fraction
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "zone", "best_8", "had"),
     [
@@ -337,6 +338,7 @@ def test_synthetic_profiles_move_like_the_real_grids(shared, name, zone, best_8,
         assert had[0] < forecast < had[1]
 
 
+@pytest.mark.slow
 def test_the_windy_profile_moves_like_texas_and_great_britain(shared):
     """Best 8 hours: 10.9 % in Texas, 17 % in Great Britain, 2021; a forecast gets about half of the bound."""
     path = shared / "data" / "grid_hourly_sc23" / "US-TEX-ERCO_2021.csv"

@@ -27,6 +27,7 @@ OWN = "tests/own_scenario.toml"
 SLURM = "data/samples/slurm-simulated.txt"
 
 
+@pytest.mark.slow
 def test_numbers_are_in_the_unit_of_their_name() -> None:
     """15 minutes and a quarter of an hour are one restart; 50 % and 0.5 one share."""
     said: list[dict[str, Any]] = [

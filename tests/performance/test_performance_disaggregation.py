@@ -190,6 +190,7 @@ def test_a_system_is_split_where_readers_and_writers_meet():
     assert apart(accelerators=4.0) == 0.0
 
 
+@pytest.mark.slow
 def test_readers_keep_the_first_token():
     """Eight places of 0.5 s and 0.7 s in all: the load at which Erlang's wait keeps 0.2 s in 99 %."""
     got = apart(ttft_target_s=0.7, writing_requests_per_s=np.array([100.0]))

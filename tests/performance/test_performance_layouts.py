@@ -112,6 +112,7 @@ def test_older_software_is_slower_by_one_factor(accelerators, global_batch, toke
     assert found.tokens_per_s_per_gpu * accelerators * vintage == pytest.approx(tokens_per_s, rel=0.10)
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_best_of_all_that_fit():
     """Independent route: time every enumerated layout one after the other and take the shortest that fits."""
     columns = layout_candidates(

@@ -212,6 +212,7 @@ def test_bursts_fill_one_server_as_in_gi_m_1(load, scv):
 LOAD = st.floats(0.3, 1.4)  # requests a second; 2.2 saturates
 
 
+@pytest.mark.slow
 @settings(max_examples=size(12, nightly=30))
 @given(load=LOAD, more=st.floats(1.01, 1.5), scv=st.floats(1.0, 10.0))
 def test_latency_grows_with_load_and_with_bursts(load, more, scv):
@@ -321,6 +322,7 @@ def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
     assert got == pytest.approx(SHORT_AND_LONG["share_fraction"] @ np.array(each), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
     """Agreement: every kind a class of its own, answers alike in it, gives the means of `mix_latencies`."""
     prefill, token = shared_replica(conversation, 16, 10, 0)

@@ -30,6 +30,7 @@ def tried(rows, devices, memory):
             )
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(rows=tables, devices=st.integers(1, 3), memory=st.integers(9, 20))
 def test_placement_is_the_best_of_all(rows, devices, memory):

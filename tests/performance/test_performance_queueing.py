@@ -149,6 +149,7 @@ def simulate(arrivals_per_s: float, requests: int, target_s: float, seed: int) -
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("utilisation", [0.7, 0.95])
 def test_replica_against_an_event_simulation(utilisation):
     """Independent route: twelve seeded runs; four standard errors (t with 11 degrees: 0.2 %), plus 1e-4."""
@@ -224,6 +225,7 @@ def test_targets_that_no_load_meets_give_zero_and_loose_ones_saturation():
     assert column[2] == 0
 
 
+@pytest.mark.slow
 @given(looser=st.floats(1.0, 3.0), scv=st.floats(1.0, 50.0))
 def test_looser_targets_never_carry_less_and_bursts_never_more(looser, scv):
     assert largest(ttft_target_s=0.3 * looser) >= largest() * (1 - 1e-6)

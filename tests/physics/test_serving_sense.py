@@ -150,6 +150,7 @@ def only_where(good: Column) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_questions_ask_something() -> None:
     """Most can be answered, some cannot; both kinds of models, stages and most SKUs occur."""
     carries = np.mean(rates() > 0)

@@ -104,6 +104,7 @@ def two_level_cases(count: int) -> list[dict[str, float]]:
     return cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [{}, TWO_WEIGHTS], ids=["time", "weighted"])
 def test_two_level_pattern_is_within_reach_of_trying_everything(weights: dict[str, float]) -> None:
     """Every n to 300 with 121 intervals each: none is better by 0.2 points, nor by 1e-5 of the cost."""

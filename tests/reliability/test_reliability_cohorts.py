@@ -148,6 +148,7 @@ def test_interval_of_the_mean_against_drawn_parameters():
     )
 
 
+@pytest.mark.slow
 def test_interval_of_the_count_covers_fit_and_chance():
     """300 logs of 400 units, fitted and forecast: nominal 90 % holds the next count in 85 to 95 % of them."""
     random = np.random.default_rng(24)

@@ -115,6 +115,7 @@ def test_what_we_do_not_fit_is_named():
     assert "covariates: hot alone tells who dies" in found.failed["Cox"]
 
 
+@pytest.mark.slow
 def test_what_lifelines_does_not_fit_is_named(monkeypatch, simulated):
     """Its search may end nowhere, as of the generalised gamma: the first line is kept, and whose it is."""
     import lifelines

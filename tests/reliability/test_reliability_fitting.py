@@ -554,6 +554,7 @@ def test_log_normal_against_lifelines():
     assert np.sqrt(np.diag(ours.covariance)) == pytest.approx(errors * [ours.model.median_h, 1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_generalised_gamma_against_lifelines():
     """Its search stops at about 1e-5; ours is never lower. It needs a start, the Weibull."""
     from lifelines import GeneralizedGammaFitter
@@ -578,6 +579,7 @@ def test_generalised_gamma_against_lifelines():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [-0.8, 0.0, 0.6])
 def test_generalised_gamma_recovers_what_was_drawn(shape):
     """4000 units, half censored: each parameter within three of its errors, and not below a nested family."""
@@ -592,6 +594,7 @@ def test_generalised_gamma_recovers_what_was_drawn(shape):
     assert fit.log_likelihood >= fit_log_normal(duration_h=duration_h, observed=died).log_likelihood
 
 
+@pytest.mark.slow
 def test_piecewise_exponential_is_exponential_in_each_stretch():
     """Against lifelines (whose parameters are means), and by hand: deaths over hours in the stretch."""
     from lifelines import PiecewiseExponentialFitter

@@ -88,6 +88,7 @@ def test_interval_is_ordered_and_grows_with_confidence(counts, next_exposure, co
     assert inner.variance_to_mean_ratio >= 1.0
 
 
+@pytest.mark.slow
 @given(counts=st.lists(st.integers(0, 300), min_size=1, max_size=8), scale=st.sampled_from([1e-3, 24.0, 9e5]))
 def test_unit_of_exposure_does_not_matter(counts, scale):
     """Node-hours or quarters: only ratios of exposures enter."""
@@ -359,6 +360,7 @@ def test_our_counting_gives_the_published_baselines(lanl, titan, hbd):
     assert (at_hbd.coverage_fraction, at_hbd.mape_fraction) == pytest.approx((2 / 3, 0.14), abs=0.005)
 
 
+@pytest.mark.slow
 def test_interval_of_the_next_quarter_holds_on_three_real_logs(lanl, titan, hbd):
     """The aim: 90 % holds 85 to 95 % over all, at a lower loss than Poisson; errors below 35 % and 45 %."""
     at_lanl = pooled_backtest([_backtest(counts) for counts in lanl])
@@ -395,6 +397,7 @@ def test_months_of_the_modern_trace(hbd):
     assert _backtest(months, rule=poisson_forecast).coverage_fraction == 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "grid",
     [

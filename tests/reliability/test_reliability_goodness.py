@@ -18,6 +18,7 @@ def lives(random: np.random.Generator, shape: float, units: int = 300) -> dict[s
     return {"duration_h": np.minimum(death, end), "observed": death <= end, "entry_h": entry}
 
 
+@pytest.mark.slow
 def test_p_is_even_where_the_model_is_right() -> None:
     """Of 200 logs of the fitted family a tenth has p below 0.1, and the mean is a half.
 

@@ -165,6 +165,7 @@ def test_without_spread_all_groups_are_one():
     assert ours.pooled.high_per_node_h == pytest.approx(np.full(3, whole.high_per_node_h), rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "stated", "low"), [(20, None, 0.85), (5, None, 0.84), (20, 0.5, 0.88)])
 def test_pooled_rates_err_less_and_cover(groups, stated, low):
     """Fleets of SKUs, some seen for hours and some for years: nearer the truth than either extreme.
@@ -201,6 +202,7 @@ def simulated_fleet(random, *, nodes, lemons, times, shape, burst):
     return rates, count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lemons", "times", "shape", "burst"),
     [(20, 8, 4, 1), (20, 8, np.inf, 1), (20, 8, 4, 3), (20, 4, 4, 1), (0, 1, 4, 1), (0, 1, np.inf, 3)],

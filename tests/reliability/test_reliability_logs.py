@@ -112,6 +112,7 @@ def test_a_window_cuts_runs_and_drops_failures_outside():
     assert said(log, "3 runs outside the window left out")
 
 
+@pytest.mark.slow
 def test_jobs_agree_with_pandas(tmp_path):
     """An independent route: pandas holds all of a made-up log in memory and groups it by size."""
     path = tmp_path / "sacct.txt"

@@ -45,6 +45,7 @@ def test_a_file_that_is_not_there():
     assert refused(BROKEN / "none.csv") == "none.csv: cannot be read: No such file or directory"
 
 
+@pytest.mark.slow
 def test_packed_files_are_read(tmp_path):
     """The same rows, whatever they are packed in; the name does not matter."""
     text = (BROKEN.parent / "events.csv").read_bytes()

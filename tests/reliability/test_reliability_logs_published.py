@@ -15,6 +15,7 @@ HBD = "data/infinitehbd_trace/fault_trace.json"
 TITAN = "data/titan_gpu_life"
 
 
+@pytest.mark.slow
 def test_titan_lifetimes(shared):
     """Ostrouchov et al., SC'20: 30,207 GPUs, 5,089 dead; of the old batch 5,027, by cage 1107, 1746, 2174."""
     log = read_log(shared / TITAN / "gc_summary_loc.csv")
@@ -27,6 +28,7 @@ def test_titan_lifetimes(shared):
     assert old.groupby("cage")["died"].sum().to_dict() == {"0": 1_107, "1": 1_746, "2": 2_174}
 
 
+@pytest.mark.slow
 def test_titan_stays_and_events(shared):
     """Ostrouchov et al.: 4,826 DBE and 1,541 OTB, of 5,190 GPUs; stays add up to the summary's GPU-years."""
     log = read_log(shared / TITAN / "gc_full.csv")
@@ -37,6 +39,7 @@ def test_titan_stays_and_events(shared):
     assert log.node_h / 8760 == pytest.approx(100_889.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_alarms_at_one_instant_are_one_event_of_titan(shared):
     """An independent route: pandas counts 27 rows with the GPU and the time of another."""
     path = shared / TITAN / "gc_full.csv"
@@ -46,6 +49,7 @@ def test_alarms_at_one_instant_are_one_event_of_titan(shared):
     assert len(log.events) == len(rows.drop_duplicates(["SN", "remove"])) == 6_367 - 27
 
 
+@pytest.mark.slow
 def test_lanl_failures(shared):
     """Schroeder and Gibson: repair 355 min mean, 54 median; this copy has 23,739 rows, 352.4 and 59."""
     log = read_log(shared / LANL)
@@ -59,6 +63,7 @@ def test_lanl_failures(shared):
     assert (log.events["cause"] == "unknown").sum() == 453
 
 
+@pytest.mark.slow
 def test_lanl_units_that_never_failed(shared):
     """An independent route: pandas reads how many nodes each system has. System 17 names none, and is one."""
     log = read_log(shared / LANL)
@@ -69,6 +74,7 @@ def test_lanl_units_that_never_failed(shared):
     assert systems.value_counts().drop("17").to_dict() == nodes.to_dict()
 
 
+@pytest.mark.slow
 def test_lanl_quarters_agree_with_pandas(shared):
     """An independent route to the counts of system 20's 91-day quarters, in local time."""
     path = shared / LANL

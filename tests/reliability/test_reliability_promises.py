@@ -92,6 +92,7 @@ def test_more_spares_and_standby_never_keep_less(
     assert kept(0, 1) >= kept(1, 0) - 1e-12  # a replica that stands by is a spare that is loaded
 
 
+@pytest.mark.slow
 @given(
     highest=st.integers(1, 60),
     mean_down=st.floats(0.001, 0.08),

@@ -109,6 +109,7 @@ def test_rossi_as_published(rossi):
     assert fit.concordance_fraction() == pytest.approx(0.640, abs=0.0005)
 
 
+@pytest.mark.slow
 def test_rossi_against_lifelines(rossi):
     from lifelines import CoxPHFitter, WeibullAFTFitter
 
@@ -170,6 +171,7 @@ logs = st.lists(
 PLAIN = [(t, t < 4, 0, 1, x, z) for (x, z), t in product(product((0, 1, 2), (0, 1)), (1, 3, 5))]
 
 
+@pytest.mark.slow
 @given(log=logs)
 @settings(max_examples=30)
 def test_weights_ties_and_late_entry_by_definition(log):
@@ -246,6 +248,7 @@ def fleet(units, seed=0):
     return {"duration_h": days, "observed": life <= end, "entry_h": entry}, {"heat": x[:, 0], "age": x[:, 1]}
 
 
+@pytest.mark.slow
 def test_late_entry_against_lifelines():
     import pandas as pd
     from lifelines import CoxPHFitter, WeibullAFTFitter

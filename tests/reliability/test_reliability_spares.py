@@ -363,6 +363,7 @@ def test_our_history_gives_the_published_figures(trace):
     assert got.time_fraction[: int(pool) + 1].sum() == pytest.approx(0.83, abs=0.005)
 
 
+@pytest.mark.slow
 def test_pool_holds_on_rolling_windows_of_the_trace(trace):
     """The aim: 97 to 100 % of the time, at a mean pool below the past's highest, better than three rules.
 

@@ -41,6 +41,7 @@ def by_enumeration(price: Any, throughput: Any, rate: Any, slices: int) -> float
     return best
 
 
+@pytest.mark.slow
 def test_every_case_of_melange_has_its_optimum(shared: Path) -> None:
     """Cost in every case, and the allocation where one is stated; the example's is published, 6.70 USD/h."""
     cases = json.loads((shared / "validation" / "melange_cases.json").read_text(encoding="utf-8"))["cases"]
@@ -71,6 +72,7 @@ def test_shipped_rows_are_the_published_example(shared: Path) -> None:
         assert quantity == ("gpu_mix_cost" if gpu is None else "gpu_mix_count")
 
 
+@pytest.mark.slow
 @settings(max_examples=size(10, nightly=25), deadline=None)
 @given(st.data(), SEVERAL, SEVERAL, SEVERAL)
 def test_no_way_to_hand_out_the_slices_is_cheaper(data: Any, kinds: int, buckets: int, slices: int) -> None:
@@ -104,6 +106,7 @@ def test_carbon_of_a_mix_is_its_plain_sum() -> None:
     assert mix.kgco2e_per_h == pytest.approx(2 * 10 + 1.5 * 7 + 0.5 * 4)
 
 
+@pytest.mark.slow
 def test_more_weight_on_carbon_never_gives_more_of_it() -> None:
     """Cost rises and carbon falls from the mix of least cost over the priced one to that of least carbon."""
     facts = load_catalogue()
@@ -126,6 +129,7 @@ def test_the_switching_price_makes_both_mixes_equal() -> None:
     assert melange.switch_usd_per_t(clean, clean) is None
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_script_works_out() -> None:
     """`python -m benchmarks.studies.melange` writes it again when a fact changes."""
     assert melange.PAGE.read_text(encoding="utf-8") == melange.page(load_catalogue())

@@ -28,6 +28,7 @@ def found(jobs: dict[str, Any]) -> dict[tuple[str, str], Waterfall]:
     return {(job, tool): one for job in jobs for tool, one in peers.compared(jobs[job], said).items()}
 
 
+@pytest.mark.slow
 def test_page_is_what_its_script_writes(jobs: dict[str, Any]) -> None:
     """Ours and the formulas are worked out anew; the study writes the page again."""
     assert peers.page(list(jobs.values()), peers.read_answers()) == peers.PAGE.read_text(encoding="utf-8")

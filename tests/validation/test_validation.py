@@ -740,6 +740,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=size(80, nightly=200), deadline=None)
 @given(data=st.data())
 def test_no_row_breaks_the_program(data):

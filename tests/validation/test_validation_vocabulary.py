@@ -254,6 +254,7 @@ def test_collectives_know_their_algorithm():
         ours("collective_time", "s", collective="gossip", algorithm="ring", **link)
 
 
+@pytest.mark.slow
 def test_traces_of_eight_ranks(records):
     ranks = [f"et_traces/param_dlrm_8xV100_kineto_rank{rank}.json.gz" for rank in range(8)]
     one = ours("trace_summary", "us", trace=ranks[0], measure="exposed_communication")
@@ -416,6 +417,7 @@ def test_four_bits_are_widened_where_no_unit_takes_them():
     )
 
 
+@pytest.mark.slow
 def test_prompts_are_read_apart_on_whole_racks_of_today():
     """MLPerf v6.0, Llama 3.1 405B Interactive on GB200 NVL72: 194.6 tokens/s each; not in v5.1."""
     asked = {"benchmark": "llama3.1-405b", "scenario": "Interactive", "precision": "fp4"}

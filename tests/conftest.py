@@ -90,7 +90,7 @@ DRAWING = (
     "validation/test_peers_page",
 )
 SLOW_S = 0.3  # above it a test is `slow`
-PATIENCE_S = 3.0  # above it an unmarked one fails: the first imports of a process count too, and a busy machine
+PATIENCE_S = 3.0  # above it an unmarked one fails: first imports count too, and a busy machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

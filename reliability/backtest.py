@@ -25,6 +25,51 @@ class ForecastRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """How good forecasts with intervals were; errors leave out periods without an event.
+
+    `held_fraction` is the share of periods whose count lay in the interval, `mape_fraction` and
+    `median_ape_fraction` mean and median of |actual - median| / actual, `pinball` the mean loss of both ends,
+    `mean_width` the mean width of the interval, in counts.
+    """
+
+    held_fraction: float
+    mape_fraction: float
+    median_ape_fraction: float
+    pinball: float
+    mean_width: float
+
+
+def interval_scores(
+    *,
+    confidence_fraction: float,
+    actual: FloatArray,
+    low: FloatArray,
+    median: FloatArray,
+    high: FloatArray,
+) -> Scores:
+    """Scores of forecasts of as many periods as the columns have rows.
+
+    L = max(p e, (p - 1) e) of each end,  e = actual - quantile; lower is better
+
+    Source: pinball loss as in Gneiting and Raftery, Journal of the American Statistical Association 102(477),
+    2007.
+    """
+    tail, below, above = (1.0 - confidence_fraction) / 2.0, actual - low, actual - high
+    losses = np.maximum(tail * below, (tail - 1.0) * below)
+    losses += np.maximum((1.0 - tail) * above, -tail * above)
+    some = actual > 0
+    errors = np.abs(actual - median)[some] / actual[some] if some.any() else np.array([np.nan])
+    return Scores(
+        held_fraction=float(np.mean((actual >= low) & (actual <= high))),
+        mape_fraction=float(np.mean(errors)),
+        median_ape_fraction=float(np.median(errors)),
+        pinball=float(np.mean(losses) / 2.0),
+        mean_width=float(np.mean(high - low)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Backtest:
     """Forecasts from each period of a log, made from what lay before it, next to what came.
 
@@ -40,37 +85,15 @@ class Backtest:
     high: FloatArray
 
     @property
-    def coverage_fraction(self) -> float:
-        """Share of periods whose count lay in the interval."""
-        return float(np.mean((self.actual >= self.low) & (self.actual <= self.high)))
-
-    @property
-    def mape_fraction(self) -> float:
-        """Mean of |actual - median| / actual; periods without an event are left out."""
-        return float(np.mean(self._relative_errors()))
-
-    @property
-    def median_ape_fraction(self) -> float:
-        """Median of |actual - median| / actual; periods without an event are left out."""
-        return float(np.median(self._relative_errors()))
-
-    @property
-    def pinball(self) -> float:
-        """Mean loss of both ends, max(p * e, (p - 1) * e) of e = actual - quantile: lower is better."""
-        tail = (1.0 - self.confidence_fraction) / 2.0
-        below, above = self.actual - self.low, self.actual - self.high
-        low = np.maximum(tail * below, (tail - 1.0) * below)
-        return float(np.mean(low + np.maximum((1.0 - tail) * above, -tail * above)) / 2.0)
-
-    @property
-    def mean_width(self) -> float:
-        """Mean width of the interval, in counts."""
-        return float(np.mean(self.high - self.low))
-
-    def _relative_errors(self) -> FloatArray:
-        some = self.actual > 0
-        errors: FloatArray = np.abs(self.actual - self.median)[some] / self.actual[some]
-        return errors if errors.size else np.array([np.nan])
+    def scores(self) -> Scores:
+        """How good the forecasts were."""
+        return interval_scores(
+            confidence_fraction=self.confidence_fraction,
+            actual=self.actual,
+            low=self.low,
+            median=self.median,
+            high=self.high,
+        )
 
 
 def backtest_forecasts(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.trace.quantities import Chosen, Traced, pick
+from planner.trace.sums import over_all, over_rows, sums
 
 Column = float | NDArray[Any]
 Part = tuple[Traced, Chosen]
@@ -62,6 +63,10 @@ def contracted_kgco2e(
     """
     apart = np.asarray(contract_kgco2e_per_kwh) - np.asarray(market_kgco2e_per_kwh)
     return float(np.sum(apart * matched_kwh))
+
+
+sums(over_rows("there_ratio"))(drawn_there_kwh)
+sums(over_all)(contracted_usd)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.sums import over_rows, sums
 
 Column = float | NDArray[Any]
 
@@ -37,6 +38,9 @@ def there_kw(*, each_kw: Column, counts: Column, there_ratio: Column) -> NDArray
     """
     found: NDArray[np.float64] = np.asarray(there_ratio) @ (np.asarray(each_kw) * counts)
     return found
+
+
+sums(over_rows("there_ratio"))(there_kw)
 
 
 def space_bill_usd(*, space_usd_per_kw: Column, occupied_kw: Column, committed_kw: Column) -> Column:

@@ -34,10 +34,19 @@ from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
+from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
 from solver.account_slots import above_kw
 from solver.problem import Objective, Solution
+
+SUMS: dict[str, Callable[..., Any]] = {
+    "usd": weighted_total_usd,
+    "kgco2e": weighted_total_kgco2e,
+    "kwh": weighted_total_kwh,
+}
+for _function in SUMS.values():
+    sums(over_all)(_function)
 
 
 def ownership_usd_terms(
@@ -292,13 +301,13 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **slot_parts("kwh", problem, by_slot),
         },
     }
-    usd = _terms(weighted_total_usd, "usd", every["usd"])
+    usd = _terms("usd", every["usd"])
     usd["left_out_usd"] = chosen(
         "left_out_usd", float(solution.usd_terms.left_out.sum()), "penalties of jobs left out"
     )
-    kgco2e = _terms(weighted_total_kgco2e, "kgco2e", every["kgco2e"])
+    kgco2e = _terms("kgco2e", every["kgco2e"])
     drawn = every["kwh"]
-    kwh = _terms(weighted_total_kwh, "kwh", drawn)
+    kwh = _terms("kwh", drawn)
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
         "training": problem.run_options.node_group[solution.run > 0],
@@ -335,7 +344,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 
     def kgco2e_at_location() -> dict[str, Traced]:
-        electric = _terms(weighted_total_kgco2e, "kgco2e", at_location(inputs, drawn, places))
+        electric = _terms("kgco2e", at_location(inputs, drawn, places))
         return {name: term for name, term in kgco2e.items() if name != "contract_kgco2e"} | electric
 
     cost, carbon = _summed("plan_usd", usd), _summed("plan_kgco2e", kgco2e, ACCOUNTING)
@@ -346,13 +355,11 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         energy=_summed("plan_kwh", kwh, "at the meters of all sites, rented nodes included"),
         objective=objective_of(inputs, problem.objective, cost, carbon),
         capex=_term(
-            weighted_total_usd,
             "usd",
             "capex",
             _used(paid_usd(nodes.price_usd, rebate), ordered, orders[ordered], "nodes ordered"),
         ),
         sunk_carbon=_term(
-            weighted_total_kgco2e,
             "kgco2e",
             "sunk",
             _used(nodes.sunk_kgco2e, cohort_node_group, solution.kept),
@@ -501,17 +508,15 @@ def _summed(name: str, terms: Mapping[str, Traced], about: str = "within the hor
     return total(name, {term: node for term, node in terms.items() if node.value}, about, most=len(terms))
 
 
-def _terms(
-    function: Callable[..., Any], kind: str, parts: Mapping[str, tuple[Traced, Chosen] | None]
-) -> dict[str, Traced]:
-    return {f"{name}_{kind}": _term(function, kind, name, part) for name, part in parts.items()}
+def _terms(kind: str, parts: Mapping[str, tuple[Traced, Chosen] | None]) -> dict[str, Traced]:
+    return {f"{name}_{kind}": _term(kind, name, part) for name, part in parts.items()}
 
 
-def _term(function: Callable[..., Any], kind: str, name: str, part: tuple[Traced, Chosen] | None) -> Traced:
+def _term(kind: str, name: str, part: tuple[Traced, Chosen] | None) -> Traced:
     """One sum over decisions, or a plain zero where the plan decides nothing of the kind."""
     if part is None or not np.any(part[1].value):
         return chosen(name, 0.0, "nothing of this kind in the plan", KIND_UNITS[kind])
-    return derive(function, **{f"each_{kind}": part[0], "counts": part[1]})
+    return derive(SUMS[kind], **{f"each_{kind}": part[0], "counts": part[1]})
 
 
 def _used(

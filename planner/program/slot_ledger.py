@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.physics.equations.slots import over_slots_kgco2e, over_slots_kwh, over_slots_usd
+from planner.physics.equations.slots import (
+    in_slots_kwh,
+    over_slots_kgco2e,
+    over_slots_kwh,
+    over_slots_usd,
+)
 from planner.physics.levers import Energy, Levers, Moving
 from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
+from planner.trace.sums import over_rows, sums
 from solver.account_slots import shrinking
 from solver.problem import Problem, SlotUse
 
@@ -24,6 +30,10 @@ SUMS: dict[str, Callable[..., Any]] = {
 }
 Part = tuple[Traced, Chosen]
 Floats = NDArray[np.float64]
+
+
+for _function in (in_slots_kwh, *SUMS.values()):
+    sums(over_rows("here"))(_function)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.inputs.resolved import Inputs
+from planner.physics.equations.slots import in_slots_kwh, served_slot_kwh, spread_slot_kwh
 from planner.program.assembly import Assembled
 from planner.program.ledger import PlanLedger
+from planner.program.slot_ledger import DECIDED
+from planner.program.slot_ledger import TERMS as LEVER_TERMS
+from planner.trace.quantities import Chosen, Traced, chosen, derive, each_row, rows
 from solver.account import nodes_under_way, totals_by
 from solver.account_slots import shrinking, use_of
 from solver.problem import Solution
 
 Floats = NDArray[np.float64]
-LEVER_TERMS = ("shifted", "resting", "lent")
+Use = tuple[str, Traced, NDArray[np.intp], Chosen]  # its name, energy of one, node group and how many
+
+for _function in (served_slot_kwh, spread_slot_kwh):
+    each_row(_function)
 
 
 @dataclass(frozen=True, eq=False)
 class SlotNodes:
-    """Mean nodes by state and energy at the meter, by site, period and slot (S, T, Y)."""
+    """Mean nodes by state and energy at the meter by use, by site, period and slot (S, T, Y)."""
 
     nodes: dict[str, Floats]
-    kwh: Floats
+    kwh: dict[str, Traced]
 
 
-def slot_nodes(
-    inputs: Inputs, assembled: Assembled, solution: Solution, ledger: PlanLedger
-) -> SlotNodes | None:
+def slot_nodes(assembled: Assembled, solution: Solution, ledger: PlanLedger) -> SlotNodes | None:
     """Each node has one state in each slot; None where the plan decides nothing by slot."""
     levers, problem = assembled.levers, assembled.problem
     if levers is None or solution.slots is None:
@@ -62,54 +67,98 @@ def slot_nodes(
 
     return SlotNodes(
         {name: by_site(amounts) for name, amounts in states.items()},
-        by_site(_drawn(inputs, assembled, solution, ledger)),
+        _drawn(assembled, solution, ledger),
     )
 
 
-def _drawn(inputs: Inputs, assembled: Assembled, solution: Solution, ledger: PlanLedger) -> Floats:
-    """Energy of each node group by slot (P, T, Y).
+def _drawn(assembled: Assembled, solution: Solution, ledger: PlanLedger) -> dict[str, Traced]:
+    """Energy of each site by period and slot (S, T, Y), use by use.
 
     What is the same at all hours is spread by their length, serving by the power of its load, and what is
     decided by slot stands in its slot.
     """
-    problem, levers = assembled.problem, assembled.levers
+    found: dict[str, Traced] = {}
+    sites = np.arange(len(assembled.problem.site_names))[:, None]
+    of_site = assembled.problem.node_groups.site
+    for name, each, group, amounts in (
+        *_by_period(assembled, ledger),
+        *_by_slot(assembled, solution),
+    ):
+        if not np.any(amounts.value):
+            continue
+        here = chosen("here", (sites == of_site[group]).astype(float), "which site each is at")
+        found[name] = derive(in_slots_kwh, each_kwh=each, amounts=amounts, here=here)
+    return found
+
+
+def _by_period(assembled: Assembled, ledger: PlanLedger) -> Iterator[Use]:
+    """What is decided by period, spread over its slots."""
+    levers, replicas = assembled.levers, ledger.replicas
     assert levers is not None, "something is decided by slot"
-    assert solution.slots is not None, "something is decided by slot"
-    used, slots, count = use_of(problem, solution), problem.slots, len(problem.node_groups)
-    share, hours, days = slots.share(), slots.hours.T, slots.days.T
-    found = np.zeros((count, problem.periods, len(slots)))
+    slot_fraction = levers.times.slot_fraction
     for term, (each, counts) in ledger.parts["kwh"].items():
         if term in LEVER_TERMS:
             continue
-        amounts = np.broadcast_to(np.asarray(each.value) * counts.value, (len(counts.value), problem.periods))
-        spread = share
-        if term == "serving" and ledger.replicas is not None and ledger.replicas.even_kw is not None:
-            even = np.asarray(ledger.replicas.even_kw.value)
-            power = np.tile(even, len(slots) // even.shape[-1]) * share
-            spread = power / power.sum(axis=-1, keepdims=True)
-        np.add.at(found, ledger.part_groups[term], amounts[:, :, None] * spread)
-    for moving, rows, group, amounts in (
-        (levers.pools, np.arange(len(problem.work_options)), problem.work_options.node_group, used.work),
-        (levers.pausable, assembled.pausable_row, problem.pausable_options.node_group, used.done),
+        if term == "serving" and replicas is not None and replicas.even_kw is not None:
+            spread = derive(
+                served_slot_kwh, each_kwh=each, even_kw=replicas.even_kw, slot_fraction=slot_fraction
+            )
+        else:
+            spread = derive(spread_slot_kwh, each_kwh=each, slot_fraction=slot_fraction)
+        yield term, spread, ledger.part_groups[term], counts
+
+
+def _by_slot(assembled: Assembled, solution: Solution) -> Iterator[Use]:
+    """What is decided slot by slot, beyond what its period takes."""
+    problem, levers = assembled.problem, assembled.levers
+    assert levers is not None, "something is decided by slot"
+    used, slots, every = use_of(problem, solution), problem.slots, np.arange(len(problem.node_groups))
+    hours, days, share = slots.hours.T, slots.days.T, slots.share()
+
+    def times(name: str, amounts: Floats, what: str) -> Chosen:
+        return chosen(name, amounts, f"{DECIDED}: {what}", "1")
+
+    def changes(amounts: Floats) -> Chosen:
+        return times(
+            "changes", days * shrinking(problem, amounts), "how often that ends on the days of a slot"
+        )
+
+    for name, moving, row, group, amounts in (
+        (
+            "work",
+            levers.pools,
+            np.arange(len(problem.work_options)),
+            problem.work_options.node_group,
+            used.work,
+        ),
+        (
+            "pausable work",
+            levers.pausable,
+            assembled.pausable_row,
+            problem.pausable_options.node_group,
+            used.done,
+        ),
     ):
-        if moving is None or not len(rows):
+        if moving is None or not len(row):
             continue
-        increment = np.asarray(moving.lent.kwh.value)[rows]
-        mean = (amounts * hours).sum(axis=-1, keepdims=True) * share
-        np.add.at(found, group, increment * (amounts * hours - mean))
-        stops = days * shrinking(problem, amounts) * moving.allowed[rows][:, None, None]
-        np.add.at(found, group, np.asarray(moving.stop.kwh.value)[rows][:, :, None] * stops)
+        beyond = amounts * hours - (amounts * hours).sum(axis=-1, keepdims=True) * share
+        done = times(
+            "node_hours", beyond, "node-hours of the slot, less those at the same number at all hours"
+        )
+        yield f"{name} that moves", rows(moving.lent.kwh, row), group, done
+        able = amounts * moving.allowed[row][:, None, None]
+        yield f"{name} lost at stops", rows(moving.stop.kwh, row), group, changes(able)
     if levers.pools is not None:
-        lent = np.asarray(levers.pools.lent.kwh.value) * used.lent * hours
-        np.add.at(found, problem.work_options.node_group, lent)
+        lent = times("node_hours", used.lent * hours, "node-hours of the slot on nodes that are lent")
+        yield "work on lent nodes", levers.pools.lent.kwh, problem.work_options.node_group, lent
     if levers.resting is not None and len(assembled.replica_row):
         resting, row, group = levers.resting, assembled.replica_row, problem.serve_options.node_group
-        np.add.at(found, group, np.asarray(resting.quiet.kwh.value)[row] * used.quiet)
-        np.add.at(found, group, np.asarray(resting.rest.kwh.value)[row] * used.rest)
-        wakes = days * shrinking(problem, used.rest)
-        np.add.at(found, group, np.asarray(resting.wake.kwh.value)[row][:, :, None] * wakes)
+        quiet = times("replicas", used.quiet, "replicas that are quiet in the slot")
+        yield "replicas that are quiet", rows(resting.quiet.kwh, row), group, quiet
+        rest = times("replicas", used.rest, "replicas that rest in the slot")
+        yield "replicas that rest", rows(resting.rest.kwh, row), group, rest
+        yield "replicas that wake", rows(resting.wake.kwh, row), group, changes(used.rest)
     if levers.switching is not None:
-        found += np.asarray(levers.switching.off.kwh.value) * used.off
-        boots = days * shrinking(problem, used.off)
-        found += np.asarray(levers.switching.boot.kwh.value)[:, :, None] * boots
-    return found
+        off = times("nodes", used.off, "nodes that are off in the slot")
+        yield "nodes that are off", levers.switching.off.kwh, every, off
+        yield "nodes that boot", levers.switching.boot.kwh, every, changes(used.off)

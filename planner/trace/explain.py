@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from planner.trace.arithmetic import Formula
 from planner.trace.currency import USD, Currency, in_its_currency, showing, shown, shown_unit
 from planner.trace.numbers import exact_quantity, exact_text
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
+from planner.trace.sums import rule_of
 
 Index = tuple[int, ...]
 # Of what a step shares with an earlier one a file says only which: key -> the parts that are there.
@@ -162,14 +164,15 @@ class Steps:
             case Chosen():
                 self._steps[number] = Step(number, node.name, value, node.unit, "chosen", about=node.reason)
             case Derived():
-                shape = np.shape(node.value)
-                row_of = _same_row_of if is_each_row(node.call) else _row_of
+                rows, of_term = _rows_below(node, index)
                 below = {
                     name: (self._single[id(child)], "")
                     if id(child) in self._single
-                    else self._visit(child, row_of(child, index, shape))
+                    else self._visit(child, rows[name])
                     for name, child in children(node).items()
                 }
+                if of_term:
+                    below |= {name: (below[name][0], of_term) for name, row in rows.items() if row}
                 equation, about = _equation(node)
                 self._steps[number] = Step(
                     number,
@@ -340,6 +343,16 @@ def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
     return node, index[: np.ndim(node.value)], place
 
 
+def _rows_below(node: Derived, index: Index) -> tuple[dict[str, Index | None], str]:
+    """Row of each input behind `index` of a result, and which of the terms of a sum that is."""
+    shape, inputs = np.shape(node.value), children(node)
+    if (rule := rule_of(node.call.function)) is not None:
+        behind, terms = rule(index, {name: child.value for name, child in inputs.items()})
+        return dict(behind), f" (the largest of {terms})" if terms > 1 else ""
+    row_of = _same_row_of if is_each_row(node.call) else _row_of
+    return {name: row_of(child, index, shape) for name, child in inputs.items()}, ""
+
+
 def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
     """Row of an input that stands behind `index` of the result, by broadcasting; None after a reduction.
 
@@ -355,11 +368,15 @@ def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None
 
 
 def _same_row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
-    """The same row of an input of a function that works row by row, with its further axes if they agree."""
+    """The same row of an input of a function that works row by row, and of further axes that agree.
+
+    Axes are matched from the first one; an input that has no rows is matched from the last.
+    """
     inner = np.shape(child.value)
-    if len(inner) == len(shape) and all(size in (1, whole) for size, whole in zip(inner, shape, strict=True)):
+    if not inner or not shape or inner[0] not in (1, shape[0]):
         return _row_of(child, index, shape)
-    return tuple(0 if size == 1 else i for size, i in zip(inner[:1], index[:1], strict=False))
+    agree = list(takewhile(lambda one: one[0] in (1, one[1]), zip(inner, shape, index, strict=False)))
+    return tuple(0 if size == 1 else i for size, _, i in agree)
 
 
 def _equation(node: Derived) -> tuple[str, str]:

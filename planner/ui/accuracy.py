@@ -82,8 +82,10 @@ def render() -> None:
     st.caption(
         "Bar: median error of the rows that state a value and leave room around it; tick: the worst of them."
     )
-    shared.sheet(table_of("", _shares(groups), GROUPS), VIEWS[view], _group_opened(groups), view)
-    rows(found["rows"])
+    shared.sheet(
+        table_of("", _shares(groups), GROUPS), VIEWS[view], _opened(found, f"summary_{view}", groups), view
+    )
+    rows(found)
     shared.next_step("the facts that all of it rests on", "sources")
 
 
@@ -122,8 +124,9 @@ def heads(summary: Record, every: Sequence[Record]) -> None:
     )
 
 
-def rows(every: Sequence[Record]) -> None:
+def rows(answer: Record) -> None:
     """Every row, to be looked through; a number opens to its inputs and its source."""
+    every = answer["rows"]
     st.subheader("Every row")
     words = st.text_input("Words in any column", key="acc.words", placeholder="for example: h100 training")
     first, second, third = st.columns(3)
@@ -137,7 +140,7 @@ def rows(every: Sequence[Record]) -> None:
     if not found:
         st.info("No row holds all of these. Take a word or a choice away.")
         return
-    shared.sheet(table_of("", _shares(found), ROWS), "Rows", _row_opened(found), "acc.rows")
+    shared.sheet(table_of("", _shares(found), ROWS), "Rows", _opened(answer, "rows", found), "acc.rows")
     st.download_button(
         "These rows (CSV)",
         lambda: csv_text("", found),
@@ -167,16 +170,10 @@ def _shares(found: Sequence[Record]) -> list[Record]:
     return [{SHOWN.get(key, key): value for key, value in row.items()} for row in found]
 
 
-def _row_opened(found: Sequence[Record]) -> Callable[[int, str], Explanation | None]:
-    from planner.validation.cells import row_explanation
+def _opened(answer: Record, table: str, shown: Sequence[Record]) -> Callable[[int, str], Explanation | None]:
+    from planner.report.cells import opened_cell
 
-    return lambda row, key: row_explanation(found[row], KEPT.get(key, key))
-
-
-def _group_opened(groups: Sequence[Record]) -> Callable[[int, str], Explanation | None]:
-    from planner.validation.cells import group_explanation
-
-    return lambda row, key: group_explanation(groups[row], KEPT.get(key, key))
+    return lambda row, key: opened_cell(answer, table, shown[row], KEPT.get(key, key))
 
 
 @st.cache_data(show_spinner=False, max_entries=1)

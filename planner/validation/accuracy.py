@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance.calibrate import median_error, worst_error
 from planner.validation.tolerance import is_two_sided, parse_tolerance
 
 Row = Mapping[str, Any]
@@ -42,18 +45,35 @@ class Accuracy:
     worst_id: str | None
 
 
-def accuracy_tables(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
-    """For JSON: the accuracy by source in the order of the rows, by the others in that of the alphabet."""
-    tables = {column: accuracies(rows, column) for column in COLUMNS}
-    pairs = accuracies_of_pairs(rows)
-    return {
-        "by_source": [asdict(one) for one in tables.pop("source")],
-        **{f"by_{_KIND.get(name, name)}": [asdict(one) for one in by_name(t)] for name, t in tables.items()},
-        "by_generation_and_subject": [
-            {"generation": generation, "subject": subject, **asdict(one)}
-            for (generation, subject), one in pairs.items()
-        ],
-    }
+def _plain(one: Accuracy, _: Sequence[Row]) -> dict[str, Any]:
+    return asdict(one)
+
+
+def accuracy_tables(
+    rows: Sequence[Row], record: Callable[[Accuracy, Sequence[Row]], dict[str, Any]] = _plain
+) -> dict[str, list[dict[str, Any]]]:
+    """The accuracy by source in the order of the rows, by the others in that of the alphabet.
+
+    Args:
+        rows: as documents have them.
+        record: of an accuracy and its rows: the row of a table.
+    """
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for column in COLUMNS:
+        groups = _groups(rows, column)
+        names = groups if column == "source" else sorted(groups)
+        tables[f"by_{_KIND.get(column, column)}"] = [
+            record(accuracy(name, groups[name]), groups[name]) for name in names
+        ]
+    tables["by_generation_and_subject"] = [
+        {
+            "generation": generation,
+            "subject": subject,
+            **record(accuracy(_pair(generation, subject), mine), mine),
+        }
+        for (generation, subject), mine in _pairs(rows).items()
+    ]
+    return tables
 
 
 def publication(source: str) -> str:
@@ -69,25 +89,34 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 
 def accuracies(rows: Sequence[Row], column: str) -> list[Accuracy]:
     """The accuracy for each value of a column that is said."""
+    return [accuracy(name, mine) for name, mine in _groups(rows, column).items()]
+
+
+def _groups(rows: Sequence[Row], column: str) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in counted(rows):
         name = publication(row[column]) if column == "source" else str(row[column])
         if name or column == "source":
             groups.setdefault(name, []).append(row)
-    return [accuracy(name, mine) for name, mine in groups.items()]
+    return groups
 
 
 def accuracies_of_pairs(rows: Sequence[Row]) -> dict[tuple[str, str], Accuracy]:
     """The accuracy for each generation of accelerators and subject, in the order of the alphabet."""
+    return {pair: accuracy(_pair(*pair), mine) for pair, mine in _pairs(rows).items()}
+
+
+def _pairs(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
     known = [row for row in counted(rows) if row["generation"]]
     pairs = sorted({(str(row["generation"]), str(row["subject"])) for row in known})
     return {
-        (generation, subject): accuracy(
-            f"{generation}, {subject}",
-            [row for row in known if (row["generation"], row["subject"]) == (generation, subject)],
-        )
-        for generation, subject in pairs
+        pair: [row for row in known if (str(row["generation"]), str(row["subject"])) == pair]
+        for pair in pairs
     }
+
+
+def _pair(generation: str, subject: str) -> str:
+    return f"{generation}, {subject}"
 
 
 def by_name(found: Sequence[Accuracy]) -> list[Accuracy]:
@@ -95,21 +124,40 @@ def by_name(found: Sequence[Accuracy]) -> list[Accuracy]:
     return sorted(found, key=lambda one: one.name)
 
 
+def mean_error(*, error_fraction: NDArray[np.float64]) -> float:
+    """How far off the points are on average.
+
+    e = mean |e_i|
+
+    Source: definition.
+    """
+    return float(np.mean(np.abs(error_fraction)))
+
+
+def within_10_percent_fraction(*, error_fraction: NDArray[np.float64]) -> float:
+    """Share of the points that are off by 10 % or less.
+
+    f = mean (|e_i| <= 0.1)
+
+    Source: definition.
+    """
+    return float(np.mean(np.abs(error_fraction) <= CLOSE_FRACTION))
+
+
 def accuracy(name: str, rows: Sequence[Row]) -> Accuracy:
     """Counts and errors of some rows."""
     scored = [row for row in rows if is_scored(row)]
-    errors = [abs(row["error"]) for row in scored]
-    close = sum(error <= CLOSE_FRACTION for error in errors)
+    errors = np.array([row["error"] for row in scored])
     return Accuracy(
         name=name,
         rows=len(rows),
         understood=sum(row["ours"] is not None for row in rows),
         inside=sum(row["status"] == INSIDE for row in rows),
         scored=len(errors),
-        median_error=statistics.median(errors) if errors else None,
-        mean_error=statistics.fmean(errors) if errors else None,
-        within_10_percent_fraction=close / len(errors) if errors else None,
-        worst_error=max(errors) if errors else None,
+        median_error=median_error(error_fraction=errors) if scored else None,
+        mean_error=mean_error(error_fraction=errors) if scored else None,
+        within_10_percent_fraction=within_10_percent_fraction(error_fraction=errors) if scored else None,
+        worst_error=worst_error(error_fraction=errors) if scored else None,
         worst_id=max(scored, key=lambda row: abs(row["error"]))["id"] if scored else None,
     )
 

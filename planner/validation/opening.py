@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from planner.inputs.catalogue import load_catalogue
@@ -63,11 +63,6 @@ def error_of(ours: Traced, expected: Traced) -> Derived:
     text = f"(ours - expected) / {sign}" if theirs else "ours - expected"
     about = "as a share of what is published" if theirs else ""
     return calculated("error", text, DIMENSIONLESS, about, ours=ours, expected=expected)
-
-
-def derived_error(function: Callable[..., float], value: float, errors: Traced) -> Derived:
-    """An error of many rows, of which an explanation shows the largest."""
-    return Derived(value, DIMENSIONLESS, call=Call(function, {"error_fraction": errors}))
 
 
 def _flat(held: Mapping[str, Any], start: str = "") -> Iterator[tuple[str, Any]]:

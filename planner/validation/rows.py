@@ -6,8 +6,7 @@ import csv
 import io
 import json
 import math
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,25 @@ from planner.inputs.catalogue import data_folder
 from planner.inputs.files import limited_lines, read_limited
 from planner.performance.calibrate import median_error, worst_error
 from planner.trace.errors import InputError
-from planner.trace.quantities import Traced, chosen, pick
+from planner.trace.quantities import Call, Derived, Traced, chosen, pick
 from planner.trace.records import Record, stepped
-from planner.validation.accuracy import INSIDE, NOT_RUN, NOT_UNDERSTOOD, OUTSIDE, accuracy_tables
+from planner.trace.units import DIMENSIONLESS
+from planner.validation.accuracy import (
+    INSIDE,
+    NOT_RUN,
+    NOT_UNDERSTOOD,
+    OUTSIDE,
+    Accuracy,
+    accuracy_tables,
+    is_scored,
+    mean_error,
+    within_10_percent_fraction,
+)
 from planner.validation.datasets import NeedsData, looking_in, sibling_folders
 from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.nodes import with_cooling
-from planner.validation.opening import derived_error, error_of, published
+from planner.validation.opening import error_of, published
 from planner.validation.registry import forms_of, traced
 from planner.validation.software import with_software
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
@@ -99,44 +109,59 @@ def validate(files: Sequence[Path] = (), data: Sequence[Path] = ()) -> dict[str,
         with looking_in([*data, *sibling_folders(path)]), np.errstate(all="ignore"):
             judged += [judge(row) for row in read_rows(path)]
     rows = [{**row.document(), **row.cells} for row in judged]
-    return stepped({"everfleet_validation": 1, "rows": rows, "summary": summary(judged) | _opened(judged)})
+    return stepped({"everfleet_validation": 1, "rows": rows, "summary": summary(judged)})
 
 
-def _opened(rows: Sequence[Judged]) -> Record:
-    """The numbers of a summary with what they come from, where there are such."""
-    found = summary(rows)
-    counted: Record = {
-        name: chosen("rows", found[name], f"rows counted: {name if name != 'rows' else 'all'}")
-        for name in ("rows", INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
-    }
-    errors = [row.cells["error"] for row in rows if _scored(row)]
-    if errors:
-        column = pick(errors, np.arange(len(errors)))
-        counted |= {
-            function.__name__: derived_error(function, found[function.__name__], column)
-            for function in (median_error, worst_error)
-        }
-    return counted
+def summary(rows: Sequence[Judged]) -> Record:
+    """Counts by status, median and worst error of the rows that state a value, and the accuracy tables.
 
-
-def _scored(row: Judged) -> bool:
-    return row.error is not None and is_two_sided(row.tolerance) and not row.plumbing
-
-
-def summary(rows: Sequence[Judged]) -> dict[str, Any]:
-    """Counts by status, median and worst error of the rows that state a value, and the accuracy tables."""
-    errors = [abs(row.error) for row in rows if row.error is not None and _scored(row)]
+    Numbers are traced.
+    """
     counts = {
         status: sum(row.status == status for row in rows)
         for status in (INSIDE, OUTSIDE, NOT_UNDERSTOOD, NOT_RUN)
     }
+    errors = [row.cells["error"] for row in rows if _scored(row)]
     return {
-        "rows": len(rows),
-        **counts,
-        "median_error": statistics.median(errors) if errors else None,
-        "worst_error": max(errors) if errors else None,
-        **accuracy_tables([row.document() for row in rows]),
+        "rows": _counted("rows", len(rows), "all rows"),
+        **{status: _counted("rows", count, f"rows that are {status}") for status, count in counts.items()},
+        **{function.__name__: _of(function, errors) for function in (median_error, worst_error)},
+        **accuracy_tables([{**row.document(), "cells": row.cells} for row in rows], _opened),
     }
+
+
+COUNTS = {
+    "rows": "rows that ran and are no arithmetic on their own numbers",
+    "understood": "rows with a value of ours",
+    "inside": "rows whose value of ours is within the tolerance",
+    "scored": "rows that state a value and leave room around it",
+}
+ERRORS = (median_error, mean_error, within_10_percent_fraction, worst_error)
+
+
+def _opened(one: Accuracy, rows: Sequence[Mapping[str, Any]]) -> Record:
+    """The accuracy of a group, its errors from those of its rows."""
+    errors = [row["cells"]["error"] for row in rows if is_scored(row)]
+    counts = {name: _counted(name, getattr(one, name), said) for name, said in COUNTS.items()}
+    found = {function.__name__: _of(function, errors) for function in ERRORS}
+    return {"name": one.name, **counts, **found, "worst_id": one.worst_id}
+
+
+def _counted(name: str, count: int, said: str) -> Traced:
+    return chosen(name, count, said, "1")
+
+
+def _of(function: Callable[..., float], errors: Sequence[Traced]) -> Traced | None:
+    """A number of the errors of some rows; None where there are none."""
+    if not errors:
+        return None
+    column = pick(errors, np.arange(len(errors)))
+    value = function(error_fraction=column.value)
+    return Derived(value, DIMENSIONLESS, call=Call(function, {"error_fraction": column}))
+
+
+def _scored(row: Judged) -> bool:
+    return row.error is not None and is_two_sided(row.tolerance) and not row.plumbing
 
 
 def read_rows(path: Path) -> Iterator[dict[str, str]]:

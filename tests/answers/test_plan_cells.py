@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import test_plan_contracts
 import test_plan_ownership
-from explained import explained
+from explained import equations_hold, explained
 from test_plan_flexibility import CLOUD, JOB, PAUSABLE, one_job, planned
 
 from planner.answers.opening import open_document
@@ -31,7 +31,6 @@ from planner.trace.explain import Explanation
 from planner.ui.workers.shipped import shipped, shipped_as_it_was
 
 Record = dict[str, Any]
-EQUATION = re.compile(r"(\w+) = (.*)")
 RENTED = {k: v for k, v in CLOUD.items() if k != "price"}
 # What no column of a document is a number with a reason of its own.
 NAMES = {"point"}
@@ -80,31 +79,6 @@ def numbers_of(document: Record) -> Iterator[tuple[str, Record, str]]:
                     yield table, row, key
 
 
-def made_by(equation: str, values: dict[str, float]) -> float:
-    """What an equation gives for the numbers below it."""
-    if equation.startswith("sum of the"):
-        return math.fsum(values.values())
-    return float(eval(equation, {"__builtins__": {"abs": abs}}, values))
-
-
-def equations_hold(explanation: Explanation) -> int:
-    """Check the equations that are written in the names of the inputs; how many there are.
-
-    Those of kept explanations are in the letters of their papers.
-    """
-    checked = 0
-    for step in explanation.steps:
-        found = EQUATION.fullmatch(step.equation)
-        if found is None or found[1] != step.name:
-            continue
-        values = {name: explanation.steps[below].value for name, below in step.inputs.items()}
-        if not found[2].startswith("sum of the") and not set(values) & set(re.findall(r"\w+", found[2])):
-            continue
-        assert made_by(found[2], values) == pytest.approx(step.value, rel=1e-6, abs=1e-6), step
-        checked += 1
-    return checked
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_number_of_a_plan_is_opened_to_itself(name: str) -> None:
     """The top of each explanation is the number of the cell, and every equation gives what it says."""
@@ -124,7 +98,7 @@ def test_every_table_is_met() -> None:
     held = {table for name in DOCUMENTS for table, _, _ in numbers_of(document_of(name))}
 
     unmet = {"npv", "prices", "ties", "alternatives", "verification", "clash", "commitments"}
-    unmet |= {"hours", "levers"}  # where a scenario allows levers
+    unmet |= {"hours", "levers"}  # opened in test_levers.py
     assert {name for name in document_of("moved")["tables"]} - held <= unmet
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explained import equations_hold
 
+from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
 from planner.inputs.catalogue import load_catalogue
@@ -25,6 +27,7 @@ from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
 from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
+from planner.trace.records import is_number, plain_rows
 from solver import account, account_slots
 
 ALL = ["shift", "pack", "lend"]
@@ -207,13 +210,45 @@ def test_lending_never_breaks_a_target_or_a_reserve() -> None:
     assert (lent <= resting + 1e-6).all()
 
 
+@cache
+def document() -> dict[str, Any]:
+    return plan_document(planned(tuple(ALL)))
+
+
 def test_what_levers_take_is_explained_down_to_facts() -> None:
     plan = planned(tuple(ALL))
     carbon = explain(plan.ledger.kgco2e_terms["resting_kgco2e"]).to_text()
     assert "accelerator.h100-sxm-80gb.loaded_idle_power" in carbon
     assert "planning.slots.wear" in explain(plan.ledger.usd_terms["resting_usd"]).to_text()
-    document = plan_document(plan)
-    assert "Hours: replicas that rest" in str(document["tables"]["cost"])
+    assert "Hours: replicas that rest" in str(document()["tables"]["cost"])
+
+
+@pytest.mark.parametrize("table", ["hours", "levers"])
+def test_every_number_by_the_hour_is_opened_to_itself(table: str) -> None:
+    """Energy to the power of its load, nodes to what was decided, savings to two operations of the fleet."""
+    rows = document()["tables"][table]
+    for row in rows:
+        for key in [key for key, value in row.items() if is_number(value)]:
+            found = cell_explanation(document(), table, row, key)
+            assert found is not None, (table, key)
+            assert found.steps[0].value == pytest.approx(row[key], rel=1e-9, abs=1e-9), (table, key)
+            equations_hold(found)
+    energy = cell_explanation(document(), "hours", document()["tables"]["hours"][0], "energy_kwh")
+    if table == "hours":
+        assert energy is not None
+        assert "accelerator.h100-sxm-80gb.loaded_idle_power" in {fact.name for fact in energy.facts()}
+
+
+def test_an_hour_opens_the_power_of_its_own_slot() -> None:
+    """Each slot has the load and the grid of its hours: what is opened is of that slot."""
+    rows = hour_records(planned(tuple(ALL)), planned(tuple(ALL)).answer.solution)  # type: ignore[arg-type]
+    served = [
+        {step.name: step.value for step in explain(row["energy_kwh"]).steps}["served_slot_kwh"]
+        for row in rows
+    ]
+    assert len(set(served)) > SLOTS_A_DAY
+    grids = [explain(row["grid_kgco2e_per_kwh"]).steps[0].value for row in rows]
+    assert grids == [row["grid_kgco2e_per_kwh"].value for row in rows]
 
 
 def test_energy_by_hour_adds_up_to_the_ledger() -> None:
@@ -221,20 +256,21 @@ def test_energy_by_hour_adds_up_to_the_ledger() -> None:
     plan = planned(tuple(ALL))
     solution = plan.answer.solution
     assert solution is not None
-    rows = hour_records(plan, solution)
+    rows = plain_rows(hour_records(plan, solution))
     assert len(rows) == 2 * SLOTS_A_DAY
     assert sum(row["energy_kwh"] for row in rows) == pytest.approx(plan.ledger.energy.value, rel=1e-9)
     for row in rows:
         assert sum(row[state] for state in STATES) == pytest.approx(float(solution.in_service.sum()))
         assert all(row[state] >= -1e-6 for state in STATES)
+    rows_of_all = rows
     alone = planned(("shift",)).answer.solution
     assert alone is not None
-    rows = hour_records(planned(("shift",)), alone)
+    rows = plain_rows(hour_records(planned(("shift",)), alone))
     grid, days = ([row[name] for row in rows] for name in ("grid_kgco2e_per_kwh", "days"))
     pools = np.average(grid, weights=[row["pool_nodes"] * row["days"] for row in rows])
     assert pools < np.average(grid, weights=days) - 0.005
     assert hour_records(planned(), planned().answer.solution) == []  # type: ignore[arg-type]
-    picture = PLAN_PICTURES["hours"]({"tables": {"hours": hour_records(plan, solution)}})
+    picture = PLAN_PICTURES["hours"]({"tables": {"hours": rows_of_all}})
     assert picture is not None
     assert "fresno, 2027 Q2, days of type 2: most at " in picture.alt
     said = " ".join(hour_sentences(plan, solution))
@@ -247,7 +283,7 @@ def test_each_lever_says_what_it_brings_on_the_same_fleet() -> None:
     plan = planned(tuple(ALL))
     solution = plan.answer.solution
     assert solution is not None
-    rows = {row["lever"]: row for row in lever_records(plan, solution)}
+    rows = {row["lever"]: row for row in plain_rows(lever_records(plan, solution))}
     assert list(rows) == ALL
     price = 0.5  # USD/kgCO2e of the scenario
     for row in rows.values():

@@ -229,7 +229,7 @@ def test_backtest_shows_each_rule_the_past_alone():
     assert got.mean.tolist() == [1, 2, 4]
     assert got.actual.tolist() == [2, 4, 8]
     assert got.period.tolist() == [1, 2, 3]
-    assert got.mape_fraction == 0.5
+    assert got.scores.mape_fraction == 0.5
 
 
 def test_scores_by_hand():
@@ -240,11 +240,11 @@ def test_scores_by_hand():
     )
     low, high = 0.95 * 1 + 0.05 * 5 + 0.05 * 25, 0.05 * 16 + 0.05 * 10 + 0.95 * 10
 
-    assert got.coverage_fraction == pytest.approx(1 / 3)
-    assert got.mape_fraction == pytest.approx((1.5 + 0 + 2 / 3) / 3)
-    assert got.median_ape_fraction == pytest.approx(2 / 3)
-    assert got.pinball == pytest.approx((low + high) / 6)
-    assert got.mean_width == 15.0
+    assert got.scores.held_fraction == pytest.approx(1 / 3)
+    assert got.scores.mape_fraction == pytest.approx((1.5 + 0 + 2 / 3) / 3)
+    assert got.scores.median_ape_fraction == pytest.approx(2 / 3)
+    assert got.scores.pinball == pytest.approx((low + high) / 6)
+    assert got.scores.mean_width == 15.0
 
 
 def test_relative_error_leaves_out_quiet_periods():
@@ -253,8 +253,8 @@ def test_relative_error_leaves_out_quiet_periods():
     some = Backtest(0.9, np.arange(2), np.array([0.0, 2.0]), column, column, column, column)
     none = Backtest(0.9, np.arange(2), np.zeros(2), column, column, column, column)
 
-    assert some.mape_fraction == 0.5
-    assert math.isnan(none.mape_fraction)
+    assert some.scores.mape_fraction == 0.5
+    assert math.isnan(none.scores.mape_fraction)
 
 
 @pytest.mark.parametrize(
@@ -350,14 +350,15 @@ def test_our_counting_gives_the_published_baselines(lanl, titan, hbd):
     at_hbd = _backtest(quarters, first_periods=1, rule=poisson_forecast)
 
     assert at_lanl.actual.size == 70
-    assert at_lanl.coverage_fraction == pytest.approx(0.27, abs=0.005)
-    assert at_titan.coverage_fraction == pytest.approx(0.16, abs=0.005)
+    assert at_lanl.scores.held_fraction == pytest.approx(0.27, abs=0.005)
+    assert at_titan.scores.held_fraction == pytest.approx(0.16, abs=0.005)
     # The published errors are of the mean, ours of the median: of a Poisson count, within 1/3 of a failure.
-    assert at_lanl.mape_fraction == pytest.approx(0.40, abs=0.005)
-    assert at_lanl.median_ape_fraction == pytest.approx(0.21, abs=0.005)
-    assert at_titan.mape_fraction == pytest.approx(0.64, abs=0.005)
+    assert at_lanl.scores.mape_fraction == pytest.approx(0.40, abs=0.005)
+    assert at_lanl.scores.median_ape_fraction == pytest.approx(0.21, abs=0.005)
+    assert at_titan.scores.mape_fraction == pytest.approx(0.64, abs=0.005)
     assert quarters == pytest.approx([160, 152, 120, 152], abs=1)
-    assert (at_hbd.coverage_fraction, at_hbd.mape_fraction) == pytest.approx((2 / 3, 0.14), abs=0.005)
+    hbd = at_hbd.scores
+    assert (hbd.held_fraction, hbd.mape_fraction) == pytest.approx((2 / 3, 0.14), abs=0.005)
 
 
 @pytest.mark.slow
@@ -370,31 +371,31 @@ def test_interval_of_the_next_quarter_holds_on_three_real_logs(lanl, titan, hbd)
     every = pooled_backtest([at_lanl, at_titan, at_hbd])
 
     assert every.actual.size == 92
-    assert 0.85 <= every.coverage_fraction <= 0.95
-    assert at_lanl.coverage_fraction == pytest.approx(67 / 70), "a little wide"
-    assert at_titan.coverage_fraction == pytest.approx(16 / 19), "three steps up of the defect are missed"
-    assert at_hbd.coverage_fraction == 1.0
-    assert at_lanl.mape_fraction < 0.30
-    assert at_titan.mape_fraction < 0.40
+    assert 0.85 <= every.scores.held_fraction <= 0.95
+    assert at_lanl.scores.held_fraction == pytest.approx(67 / 70), "a little wide"
+    assert at_titan.scores.held_fraction == pytest.approx(16 / 19), "three steps up of the defect are missed"
+    assert at_hbd.scores.held_fraction == 1.0
+    assert at_lanl.scores.mape_fraction < 0.30
+    assert at_titan.scores.mape_fraction < 0.40
     baseline = [_backtest(counts, rule=poisson_forecast) for counts in lanl]
-    assert at_lanl.pinball < 0.6 * pooled_backtest(baseline).pinball
-    assert at_titan.pinball < 0.4 * _backtest(*titan, rule=poisson_forecast).pinball
+    assert at_lanl.scores.pinball < 0.6 * pooled_backtest(baseline).scores.pinball
+    assert at_titan.scores.pinball < 0.4 * _backtest(*titan, rule=poisson_forecast).scores.pinball
 
 
 def test_titan_when_nobody_knew_of_lights_out(titan):
     """With the last, short quarter taken as whole the errors grow, and stay well below Poisson's 64 %."""
     got = _backtest(titan[0])
 
-    assert got.coverage_fraction >= 15 / 19
-    assert got.mape_fraction == pytest.approx(0.47, abs=0.02)
+    assert got.scores.held_fraction >= 15 / 19
+    assert got.scores.mape_fraction == pytest.approx(0.47, abs=0.02)
 
 
 def test_months_of_the_modern_trace(hbd):
     """29-day windows, 11 to 120 faults: the 8 forecasts hold, where Poisson's hold twice."""
     months = np.histogram(hbd, np.arange(0.0, 349.0, 29.0))[0]
 
-    assert _backtest(months).coverage_fraction == 1.0
-    assert _backtest(months, rule=poisson_forecast).coverage_fraction == 0.25
+    assert _backtest(months).scores.held_fraction == 1.0
+    assert _backtest(months, rule=poisson_forecast).scores.held_fraction == 0.25
 
 
 @pytest.mark.slow
@@ -413,5 +414,5 @@ def test_result_does_not_hang_on_the_grid(lanl, titan, grid):
     got = pooled_backtest([*(_backtest(counts, rule=rule) for counts in lanl), _backtest(*titan, rule=rule)])
     usual = pooled_backtest([*(_backtest(counts) for counts in lanl), _backtest(*titan)])
 
-    assert got.coverage_fraction == pytest.approx(usual.coverage_fraction, abs=0.02)
-    assert got.mape_fraction == pytest.approx(usual.mape_fraction, abs=0.04)
+    assert got.scores.held_fraction == pytest.approx(usual.scores.held_fraction, abs=0.02)
+    assert got.scores.mape_fraction == pytest.approx(usual.scores.mape_fraction, abs=0.04)

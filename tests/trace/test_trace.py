@@ -23,6 +23,7 @@ from planner.trace.quantities import (
     replaced,
     rows,
 )
+from planner.trace.sums import over_all, over_rows, sums
 
 PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5678")
 
@@ -256,6 +257,50 @@ def test_a_function_of_rows_opens_and_rests_on_its_own_row():
     assert [step.name for step in explain(power, row=(1, 1)).facts()] == ["idle1", "rated1"]
     assert set(facts_of(second)) == {"idle1", "rated1"}
     assert recompute([second], {"idle1": 4.0})[0].tolist() == [[4.0, 12.0, 20.0]]
+
+
+def test_a_sum_over_places_opens_the_largest_of_the_place_that_was_asked_for():
+    """Pools on two sites in two periods: two of them, as many as there are sites, and three."""
+
+    def at_sites_kwh(*, each_kwh, counts, here_ratio):
+        """Energy at each site."""
+        return here_ratio @ (each_kwh * counts)
+
+    sums(over_rows("here_ratio"))(at_sites_kwh)
+    each = pick(
+        [fact(f"pool{i}", value, "kWh") for i, value in enumerate([5.0, 1.0, 3.0])], np.arange(3)[:, None]
+    )
+    for few, here, opens in (
+        ([0, 1], [[0.0, 1.0], [1.0, 0.0]], [["pool1", "pool1"], ["pool0", "pool0"]]),
+        ([0, 1, 2], [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [["pool0", "pool0"], ["pool1", "pool2"]]),
+    ):
+        counts = chosen("counts", np.array([[1.0, 2.0], [9.0, 1.0], [1.0, 2.0]])[few], "decided")
+        there = chosen("here_ratio", np.array(here), "where it is")
+        energy = derive(at_sites_kwh, each_kwh=rows(each, np.array(few)), counts=counts, here_ratio=there)
+        found = [[explain(energy, row=(site, period)) for period in (0, 1)] for site in (0, 1)]
+
+        assert [[one.facts()[0].name for one in of_site] for of_site in found] == opens
+        for site, period in np.ndindex(2, 2):
+            values = {step.name: step.value for step in found[site][period].steps}
+            term = values[opens[site][period]] * values["counts"] * values["here_ratio"]
+            assert 0 < term <= energy.value[site, period]
+
+
+def test_a_sum_over_decisions_opens_one_term_in_all_columns():
+    """The dearest is taken once, the cheapest a hundred times: the term of these weighs more."""
+
+    def all_usd(*, each_usd, counts):
+        """Money of all."""
+        return float(np.sum(each_usd * counts))
+
+    sums(over_all)(all_usd)
+    each = pick([fact("dear", 50.0, "USD"), fact("cheap", 2.0, "USD")], np.array([0, 1]))
+    steps = explain(
+        derive(all_usd, each_usd=each, counts=chosen("counts", np.array([1.0, 100.0]), "decided"))
+    )
+
+    assert [(step.name, step.value) for step in steps.steps[1:]] == [("cheap", 2.0), ("counts", 100.0)]
+    assert set(steps.steps[0].places.values()) == {" (the largest of 2)"}
 
 
 def test_packed_steps_are_the_steps_again():

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.catalogue import data_folder
+from planner.report.cells import opened_cell
 from planner.ui.workers import Seen, shipped
 from planner.validation import validate
-from planner.validation.cells import group_explanation, row_explanation
 
 pytestmark = pytest.mark.app
 
@@ -92,15 +92,15 @@ def test_accuracy_is_what_validate_answers(validated: dict[str, Any]) -> None:
 
 def test_numbers_of_a_validation_open_to_their_source(validated: dict[str, Any]) -> None:
     row = next(row for row in validated["rows"] if row["ours"] is not None)
-    opened = row_explanation(row, "error")
+    opened = opened_cell(validated, "rows", row, "error")
     assert opened is not None
-    assert "ours / published - 1" in opened.to_text()
+    assert "(ours - expected)" in opened.to_text()
     assert row["source"] in opened.to_text()
     group = validated["summary"]["by_subject"][0]
-    median = group_explanation(group, "median_error")
+    median = opened_cell(validated, "summary_by_subject", group, "median_error")
     assert median is not None
     assert median.steps[0].value == group["median_error"]
-    assert row_explanation(row, "source") is None
+    assert opened_cell(validated, "rows", row, "source") is None
 
 
 def test_futures_start_from_rows_that_move_the_scenario_and_ask_the_worker(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.downtime import outages_of, spares_scores
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.rates import log_fact
 from planner.trace.errors import InputError
+from planner.trace.explain import Steps
 from planner.trace.numbers import fixed_text, number_text
-from planner.trace.records import Record
-from reliability.backtest import Backtest, backtest_forecasts
-from reliability.forecast import forecast_count, poisson_forecast
+from planner.trace.quantities import Call, Derived, Fact, Parts, Traced, chosen, derive_parts, pick
+from planner.trace.records import Record, numbered
+from reliability.backtest import ForecastRule, backtest_forecasts, interval_scores
+from reliability.forecast import Forecast, forecast_count, poisson_forecast
 from reliability.logs import FailureLog
+from reliability.outages import backtest_spares
 
-RULES: dict[str, Any] = {"drifting": forecast_count, "Poisson of the last four": poisson_forecast}
+Floats = NDArray[np.float64]
+RULES: dict[str, ForecastRule] = {"drifting": forecast_count, "Poisson of the last four": poisson_forecast}
 
 
 def backtest_document(
@@ -36,24 +42,22 @@ def backtest_document(
             f"{log.name}: {past.size} whole periods of {past.length_h / DAY_H:g} d; a test of forecasts "
             f"after the first {first_periods} needs more: make --period-days shorter"
         )
-    tested = {
-        name: backtest_forecasts(
-            counts=past.failures,
-            exposure=past.node_h,
-            confidence_fraction=question.interval_fraction,
-            first_periods=first_periods,
-            rule=rule,
-        )
-        for name, rule in RULES.items()
-    }
-    sections = {"forecasts": _forecasts(past, tested, question)}
+    confidence = chosen("confidence_fraction", question.interval_fraction, "as requested")
+    tested = {name: _tested(rule, log, past, first_periods, confidence) for name, rule in RULES.items()}
+    counted = [
+        log_fact(log, f"failures.{period + 1}", float(past.failures[period]), "1", f"in period {period + 1}")
+        for period in range(first_periods, past.size)
+    ]
+    sections = {"forecasts": _forecasts(past, counted, tested, confidence, first_periods)}
     outages = outages_of(log)
     scores = (
         []
         if outages is None
         else spares_scores(outages.history, question.spare_confidence_fraction, DAY_H * question.review_d)
     )
-    sections["pools"] = _held_spares(scores, question)
+    sections["pools"] = _held_spares(log, scores, question)
+    steps = Steps()
+    tables = {table: rows for section in sections.values() for table, rows in section.tables.items()}
     return {
         "everfleet_backtest": 1,
         "title": f"Forecasts of {log.name}, tested on itself",
@@ -61,46 +65,93 @@ def backtest_document(
         "period_d": past.length_h / DAY_H,
         "interval_fraction": question.interval_fraction,
         "sections": {name: section.to_dict() for name, section in sections.items()},
+        "cells": numbered(tables, steps),
+        "steps": steps.packed(),
     }
 
 
-def _forecasts(past: Periods, tested: dict[str, Backtest], question: FitQuestion) -> Section:
-    ours = tested["drifting"]
+def _tested(
+    rule: ForecastRule, log: FailureLog, past: Periods, first_periods: int, confidence: Traced
+) -> list[Parts]:
+    """The forecast of each period after the first ones, from those before it alone.
+
+    The node-hours of the period are taken as known, as a planner knows the fleet of next quarter.
+    """
+    found: list[Parts] = []
+
+    def traced(
+        *, counts: Floats, exposure: Floats, next_exposure: float, confidence_fraction: float
+    ) -> Forecast:
+        period = len(counts) + 1
+        made = derive_parts(
+            rule,
+            counts=chosen("counts", counts, "failures of the periods before, the newest last"),
+            exposure=chosen("exposure", exposure, "node-hours of the periods before, the newest last"),
+            next_exposure=log_fact(log, f"node_hours.{period}", next_exposure, "1", f"of period {period}"),
+            confidence_fraction=confidence,
+        )
+        found.append(made)
+        return Forecast(**{name: part.value for name, part in made.items()})
+
+    backtest_forecasts(
+        counts=past.failures,
+        exposure=past.node_h,
+        confidence_fraction=float(confidence.value),
+        first_periods=first_periods,
+        rule=traced,
+    )
+    return found
+
+
+def _forecasts(
+    past: Periods,
+    counted: list[Fact],
+    tested: dict[str, list[Parts]],
+    confidence: Traced,
+    first_periods: int,
+) -> Section:
     said = [
-        f"{ours.actual.size} forecasts of {fixed_text(past.length_h / DAY_H, 1)} d each, from the periods "
-        "before "
-        f"them alone. A good {ends(question.interval_fraction)} interval holds about that share of counts; "
+        f"{len(counted)} forecasts of {fixed_text(past.length_h / DAY_H, 1)} d each, from the periods before "
+        f"them alone. A good {ends(float(confidence.value))} interval holds about that share of counts; "
         "pinball loss is lower the better.",
         f"The {fixed_text(past.skipped_h / DAY_H, 1)} d before the first whole period are not counted.",
     ]
+    every = np.arange(len(counted))
     scores = [
         {
             "forecast": name,
-            "held_fraction": found.coverage_fraction,
-            "mape_fraction": found.mape_fraction,
-            "median_ape_fraction": found.median_ape_fraction,
-            "pinball": found.pinball,
-            "mean_width": found.mean_width,
+            **derive_parts(
+                interval_scores,
+                confidence_fraction=confidence,
+                actual=pick(counted, every),
+                **{end: pick([parts[end] for parts in found], every) for end in ("low", "median", "high")},
+            ),
         }
         for name, found in tested.items()
     ]
-    poisson = tested["Poisson of the last four"]
+    start, length = (
+        chosen(name, hours / DAY_H, said, "d")
+        for name, hours, said in (
+            ("first_day", past.start_h[0], "start of the first whole period, from that of the log"),
+            ("period_d", past.length_h, "length of a period"),
+        )
+    )
     rows = [
         {
-            "from_day": float(past.start_h[period]) / DAY_H,
-            "failures": int(ours.actual[i]),
-            "low": float(ours.low[i]),
-            "median": float(ours.median[i]),
-            "high": float(ours.high[i]),
-            "poisson_low": float(poisson.low[i]),
-            "poisson_high": float(poisson.high[i]),
+            "from_day": start if not period else (start + period * length).named("from_day_d"),
+            "failures": failures,
+            **{end: ours[end] for end in ("low", "median", "high")},
+            "poisson_low": poisson["low"],
+            "poisson_high": poisson["high"],
         }
-        for i, period in enumerate(ours.period)
+        for period, failures, ours, poisson in zip(
+            range(first_periods, past.size), counted, *(tested[name] for name in RULES), strict=True
+        )
     ]
     return Section("Failures of the next period", said, {"scores": scores, "forecasts": rows})
 
 
-def _held_spares(scores: list[Record], question: FitQuestion) -> Section:
+def _held_spares(log: FailureLog, scores: list[Record], question: FitQuestion) -> Section:
     title = "Pools of spares"
     if not scores:
         return Section(
@@ -111,4 +162,19 @@ def _held_spares(scores: list[Record], question: FitQuestion) -> Section:
         "past alone and "
         f"held for {question.review_d:g} d."
     ]
-    return Section(title, said, {"pools": scores})
+    return Section(title, said, {"pools": [_pool(log, row, question) for row in scores]})
+
+
+def _pool(log: FailureLog, row: Record, question: FitQuestion) -> Record:
+    """How a rule fared, from how often it was asked; the history of outages itself is not kept."""
+    reviews = log_fact(log, "reviews", row["reviews"], "1", "times that a pool was sized and then held")
+    asked = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
+    call = Call(backtest_spares, {"reviews": reviews, "confidence_fraction": asked})
+    return {
+        "pool": row["pool"],
+        "reviews": reviews,
+        **{
+            name: Derived(row[name], "1", call=call, part=name)
+            for name in ("covered_fraction", "mean_spares", "pinball")
+        },
+    }

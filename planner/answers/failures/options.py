@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from planner.inputs.log_question import FitQuestion
-from planner.trace.records import Record
+from planner.trace.records import Record, plain_rows
 
 __all__ = ["DAY_H", "NO_PRIOR", "FitQuestion", "Section", "ends"]
 
@@ -24,7 +24,11 @@ class Section:
 
     def to_dict(self) -> Record:
         """Plain data."""
-        return {"title": self.title, "said": list(self.said), "tables": self.tables}
+        return {
+            "title": self.title,
+            "said": list(self.said),
+            "tables": {name: plain_rows(rows) for name, rows in self.tables.items()},
+        }
 
 
 def ends(interval_fraction: float) -> str:

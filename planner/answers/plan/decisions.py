@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from planner.report.meanings import meaning_of
 from planner.trace.quantities import Chosen
 from planner.trace.records import Record, is_number
 from planner.trace.units import unit_of
@@ -69,6 +70,20 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
         "standby": "replicas beyond those that carry, for those that restart after a failure; with the "
         "spares of the node group enough are up for services.{service}.availability",
+    },
+    "hours": {
+        **{name: meaning_of("hours", name) for name in ("day_type", "days")},
+        **{
+            name: f"{DECIDED}: {meaning_of('hours', name)}"
+            for name in (
+                "awake_nodes",
+                "quiet_nodes",
+                "lent_nodes",
+                "pool_nodes",
+                "job_nodes",
+                "off_nodes",
+            )
+        },
     },
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from planner.answers.plan.decisions import decided
 from planner.program.ledger import PlanLedger
 from planner.program.plan import Plan
 from planner.program.searches import Worth, allowed_levers, operated, with_levers
 from planner.program.slot_use import slot_nodes
 from planner.program.solution import Solution, lent_work_h
 from planner.trace.numbers import count_text, mass, money, percent_text
+from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record
 
 STATES = (
@@ -24,14 +26,13 @@ STATES = (
     "idle_nodes",
 )
 
-
 LEVER_SECONDS = 10.0  # of each linear program
 
 
 def hour_records(plan: Plan, solution: Solution) -> list[Record]:
-    """One row for each period, site and slot of a plan that decides something by slot."""
+    """One row for each period, site and slot of a plan that decides something by slot, traced."""
     levers = plan.assembled.levers
-    found = slot_nodes(plan.inputs, plan.assembled, solution, plan.ledger)
+    found = slot_nodes(plan.assembled, solution, plan.ledger)
     if levers is None or found is None:
         return []
     times, labels = levers.times, plan.inputs.scenario.horizon.period_labels
@@ -40,9 +41,9 @@ def hour_records(plan: Plan, solution: Solution) -> list[Record]:
     for t, label in enumerate(labels):
         for s, site in enumerate(plan.inputs.scenario.sites):
             item = s * len(labels) + t
-            grid = plan.inputs.grid[item].value * times.fixed_ratio[item].value
             for y in np.flatnonzero(times.hours[:, t]).tolist():
                 start = float(times.start_h[y])
+                grid = plan.inputs.grid[item] * times.fixed_ratio[item][y]
                 rows.append(
                     {
                         "period": label,
@@ -50,12 +51,28 @@ def hour_records(plan: Plan, solution: Solution) -> list[Record]:
                         "day_type": int(times.day_type[y]) + 1,
                         "days": float(times.days[y, t]),
                         "hours": f"{_clock(start)} to {_clock(start + length)} h",
-                        "grid_kgco2e_per_kwh": float(grid[y]),
-                        **{name: float(found.nodes[name][s, t, y]) for name in STATES},
-                        "energy_kwh": float(found.kwh[s, t, y]),
+                        "grid_kgco2e_per_kwh": grid.named("grid_kgco2e_per_kwh"),
+                        **_nodes({name: float(held[s, t, y]) for name, held in found.nodes.items()}),
+                        "energy_kwh": _energy(found.kwh, (s, t, y)),
                     }
                 )
     return rows
+
+
+def _nodes(by_state: dict[str, float]) -> Record:
+    """Nodes in each state; those that do nothing are what is left of all."""
+    *busy, idle = STATES
+    nodes = {name: decided("hours", name, by_state) for name in busy}
+    rest: Traced = chosen("nodes", sum(by_state.values()), "nodes of the site in the period, none under way")
+    for one in nodes.values():
+        rest = rest - one
+    return {**nodes, idle: rest.named(idle)}
+
+
+def _energy(kwh: dict[str, Traced], at: tuple[int, int, int]) -> Traced:
+    """What a site draws in a slot, use by use."""
+    uses = {name: column[at] for name, column in kwh.items() if column.value[at]}
+    return total("energy_kwh", uses, "at the meter of the site, through the slot on all its days")
 
 
 def lever_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -82,18 +99,33 @@ def lever_records(plan: Plan, solution: Solution) -> list[Record]:
         rows.append(
             {
                 "lever": lever,
-                "saved_usd": _less(without, everyone, "usd"),
-                "saved_kgco2e": _less(without, everyone, "kgco2e"),
-                "alone_saved_usd": _less(base, alone, "usd"),
-                "alone_saved_kgco2e": _less(base, alone, "kgco2e"),
+                **_saved("saved", without, everyone, ("without it", "with all levers")),
+                **_saved(
+                    "alone_saved",
+                    base,
+                    alone,
+                    (f"with {below[0]} alone" if below else "without any lever", "with it on top"),
+                ),
             }
         )
     return rows
 
 
-def _less(more: Worth | None, less: Worth | None, kind: str) -> float | None:
-    """How much less one operation takes than another; nothing where one of them is none."""
-    return None if more is None or less is None else getattr(more, kind) - getattr(less, kind)
+def _saved(name: str, more: Worth | None, less: Worth | None, ways: tuple[str, str]) -> Record:
+    """How much less one operation takes than another, in money and carbon; nothing where one is none."""
+    found: Record = {}
+    for kind in ("usd", "kgco2e"):
+        if more is None or less is None:
+            found[f"{name}_{kind}"] = None
+            continue
+        before, after = (
+            chosen(
+                f"{short}_{kind}", getattr(one, kind), f"operation of the same fleet {way}: solved separately"
+            )
+            for one, way, short in ((more, ways[0], "without"), (less, ways[1], "with"))
+        )
+        found[f"{name}_{kind}"] = (before - after).named(f"{name}_{kind}")
+    return found
 
 
 def _clock(hour: float) -> str:

@@ -242,6 +242,45 @@ def profile_ratio(*, even_kw: Column, slot_ratio: Column, slot_fraction: Column)
     return found
 
 
+def spread_slot_kwh(*, each_kwh: Column, slot_fraction: Column) -> Column:
+    """Energy of what is the same at all hours, in each slot of the period.
+
+    e[x,t,y] = e[x,t] s[t,y]
+
+    Source: definition.
+    """
+    return np.asarray(each_kwh)[..., None] * slot_fraction
+
+
+def served_slot_kwh(*, each_kwh: Column, even_kw: Column, slot_fraction: Column) -> Column:
+    """Energy of a replica in each slot of the period, by the power that its load asks for.
+
+    e[x,t,y] = e[x,t] P[x,t,y] s[t,y] / sum_y P[x,t,y] s[t,y]
+
+    Parts of the day repeat on each type of day.
+
+    Source: weighted mean; power of even routing.
+    """
+    share, even = np.asarray(slot_fraction), np.asarray(even_kw)
+    power = np.tile(even, share.shape[-1] // even.shape[-1]) * share
+    spread: Column = np.asarray(each_kwh)[..., None] * power / power.sum(axis=-1, keepdims=True)
+    return spread
+
+
+def in_slots_kwh(*, each_kwh: Column, amounts: Column, here: Column) -> Column:
+    """Energy of each place in each slot.
+
+    E[p,t,y] = sum over x of p of e[x,t,y] * n[x,t,y]
+
+    What has no slots of its own is the same in all of them.
+
+    Source: plain sum.
+    """
+    each, many = (one if one.ndim > 2 else one[..., None] for one in map(np.asarray, (each_kwh, amounts)))
+    summed: Column = np.tensordot(np.asarray(here), each * many, axes=1)
+    return summed
+
+
 def over_slots_kwh(*, each_kwh: Column, amounts: Column, here: Column) -> Column:
     """Energy of what is decided by slot, by node group and period.
 

@@ -202,9 +202,18 @@ def test_ties_stand_in_the_first_lines_and_the_plan_has_the_fewest_changes() -> 
 # The front
 
 
+# The wattage of a node that nobody has or offers.
+NOTED = WIDE | {"facts.accelerator.gb200-nvl72.tdp": "1 kW"}
+IDLE = "[facts] accelerator.gb200-nvl72.tdp changes nothing: nothing in {} asks for it."
+
+
 @cache
 def front() -> dict[str, Any]:
-    return front_document(scenario(WIDE), points=5)
+    return front_document(scenario(NOTED), points=5)
+
+
+def test_a_front_says_the_notes_of_a_plan() -> None:
+    assert front()["sections"]["front"]["said"][-1] == IDLE.format("these plans")
 
 
 def test_the_ends_of_the_front_are_the_cheapest_and_the_cleanest_plans() -> None:
@@ -280,9 +289,10 @@ def test_a_flip_is_where_the_plan_made_anew_is_another() -> None:
 def test_a_sensitivity_says_how_far_it_is() -> None:
     """Each lever by number, each value that it is tried at, and from the second on how long it may take."""
     heard: list[str] = []
-    found = sensitivity_document(scenario(WIDE), vary=["electricity=0.9..1.1"], watch=heard.append)
+    found = sensitivity_document(scenario(NOTED), vary=["electricity=0.9..1.1"], watch=heard.append)
 
     assert found["complete"] is True
+    assert found["sections"]["flips"]["said"][-1] == IDLE.format("this plan")
     levers_told = [text for text in heard if " of 2: " in text]
     assert levers_told[0] == "1 of 2: price of electricity at virginia"
     assert levers_told[1] == "1 of 2: price of electricity at virginia, at 0.9 times today's"

@@ -242,11 +242,14 @@ def test_a_chance_matters_only_where_demand_may_go_unmet(changes: dict[str, Any]
 
 
 def test_a_worst_case_knows_no_chances() -> None:
-    found = planned(PAIR | {"policy.robust": "worst"})
+    idle = {"facts.accelerator.gb200-nvl72.tdp": "1 kW"}  # nobody has or offers such a node
+    found = planned(PAIR | {"policy.robust": "worst"} | idle)
+    said = futures_document(found)["headline"]
 
     assert found.chances_matter is False
     assert found.implied_penalties == ()
-    assert any("Chances play no part" in line for line in futures_document(found)["headline"])
+    assert any("Chances play no part" in line for line in said)
+    assert said[-1].startswith("[facts] accelerator.gb200-nvl72.tdp changes nothing: ")
 
 
 def test_the_penalty_that_a_plan_implies_is_the_one_below_which_requests_are_left_out() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.answers.plan.document import STATUS_NAMES
-from planner.inputs.overrides import idle_notes
+from planner.answers.plan.notes import notes_of
 from planner.inputs.scenario import digest
 from planner.program.futures import LIKELY, RARE, FuturesPlan, ImpliedPenalty
 from planner.program.searches import FirstStage
@@ -61,8 +61,7 @@ def _document(found: FuturesPlan) -> Record:
         document["headline"] = _headline(found, document)
     else:
         document["headline"] = [_why_not(found)]
-    idle = set.intersection(*(set(one.idle_facts) for one in found.inputs))
-    document["headline"] += [f"{note}." for note in idle_notes(sorted(idle), "any of these futures")]
+    document["headline"] += notes_of(found.inputs, "any of these futures")
     document["tables"] = {"facts": _fact_records(found)}
     return document
 

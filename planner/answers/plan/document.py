@@ -14,6 +14,7 @@ from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
+from planner.answers.plan.notes import notes_of
 from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.stress import stress_sentences
@@ -23,9 +24,6 @@ from planner.answers.plan.verified import verification_records
 from planner.answers.plan.views import view_sentences
 from planner.answers.plan.ways import way_text, ways_records, ways_text
 from planner.answers.plan.work import pausable_explanations
-from planner.inputs.consistency import sale_notes
-from planner.inputs.overrides import idle_notes
-from planner.inputs.own.reading import own_notes
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
@@ -132,10 +130,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
     elif plan.infeasibility is not None:
         document["headline"] = [document["clash"]["text"]]
     document["steps"] = steps.packed()
-    notes = sale_notes(plan.inputs.scenario, plan.inputs.catalogue)
-    notes += idle_notes(plan.inputs.idle_facts, "this plan")
-    notes += own_notes(plan.inputs.facts_used.keys() - scenario.facts.keys(), plan.inputs.catalogue)
-    document["why"] += [f"{note}." for note in notes]
+    document["why"] += notes_of([plan.inputs], "this plan")
     if found := disagreements(document):
         raise Disagreement("; ".join(f"{place} {text}" for place, text in found[:5]))
     return document

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.answers.plan.notes import notes_of
 from planner.answers.tradeoffs.cells import BOUGHT, GAP
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
@@ -132,6 +133,7 @@ def _document(found: Found) -> Document:
     if again := found.levels - len(front.points):
         levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
         said.append(f"{levels} to a plan that is there already.")
+    said += notes_of([found.inputs], "these plans")
     return {
         "everfleet_pareto": EDITION,
         "title": f"Money against carbon: {scenario.title}",

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from planner.answers.plan.names import changes_text
+from planner.answers.plan.notes import notes_of
 from planner.answers.tradeoffs.levers import Lever, levers
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.consistency import with_cards
@@ -142,6 +143,7 @@ def _said(plan: Plan, found: Sequence[tuple[Lever, Sensitivity]], *, complete: b
         said = ["There is no plan to hold against others: `everfleet plan` says why."]
     elif not complete:
         said.append(f"Stopped early: only {len(found)} were looked at.")
+    said += notes_of([plan.inputs], "this plan")
     return {
         "everfleet_sensitivity": EDITION,
         "title": f"Where the plan would change: {scenario.title}",

@@ -95,6 +95,15 @@ def test_two_types_of_day_and_two_hours_lose_little_of_what_can_be_saved() -> No
         assert of_mean_day < perfect - 0.03
 
 
+def test_all_hours_are_the_year() -> None:
+    """A type for each day and a slot for each hour: every column is the series itself."""
+    days = CALIFORNIA.size // 24
+    found = two_columns(grid_kgco2e_per_kwh=BOTH, day_type=np.arange(days), slots_a_day=24)
+    assert found.hours_fraction == pytest.approx(np.full(days * 24, 1 / (days * 24)))
+    for ratio in (found.fixed_ratio, found.day_ratio, found.period_ratio):
+        assert ratio == pytest.approx(BOTH / BOTH.mean(axis=1, keepdims=True))
+
+
 def test_days_with_another_shape_are_of_another_type() -> None:
     """Weekends with a curve of their own fall apart by themselves; the commoner type comes first."""
     clock = np.arange(24)

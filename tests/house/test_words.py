@@ -93,7 +93,7 @@ POOLS = {
             planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
-            planner/program/slot_use.py
+            planner/program/slot_use.py benchmarks/studies/hours.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

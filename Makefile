@@ -33,7 +33,7 @@ app: $(VENV)/.run ## serve the app on this machine
 quick: $(VENV)/.test ## run the tests that are done within a minute: no plan is solved, no page drawn (ARGS=...)
 	$(BIN)/python -m pytest -m "not (slow or simulation or solve or app or browser or package)" $(ARGS)
 
-test: $(VENV)/.test ## run every test; those that need a browser are skipped where there is none (ARGS=--nightly for more of each)
+test: $(VENV)/.test ## run the tests; those that need a browser are skipped where there is none (ARGS=--nightly for all of them)
 	$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios

@@ -121,9 +121,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     are short, so that no process works on alone.
     """
     if not at_night():
-        left_out = [item for item in items if item.get_closest_marker("nightly")]
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left_out)
+        by_day = [item for item in items if not _is_for_the_night(item)]
+        config.hook.pytest_deselected(items=[item for item in items if _is_for_the_night(item)])
+        items[:] = by_day
     for item in items:
         for kind in _kinds_of(item.path):
             item.add_marker(kind)
@@ -132,6 +132,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(kind)
     long = {item.path for item in items if any(map(item.get_closest_marker, KINDS))}
     items.sort(key=lambda item: (item.get_closest_marker("browser") is None, item.path not in long))
+
+
+def _is_for_the_night(item: pytest.Item) -> bool:
+    """Whether a test is marked so, or is one of the cases of `night.txt`."""
+    marked = item.get_closest_marker("nightly") is not None
+    return marked or item.nodeid.removeprefix("tests/") in cases_of_the_night()
+
+
+@cache
+def cases_of_the_night() -> frozenset[str]:
+    """Node ids below `tests/` of the cases of parametrised tests that only the night tries."""
+    return frozenset((ROOT / "tests" / "night.txt").read_text(encoding="utf-8").splitlines()[1:])
 
 
 @cache

@@ -281,6 +281,7 @@ def test_nothing_to_meet_says_nothing() -> None:
     assert chance_sentences(planned({}), []) == []
 
 
+@pytest.mark.nightly
 def test_what_a_firm_could_state_is_told_with_what_it_narrows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices and upkeep first; a stated value leaves the list; two facts of one cause narrow together."""
     monkeypatch.setattr("planner.answers.plan.document.swings", swings)  # of every fact

@@ -286,6 +286,7 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
 
 
+@pytest.mark.nightly
 def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
     """One spare for up to 33 nodes: by the plan's own law, more than one is down for a share of the time."""
     worse = {"failures": None, "failure_rate": "0.3 /month", "repair": "10 d", "spare_confidence": 0.99}

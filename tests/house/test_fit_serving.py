@@ -35,6 +35,7 @@ def test_facts_are_what_the_fit_gives(sets):
             assert free.stated_low <= free.shipped <= free.stated_high, (one.name, free.argument)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_stated_errors_are_those_of_the_study(sets):
     """The facts that widen a figure's range: errors on models, systems and batches that no fit saw."""

@@ -438,3 +438,11 @@ def test_changelog_says_what_each_version_brought() -> None:
 
     assert cut[0] == PROJECT["project"]["version"]
     assert re.findall(r"^### (\w+)$", coming, flags=re.MULTILINE) == ["Added", "Changed", "Fixed"]
+
+
+def test_cases_of_the_night_are_cases() -> None:
+    """A case that was renamed would come back by day, unseen: the function at least is in its file."""
+    cases = (ROOT / "tests" / "night.txt").read_text(encoding="utf-8").splitlines()[1:]
+    for file, function in {tuple(case.partition("[")[0].split("::")) for case in cases}:
+        assert f"def {function}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+    assert cases == sorted(set(cases))

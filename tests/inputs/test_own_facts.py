@@ -313,6 +313,7 @@ def test_a_model_and_prices_are_added_and_used(
     assert "is no SKU, region, grid or fact" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_hours_say_themselves_what_they_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys

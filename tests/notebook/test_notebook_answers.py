@@ -177,6 +177,7 @@ def ef_factor(inner: str, shown: str) -> float:
         return 1.0
 
 
+@pytest.mark.nightly
 def test_every_number_of_the_shipped_quarter_opens() -> None:
     """The solved quarter that the app shows at first: every number of every table, and a small page."""
     quarter = plan_made(read_solved(solved_path("next-quarter")))

@@ -64,6 +64,7 @@ def test_the_page_says_what_comes_out(root: Path) -> None:
     assert set(re.findall(r"^\| `(\w+)\(", text, flags=re.MULTILINE)) == set(FUNCTIONS)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("workplace")
 def test_the_notebook_runs(root: Path) -> None:
     """Its cells one after the other; they are kept without outputs, so that none goes stale."""

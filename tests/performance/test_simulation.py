@@ -113,6 +113,7 @@ def test_a_batch_is_the_chain_of_the_closed_form(load):
     assert inside == pytest.approx(chain, rel=0.05)
 
 
+@pytest.mark.nightly
 @pytest.mark.simulation
 @pytest.mark.slow
 def test_a_shared_engine_against_ciw():

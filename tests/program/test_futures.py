@@ -210,6 +210,7 @@ def test_the_mean_of_futures() -> None:
 # One plan for all
 
 
+@pytest.mark.nightly
 def test_every_order_tried() -> None:
     """Of all orders of up to 6 and 3 nodes, none is cheaper in the mean; it lies between the extremes."""
     found = planned()
@@ -252,6 +253,7 @@ def test_a_worst_case_knows_no_chances() -> None:
     assert said[-1].startswith("[facts] accelerator.gb200-nvl72.tdp changes nothing: ")
 
 
+@pytest.mark.nightly
 def test_the_penalty_that_a_plan_implies_is_the_one_below_which_requests_are_left_out() -> None:
     """Stated a little below it, a part of the boom is left out; well above it, all is served."""
     found = planned(PAIR | MUST)
@@ -336,6 +338,7 @@ def test_what_is_made_least_is_least() -> None:
         assert found["regret"].regrets.max() <= found[other].regrets.max() * tolerance + 1e-9
 
 
+@pytest.mark.nightly
 def test_deciding_less_now_never_costs_more() -> None:
     """With the second quarter's orders left open the plan is cheaper, and no cheaper than knowing all."""
     futures = [LOW, HIGH | {"demand": [1, 3]}]
@@ -412,6 +415,7 @@ def test_what_hedging_and_knowing_are_worth() -> None:
 # Drawn futures
 
 
+@pytest.mark.nightly
 def test_drawn_futures_stand_for_all_draws() -> None:
     """Shares of draws add up to 1; the same seed draws the same; demand stays inside its range."""
     draws = size(6, nightly=40)

@@ -335,6 +335,7 @@ def test_a_log_of_ones_own_reaches_the_totals_and_their_ranges(tmp_path: Path) -
     assert np.all(doubtful > lucky)
 
 
+@pytest.mark.nightly
 def test_spares_of_a_plan_are_those_of_the_nodes_in_use() -> None:
     """None more or less, worked out again from each node group's failures and its share of the bursts."""
     plan, facts = plan_of(QUARTER), load_catalogue()

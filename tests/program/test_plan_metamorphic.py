@@ -153,6 +153,7 @@ def test_a_wider_limit_is_never_worse(name: str, path: str, values: tuple[Any, .
     assert objectives[-1] < np.inf
 
 
+@pytest.mark.nightly
 def test_limits_that_are_tried_do_bind() -> None:
     """The property above would hold of limits that nothing reaches: most of these change the optimum."""
     ends = [

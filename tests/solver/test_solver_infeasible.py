@@ -169,6 +169,7 @@ def test_a_zero_limit_is_measured_by_its_neighbours() -> None:
     ]
 
 
+@pytest.mark.nightly
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=size(10, nightly=25), deadline=None, derandomize=True)
 def test_every_repair_holds_and_is_needed(seed: int) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from sizes import size
 from solver_cases import changed, cohort, node_groups, one_job, problem, run_option
 from test_solver_optimum import draw_more
 
@@ -129,11 +128,12 @@ def test_what_is_signed_and_what_has_to_end_is_no_choice() -> None:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_tie_is_a_plan_within_the_gap_without_a_choice_of_the_plan() -> None:
     """On random fleets with every kind of decision: checked by plain sums against the problem as it was."""
     seen = set()
-    for seed in range(size(30, nightly=500)):
+    for seed in range(500):
         case = draw_more(seed)
         found = answer(case, gap_fraction=0.0, time_limit_s=20)
         if found.solution is None or found.objective <= 0:

@@ -350,6 +350,7 @@ def test_a_wrong_plan_does_not_leave_the_solver(monkeypatch: pytest.MonkeyPatch)
         plan(case())
 
 
+@pytest.mark.nightly
 def test_every_rule_of_the_program_has_its_check() -> None:
     """The tampering above reaches each check at least once; a new check needs a new case."""
     reached: set[Callable[..., Any]] = set()

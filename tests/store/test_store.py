@@ -491,6 +491,7 @@ def test_two_plans_are_compared(store: Store, scenario: Scenario, document: dict
     assert (found["files"], found["versions"]) == ([], [])
 
 
+@pytest.mark.nightly
 def test_an_exported_scenario_plans_the_same(store: Store, with_files: Scenario, tmp_path: Path) -> None:
     """From the exported files alone, and a second export takes the place of the first."""
     saved = store.save_plan(with_files, planned(with_files), baselines=False)

@@ -175,6 +175,7 @@ def test_a_sweep_goes_into_postgresql(address: str, tmp_path: Path, scenario: Sc
     shared.close()
 
 
+@pytest.mark.nightly
 def test_a_team_at_once(address: str, document: dict[str, Any]) -> None:
     """6 open a new store at once and save 5 plans each, of one scenario and each plan thrice: 10 rows."""
     failures: list[Exception] = []

@@ -319,6 +319,7 @@ class NobodyWorks:
         return Seen("waiting") if self.tasks else None
 
 
+@pytest.mark.nightly
 def test_no_page_solves_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With a scenario that was never solved every page is opened: a solver that is called would fail here."""
     works = NobodyWorks()

@@ -144,6 +144,7 @@ def codes(page: AppTest) -> str:
     return "\n".join(code.value for code in page.code)
 
 
+@pytest.mark.nightly
 @POSIX
 def test_a_solver_that_is_killed_says_so_and_leaves_nothing(
     works: Registry, address: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -129,6 +129,7 @@ def test_the_switching_price_makes_both_mixes_equal() -> None:
     assert melange.switch_usd_per_t(clean, clean) is None
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_page_says_what_the_script_works_out() -> None:
     """`python -m benchmarks.studies.melange` writes it again when a fact changes."""

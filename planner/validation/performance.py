@@ -42,7 +42,7 @@ from planner.validation.steps import (
     values,
 )
 
-TRAINING = "training throughput"
+TRAINING, ADAPTERS = "training throughput", "adapter training"
 
 BOOK = Book(
     {
@@ -249,7 +249,7 @@ def train_system(
     return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
 
 
-@BOOK.takes("finetune_lora_system", unit="1/s", subject=TRAINING)
+@BOOK.takes("finetune_lora_system", unit="1/s", subject=ADAPTERS)
 def finetune_lora_system(
     *,
     model: str,

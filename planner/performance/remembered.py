@@ -23,7 +23,8 @@ def forget() -> None:
 def remembered(most: int) -> Callable[[Function], Function]:
     """Keep the `most` last results of a function of keywords that are numbers, columns and bundles of them.
 
-    Results are shared, so that their columns cannot be written to.
+    Results are shared, so that their columns cannot be written to. The function answers each row alone, and
+    says so by `by_rows`: many questions may be asked as one, with their rows one below the other.
     """
 
     def of(function: Function) -> Function:
@@ -38,6 +39,7 @@ def remembered(most: int) -> Callable[[Function], Function]:
         def recalled(**given: Any) -> Any:
             return found(_Question(given))
 
+        vars(recalled)["by_rows"] = True
         _FORGET.append(found.cache_clear)
         return cast(Function, recalled)
 

@@ -17,7 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.trace.quantities import Call, Derived, Fact, Traced, chosen, facts_of, recomputed
+from planner.trace.quantities import (
+    Call,
+    Derived,
+    Fact,
+    Traced,
+    chosen,
+    facts_of,
+    recomputed,
+    recomputed_together,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +93,7 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
     if not facts:
         return [Spread(*(3 * [float(target.value)])) for target in targets]
     columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, seed), strict=True))
-    drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
-    results = np.array(list(recomputed(targets, drawn)))
+    results = recomputed_together(targets, columns)
     return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
 
 

@@ -20,6 +20,7 @@ from planner.trace.quantities import (
     facts_of,
     pick,
     recompute,
+    recomputed_together,
     replaced,
     rows,
 )
@@ -332,3 +333,34 @@ def test_other_facts_in_their_place_give_what_recompute_gives():
     assert [one.value for one in found] == pytest.approx(recompute([carbon, energy], {"pue": 1.5}))
     assert "another building" in explain(found[0]).to_text()
     assert carbon.value == pytest.approx(48.0)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Two columns of each row."""
+
+    first_kwh: np.ndarray
+    second_kwh: np.ndarray
+
+
+def test_many_draws_at_once_are_each_draw_alone():
+    """A function by rows is called once, with the rows of all draws; numbers, columns and picks go in."""
+    calls = []
+
+    def halves(*, it_energy_kwh, pue):
+        calls.append(np.shape(it_energy_kwh))
+        return Halves(it_energy_kwh * pue / 4, it_energy_kwh * pue * 3 / 4)
+
+    halves.by_rows = True
+    pue, used = fact("pue", 1.2, "1"), fact("used", 100.0, "kWh")
+    other = derive(facility_energy_kwh, it_energy_kwh=used, pue=pue)
+    both = derive_parts(halves, it_energy_kwh=pick([used, other], np.array([0, 1])), pue=pue)
+    targets = [pick([rows(both.first_kwh, np.array(1)), other], np.array(0)), used, fact("not", 5.0, "kWh")]
+    calls.clear()
+    columns = {"pue": np.array([1.0, 1.5, 2.0]), "used": np.array([10.0, 20.0, 40.0])}
+    found = recomputed_together(targets, columns)
+
+    assert calls == [(6,)]
+    alone = [recompute(targets, {key: float(each[i]) for key, each in columns.items()}) for i in range(3)]
+    assert found.tolist() == [[float(one) for one in each] for each in alone]
+    assert found[1].tolist() == [20.0 * 1.5 * 1.5 / 4, 20.0, 5.0]

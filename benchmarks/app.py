@@ -14,22 +14,11 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.clock import Record, spread
 from benchmarks.serving import Served, app_served
 from benchmarks.sessions import Session
+from planner.ui.frame import ADDRESSES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-PAGES = (
-    "start",
-    "begin",
-    "scenario",
-    "plan",
-    "tradeoffs",
-    "compare",
-    "job",
-    "checkpoints",
-    "failures",
-    "sources",
-)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 # What a visitor waits for: the first chart; on a page that has none, all of it.
@@ -74,7 +63,7 @@ CLICK = """label => {
 def app_measured(*, quick: bool) -> Record:
     """Everything; the server is warm when its scripts are timed, and so is the crowd's."""
     with app_served() as served:
-        runs = [_runs(served, page, 3 if quick else 20) for page in PAGES]
+        runs = [_runs(served, page, 3 if quick else 20) for page in ADDRESSES]
         browser = _in_browser(served.url, 1 if quick else 3, 2 if quick else 20)
         together = crowd(served, visitors=5 if quick else 50, rounds=2 if quick else 6)
     return {"pages": runs, "browser": browser, "crowd": together}
@@ -97,7 +86,7 @@ def _whole(visitor: Session, page: str) -> float:
     Raises:
         RuntimeError: the page showed an error instead: it would be quick for a wrong reason.
     """
-    run = visitor.run("" if page == "start" else page)
+    run = visitor.run(ADDRESSES[page])
     if run.failed():
         raise RuntimeError(f"the page {page} failed")
     return run.seconds
@@ -122,7 +111,7 @@ def _in_browser(url: str, repeats: int, clicks: int) -> Record | None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM_ARGUMENTS)
-        first = [_first_shown(browser, url, page, repeats) for page in PAGES]
+        first = [_first_shown(browser, url, page, repeats) for page in ADDRESSES]
         reruns = [_reruns(browser, url, page, clicks) for page in CLICKED]
         browser.close()
     return {"first": first, "reruns": reruns}
@@ -131,7 +120,7 @@ def _in_browser(url: str, repeats: int, clicks: int) -> Record | None:
 def _opened(browser: Browser, url: str, page: str) -> tuple[Page, str]:
     """A page in a fresh context, with nothing of it kept from before, and what was waited for."""
     tab = browser.new_context(viewport={"width": 1280, "height": 1300}).new_page()
-    tab.goto(f"{url}/{'' if page == 'start' else page}")
+    tab.goto(f"{url}/{ADDRESSES[page]}")
     return tab, str(tab.wait_for_function(FIRST_SHOWN, timeout=PATIENCE_MS).json_value())
 
 

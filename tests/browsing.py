@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Response, expect
 
 TESTS = Path(__file__).resolve().parent
 SCENARIO, CLASH = TESTS / "own_scenario.toml", TESTS / "own_clash.toml"
 JOB, LOG = TESTS / "own_job.toml", TESTS / "logs" / "sacct.txt"
 ROW_PX, HEADING_PX = 35, 35  # of a table
+PATIENCE_MS = 60_000  # a busy machine takes its time to draw, and more to plan
 OPTIMAL = "No better plan exists for these facts."
 
 _DONE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
@@ -39,9 +40,23 @@ class Visitor:
         self.click(self.page.get_by_role("button", name=name).first)
 
     def bring(self, *paths: Path) -> None:
-        """Files through the one place for files that the page shows."""
+        """Files through the one place for files that the page shows, until the server has them all.
+
+        A server that has just lost the connection of the page refuses a file, which the page shows below its
+        name: no run of the page can come then.
+        """
         self.interactions += 1
-        self.page.locator("input[type=file]").set_input_files(paths)
+        answers: list[Response] = []
+
+        def all_came(answer: Response) -> bool:
+            if answer.request.method == "PUT" and "/upload_file/" in answer.url:
+                answers.append(answer)
+            return len(answers) == len(paths)
+
+        with self.page.expect_response(all_came):
+            self.page.locator("input[type=file]").set_input_files(paths)
+        refused = [f"{answer.status} {answer.text()}" for answer in answers if not answer.ok]
+        assert not refused, refused
 
     def take(self, name: str) -> bytes:
         """The file behind a button, as the page stands once it is done."""
@@ -53,7 +68,7 @@ class Visitor:
 
 def settled(page: Page) -> None:
     """Wait until the page runs no more."""
-    page.wait_for_function(_DONE)
+    page.wait_for_function(_DONE, timeout=PATIENCE_MS)
 
 
 def opened(page: Page, address: str) -> None:
@@ -105,7 +120,7 @@ def plan_of_own(page: Page, app_url: str, file: Path = SCENARIO) -> None:
     """Bring a scenario to the page of plans and wait for its answer."""
     opened(page, f"{app_url}/plan")
     Visitor(page).bring(file)
-    expect(page.get_by_text(OPTIMAL)).to_be_visible()
+    expect(page.get_by_text(OPTIMAL)).to_be_visible(timeout=PATIENCE_MS)
 
 
 def address_of_plan(page: Page) -> str:

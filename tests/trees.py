@@ -6,7 +6,12 @@ from streamlit.testing.v1 import AppTest
 
 
 def with_trees(page: AppTest) -> AppTest:
-    """The page once the whole tree of each number is requested."""
+    """The page once each number is opened, and its whole tree requested."""
+    for button in page.get("popover"):
+        key = button.proto.popover.id.partition("why-")
+        if key[1]:
+            page.session_state[f"why-{key[2]}"] = True
+    page.run()
     for toggle in page.toggle:
         if str(toggle.key).startswith("tree-"):
             toggle.set_value(True)

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-MARK = Path(__file__).parent / "mark.svg"
+PAGES = Path(__file__).parent
+MARK = PAGES / "mark.svg"
 SIDEBAR_PX = 224
+START = "start"  # its address is the root
+# A file draws a page and is its address.
+GROUPS = {
+    "": {START: ("Start", "home")},
+    "Plan": {
+        "begin": ("Start from nothing", "add_circle"),
+        "scenario": ("Scenario", "tune"),
+        "plan": ("Plan", "calendar_month"),
+        "tradeoffs": ("Trade-offs", "balance"),
+        "futures": ("Futures", "call_split"),
+        "compare": ("Compare", "compare_arrows"),
+    },
+    "Jobs": {"job": ("Job carbon", "eco"), "throughput": ("Throughput", "speed")},
+    "Reliability": {"checkpoints": ("Checkpoints", "save"), "failures": ("Failures", "monitor_heart")},
+    "Evidence": {"sources": ("Sources", "menu_book"), "accuracy": ("Accuracy", "fact_check")},
+}
+# Page -> the end of its address.
+ADDRESSES = {name: "" if name == START else name for pages in GROUPS.values() for name in pages}
 
 # Streamlit leaves room for a header that holds nothing here, and for pages narrower than a table of a plan.
 STYLE = """<style>
@@ -47,11 +65,19 @@ STYLE = """<style>
 </style>"""
 
 
-def navigation(groups: Mapping[str, Sequence[tuple[Any, str]]]) -> Any:
+def navigation() -> Any:
     """The page of the address; all pages stand in the sidebar by group, each with its icon, below a heading.
 
     Headings and links are plain ones: sections of Streamlit's own menu are no headings to a screen reader.
     """
+    groups = {
+        group: [
+            # An icon of the page itself would be the browser's, and be fetched from outside.
+            (st.Page(PAGES / f"{name}.py", title=title, default=name == START), icon)
+            for name, (title, icon) in pages.items()
+        ]
+        for group, pages in GROUPS.items()
+    }
     found = st.navigation([page for group in groups.values() for page, _ in group], position="hidden")
     st.html(STYLE)
     st.logo(str(MARK), size="large", icon_image=str(MARK))

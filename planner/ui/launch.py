@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from planner.trace.errors import InputError
+from planner.ui.assets import KeptAssets
 
 READ_ONLY = "EVERFLEET_READ_ONLY"  # as the store has it, which is not loaded for `--help`
 
@@ -68,8 +69,8 @@ def serve(*, port: int, host: str = ADDRESS, read_only: bool = False) -> int:
     script = str(app_script())
     sys.argv = [script]  # Streamlit looks for its configuration next to the program that was called
     try:
-        guards = [Middleware(Guard), Middleware(_known_hosts)]
-        App(script, middleware=guards).run(config={"server.port": port, "server.address": host})
+        before = [Middleware(Guard), Middleware(_known_hosts), Middleware(KeptAssets)]
+        App(script, middleware=before).run(config={"server.port": port, "server.address": host})
     except KeyboardInterrupt:
         pass
     return 0

@@ -193,10 +193,8 @@ def _sureness(document: Document, place: str) -> None:
         least = min(range(len(rows)), key=lambda row: rows[row]["chance_fraction"])
         row = rows[least]
         with card("Least sure", percent_text(row["chance_fraction"], 0), f"{row['work']}, {row['period']}"):
-            found = cells(document, "chance", rows)(least, "chance_fraction")
-            if found is not None:
-                with st.popover("why?", key=f"why-{place}-chance", type="tertiary"):
-                    opened_number(found, f"{place}-chance")
+            opens = cells(document, "chance", rows)
+            _why("why?", f"{place}-chance", lambda: opens(least, "chance_fraction"))
     if cases := document["tables"].get("stress"):
         kept = sum(case["holds"] == "yes" for case in cases)
         broken = next((case["case"] for case in cases if case["holds"] != "yes"), "")
@@ -208,11 +206,27 @@ def _sureness(document: Document, place: str) -> None:
 
 
 def why(document: Document, name: str | None, place: str, label: str = "why?") -> None:
-    """A number opened down to its sources; a long explanation is sent when it is requested."""
-    found = explained(document, name)
-    if found is not None:
-        with st.popover(label, key=f"why-{place}-{name}", type="tertiary"):
-            opened_number(found, f"{place}-{name}", labels_of(document, str(name)))
+    """A number opened down to its sources, where the document keeps an explanation of it."""
+    kept = document.get("explanations", {}).get(name)
+    if name is not None and (isinstance(kept, int) or kept):
+        labels = labels_of(document, name)
+        _why(label, f"{place}-{name}", lambda: explained(document, name), labels)
+
+
+def _why(
+    label: str,
+    key: str,
+    open_it: Callable[[], Explanation | str | None],
+    labels: Mapping[str, str] = NO_LABELS,
+) -> None:
+    """A button that opens a number; what it shows is worked out and sent when somebody looks."""
+    opened = st.popover(label, key=f"why-{key}", type="tertiary", on_change="rerun")
+    if opened.open:
+        with opened:
+            if (found := open_it()) is None:
+                st.caption("No explanation was kept.")
+            else:
+                opened_number(found, key, labels)
 
 
 def opened_number(found: Explanation | str, key: str, labels: Mapping[str, str] = NO_LABELS) -> None:

@@ -264,6 +264,9 @@ def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document
 def test_a_tree_is_sent_when_it_is_requested(open_page: Open) -> None:
     """Explanations of a real plan are 1.5 MB of text; what nobody opens is not sent."""
     page = tab(open_page("plan"), "Details")
+    assert not any(toggle.key == "tree-details-capex" for toggle in page.toggle), "not even its sentences"
+    page.session_state["why-details-capex"] = True
+    page.run()
     assert not any("K = sum of nodes * price" in code.value for code in page.code)
 
     page.toggle(key="tree-details-capex").set_value(True).run()

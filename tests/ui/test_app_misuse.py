@@ -20,13 +20,14 @@ from sizes import size
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.app import PAGES, crowd
+from benchmarks.app import crowd
 from benchmarks.serving import Served, app_served, wait_for
 from benchmarks.sessions import Session
 from planner.cli import main
 from planner.inputs.editing import Found
 from planner.store.addresses import read_only
 from planner.ui import launch, scenario_imports, session, shared
+from planner.ui.frame import ADDRESSES
 from planner.ui.workers import registry
 from planner.ui.workers.messages import Seen, work_key
 from solver import backend
@@ -87,17 +88,17 @@ def test_no_visitor_is_sent_what_another_one_wrote(served: Served) -> None:
 # Addresses
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ADDRESSES)
 def test_no_address_kills_a_page(served: Served, page: str) -> None:
     """Numbers that are none, more than any address holds, a path, a NUL: each page still has its title.
 
     By day a page gets every third of them, from a first that moves from page to page; by night all.
     """
     every = size(3, nightly=1)
-    for junk in JUNK[PAGES.index(page) % every :: every]:
+    for junk in JUNK[list(ADDRESSES).index(page) % every :: every]:
         query = "&".join(f"{name}={quote(junk)}" for name in PARAMETERS)
         with Session(served.url) as visitor:
-            run = visitor.run("" if page == "start" else page, query)
+            run = visitor.run(ADDRESSES[page], query)
         kinds = [element.WhichOneof("type") for element in run.elements()]
 
         assert not run.failed(), junk[:20]
@@ -331,7 +332,7 @@ def test_no_page_solves_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     text = shared.scenario_text("one-training-job").replace('title = "', 'title = "Mine: ', 1)
     page.session_state[session._KEY] = session.History(session.Draft(text, "mine.toml", text))
-    for name in PAGES:
+    for name in ADDRESSES:
         page.switch_page(str(ROOT / "planner" / "ui" / f"{name}.py")).run()
         assert not page.exception, name
 

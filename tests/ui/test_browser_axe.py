@@ -5,34 +5,21 @@ What axe calls serious or critical keeps somebody from reading or using a page.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import pytest
 from browsing import CLASH, LOG, SCENARIO, TESTS, Visitor, found_by_axe, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
 
-PAGES = (
-    "",
-    "begin",
-    "scenario",
-    "plan",
-    "tradeoffs",
-    "futures",
-    "compare",
-    "job",
-    "throughput",
-    "checkpoints",
-    "failures",
-    "sources",
-    "accuracy",
-)
+from planner.ui.frame import ADDRESSES, GROUPS
+
+Look = tuple[Literal["light", "dark"], tuple[int, int]]
+
 DESK, PHONE = (1280, 1300), (390, 844)
-LOOKS: tuple[tuple[Literal["light", "dark"], tuple[int, int]], ...] = (
-    ("light", DESK),
-    ("dark", DESK),
-    ("dark", PHONE),
-)
+# Each theme and each width. Colours are the same at any width, but a phone hides the menu of all pages.
+LOOKS: tuple[Look, ...] = (("light", DESK), ("dark", PHONE))
+MENU: Look = ("dark", DESK)
 _PAPER_IS = """scheme => {
     const paper = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
     return (parseInt(paper.match(/[0-9]+/)[0]) > 127) === (scheme === 'light');
@@ -41,37 +28,43 @@ _STILL = "() => document.getAnimations().every(one => one.playState !== 'running
 pytestmark = pytest.mark.browser
 
 
-def readable(page: Page) -> None:
+def readable(page: Page, name: str = "", looks: Sequence[Look] = LOOKS) -> None:
     """In each look nothing that axe finds serious, and nothing that scrolls sideways."""
     settled(page)
-    for scheme, (width, height) in LOOKS:
+    for scheme, (width, height) in looks:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": height})
         page.mouse.move(1, 1)  # or it would hover over something
         page.wait_for_function(_PAPER_IS, arg=scheme)
         page.wait_for_function(_STILL)
-        assert not found_by_axe(page), f"{scheme}, {width} px"
-        assert not scrolls_sideways(page), f"{scheme}, {width} px"
+        assert not found_by_axe(page), f"{name}, {scheme}, {width} px"
+        assert not scrolls_sideways(page), f"{name}, {scheme}, {width} px"
 
 
-@pytest.mark.parametrize("name", PAGES, ids=lambda name: name or "start")
-def test_every_page_as_it_opens(page: Page, app_url: str, name: str) -> None:
+@pytest.mark.parametrize("pages", GROUPS.values(), ids=[name or "Start" for name in GROUPS])
+@pytest.mark.timeout(300)  # six pages on a busy machine
+def test_every_page_as_it_opens(page: Page, app_url: str, pages: Mapping[str, object]) -> None:
+    """All pages of the menu, by its groups; one visitor opens them in turn."""
+    for number, name in enumerate(pages):
+        opened(page, f"{app_url}/{ADDRESSES[name]}")
+        readable(page, name, LOOKS if number else (*LOOKS, MENU))
+
+
+VIEWS = {
+    "scenario": ("Tables", "All inputs", "Import", "Text"),
+    "tradeoffs": ("Time and carbon", "Other plans", "Sensitivity"),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_of_a_page(page: Page, app_url: str, name: str) -> None:
+    """What a page shows when another of its views is chosen; one visitor chooses them in turn."""
     opened(page, f"{app_url}/{name}")
-    readable(page)
-
-
-@pytest.mark.parametrize("view", ["Tables", "All inputs", "Import", "Text"])
-def test_every_view_of_a_scenario(page: Page, app_url: str, view: str) -> None:
-    opened(page, f"{app_url}/scenario")
-    page.get_by_role("radio", name=view).click()
-    readable(page)
-
-
-@pytest.mark.parametrize("view", ["Time and carbon", "Other plans", "Sensitivity"])
-def test_every_view_of_what_is_traded(page: Page, app_url: str, view: str) -> None:
-    opened(page, f"{app_url}/tradeoffs")
-    page.get_by_role("radio", name=view).click()
-    readable(page)
+    for view in VIEWS[name]:
+        page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+        page.get_by_role("radio", name=view).click()
+        expect(page.get_by_role("radio", name=view)).to_be_checked()
+        readable(page, f"{name}, {view}")
 
 
 def a_long_why(page: Page, app_url: str) -> None:

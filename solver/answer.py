@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from solver import backend, verify
 from solver.build import THOUSAND, build
+from solver.fewer_slots import fewer_slots
+from solver.operating import best_operation
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.start import first_plan
@@ -16,7 +18,10 @@ from solver.totals import charged
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
 ANY = 1e6  # a gap that every plan keeps
 FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas may be fractions
-SLOTS_LATER = 0.4  # of the time, for a plan by period before its slots are looked at
+SLOTS_LATER = 0.75  # of the time, for plans with longer slots before those of the problem are looked at
+PERIOD_FIRST = 0.6  # of that, for a plan without any
+FEW = 4  # longer slots of a day
+OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
 
@@ -72,7 +77,8 @@ def answer(
 
     `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
     large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
-    near enough to the bound, it is the answer. With slots, a plan without them comes first. Where replicas
+    near enough to the bound, it is the answer. With slots, plans without them and with longer ones come
+    first, their operation chosen anew. Where replicas
     may be fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole
     replicas only. When time runs out, the best plan known is kept. Writing the program down counts, and
     where no time is left there is no search.
@@ -80,18 +86,16 @@ def answer(
     began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
+    program = build(problem)
     if start is None and len(problem.slots):
-        # A plan of the period is one of its slots, and whole numbers are found sooner without them.
-        by_period = answer(
-            problem.by_period(),
+        start = _from_longer_slots(
+            program,
             gap_fraction=gap_fraction,
-            time_limit_s=SLOTS_LATER * time_limit_s,
+            ends=began + SLOTS_LATER * time_limit_s,
             should_stop=should_stop,
             engine=engine,
             tolerance=tolerance,
         )
-        start = by_period.solution
-    program = build(problem)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
     floor = -math.inf
     if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
@@ -166,6 +170,51 @@ def answer(
         return _checked(program, found, outcome.status, floor, spent_s, tolerance)
     status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
     return Answer(status, None, math.nan, floor, math.inf, spent_s)
+
+
+def _from_longer_slots(
+    program: Program,
+    *,
+    gap_fraction: float,
+    ends: float,
+    should_stop: backend.Stop | None,
+    engine: str,
+    tolerance: float,
+) -> Solution | None:
+    """A plan to start from: whole numbers are found sooner where a period has no slots, or longer ones.
+
+    A plan of the period is one of its slots, and one of longer slots is one of those that they join. What is
+    whole of either is held, and its operation chosen in the slots of the problem.
+    """
+    problem, coarser = program.problem, fewer_slots(program.problem, FEW)
+
+    def left_s(share: float = 1.0) -> float:
+        return share * max(ends - time.monotonic(), 0.0)
+
+    def plan_of(one: Problem, limit_s: float, start: Solution | None = None) -> Solution | None:
+        return answer(
+            one,
+            gap_fraction=gap_fraction,
+            time_limit_s=limit_s,
+            should_stop=should_stop,
+            start=start,
+            engine=engine,
+            tolerance=tolerance,
+        ).solution
+
+    by_period = plan_of(problem.by_period(), left_s(PERIOD_FIRST))
+    if by_period is None:
+        return None
+    known, few = [by_period], None
+    if coarser is not problem and left_s() > backend.SOON_S:
+        few = plan_of(coarser, left_s(), by_period)
+    for plan in (by_period, few):
+        if plan is not None and not (should_stop is not None and should_stop()):
+            operated = best_operation(
+                problem, plan, time_limit_s=OPERATION_S, should_stop=should_stop, engine=engine
+            )
+            known += [operated] if operated is not None else []
+    return _best(program, known, tolerance)
 
 
 def _best(program: Program, known: list[Solution], tolerance: float) -> Solution | None:

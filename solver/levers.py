@@ -13,11 +13,10 @@ import numpy as np
 from solver import backend
 from solver.answer import check
 from solver.build import build
-from solver.decisions import fix
+from solver.operating import best_operation
 from solver.problem import Problem, Solution
 
 LEVERS = ("shift", "pack", "lend")
-HELD = ("order", "commit", "retire", "sell", "move", "run", "choose", "left_out", "replicas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +61,7 @@ def operated(
     problem: Problem, plan: Solution, *, time_limit_s: float, should_stop: backend.Stop | None = None
 ) -> Worth | None:
     """Money and carbon of the best operation of the fleet of a plan; None where the fleet is not enough."""
-    program = build(problem)
-    values = program.start(plan)
-    for family in HELD:
-        for variable in getattr(program, family).ravel():
-            fix(variable, values.get(variable.name, variable.lowBound or 0.0))
-    found = backend.solve(
-        program.model, gap_fraction=1e-6, time_limit_s=time_limit_s, should_stop=should_stop
-    )
-    if not found.status.has_plan:
+    best = best_operation(problem, plan, time_limit_s=time_limit_s, should_stop=should_stop)
+    if best is None or check(build(problem), best, 1e-6):
         return None
-    best = program.solution(found.values)
-    return None if check(program, best, 1e-6) else Worth(best.usd, best.kgco2e)
+    return Worth(best.usd, best.kgco2e)

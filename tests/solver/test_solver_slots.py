@@ -14,8 +14,10 @@ from solver_cases import cohort, limits, node_groups, problem, service, work
 
 from solver import account, account_slots, build, constrain_slots, constrain_tasks, totals
 from solver.answer import Answer, answer, check
+from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
+from solver.operating import best_operation
 from solver.problem import (
     Jobs,
     Objective,
@@ -591,28 +593,27 @@ def test_slots_that_do_not_fit_are_refused(wrong: dict[str, Any], said: str) -> 
         everything(**wrong)
 
 
-def test_half_of_a_slot_is_the_slot() -> None:
-    """A slot in two equal halves: the same objective."""
-    whole = everything()
-    third = [0, 1, 1]
+def in_halves(whole: Problem) -> Problem:
+    """Each slot in two equal halves."""
+    twice = [0, 0, 1, 1]
     slots = Slots(
-        hours=np.array([[60.0], [20.0], [20.0]]),
-        before=np.array([2, 0, 1]),
-        day_type=np.zeros(3, dtype=int),
-        days=np.full((3, 1), 5.0),
+        hours=np.array([[30.0], [30.0], [20.0], [20.0]]),
+        before=np.array([3, 0, 1, 2]),
+        day_type=np.zeros(4, dtype=int),
+        days=np.full((4, 1), 5.0),
     )
 
-    def split(table: Any, **factor: Any) -> Any:
+    def split(table: Any) -> Any:
         columns = {}
         for name, shape in table.SHAPES.items():
             column = getattr(table, name)
             if shape.axes == "*TY":
-                half = np.array([1.0, 0.5, 0.5]) if name.split("_")[0] in ("quiet", "rest", "off") else 1.0
-                column = column[:, :, third] * half
+                saved = name.split("_")[0] in ("quiet", "rest", "off")
+                column = column[:, :, twice] * (0.5 if saved else 1.0)
             columns[name] = column
         return type(table)(**columns)
 
-    halves = dataclasses.replace(
+    return dataclasses.replace(
         whole,
         slots=slots,
         work_shifts=split(whole.work_shifts),
@@ -621,7 +622,40 @@ def test_half_of_a_slot_is_the_slot() -> None:
         switching=split(whole.switching),
         pausable_shifts=Shifting.none(0),
     )
-    assert solved(halves).objective == pytest.approx(solved(whole).objective, rel=1e-7)
+
+
+def test_half_of_a_slot_is_the_slot() -> None:
+    assert solved(in_halves(everything())).objective == pytest.approx(
+        solved(everything()).objective, rel=1e-7
+    )
+
+
+def test_joined_halves_are_the_slot() -> None:
+    """Days begin where the least more has to be ready: no half is joined to another slot."""
+    whole = everything()
+    joined = fewer_slots(in_halves(whole), 2)
+    for name in ("slots", "work_shifts", "resting", "slot_demand", "switching"):
+        for column in getattr(whole, name).SHAPES:
+            got, wanted = (getattr(getattr(one, name), column) for one in (joined, whole))
+            assert got == pytest.approx(wanted), f"{name}.{column}"
+    assert fewer_slots(whole, 2) is whole
+
+
+def test_a_plan_of_longer_slots_is_one_of_the_problem() -> None:
+    """Its fleet operated in the slots of the problem costs no more than in longer ones."""
+    case = in_halves(everything())
+    ready = np.array([[[1.0, 0.6, 0.4, 0.2]]])
+    case = dataclasses.replace(case, slot_demand=SlotDemand(ready_fraction=ready))
+    longer = solved(fewer_slots(case, 2))
+    by_period = solved(case.by_period())
+    for plan in (longer, by_period):
+        assert plan.solution is not None
+        best = best_operation(case, plan.solution, time_limit_s=20.0)
+        assert best is not None
+        assert not verify(case, best, 1e-6)
+        assert best.usd + 10 * best.kgco2e < plan.objective - 0.01
+        assert best.orders.tolist() == plan.solution.orders.tolist()
+        assert best.replicas.tolist() == plan.solution.replicas.tolist()
 
 
 def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:

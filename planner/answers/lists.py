@@ -1,4 +1,4 @@
-"""What there is by name: SKUs, models, grids, regions, prices and traces, ours and one's own."""
+"""What there is by name: SKUs, models, grids, regions, prices, traces and techniques, ours and one's own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.series.shipped import shipped_series
+from planner.inputs.techniques import techniques
 from planner.report.tables import table_of
 from planner.report.text import text_table
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from planner.trace.quantities import Fact
 from planner.trace.records import Record
 
@@ -16,6 +18,8 @@ _PRICES = ("server.", "rental.", "electricity.")
 # Columns that JSON and Python have, and a terminal no room for.
 _TOO_WIDE = ("cloud", "counts")
 _TOO_WIDE_IN = {"price": ("source", "where"), "trace": ("source",), "grid": ("source",), "region": ("hours",)}
+_CARD = "technique"  # of a list whose rows are too wide for a terminal: one alone is shown as a card
+_SHORT = ("technique", "phases", "models", "handle", "times_less", "low", "high")
 _ROOMS = {"model": "layers", "recommendation": "embedding_rows", "diffusion": "steps"}
 
 
@@ -39,18 +43,34 @@ def listed(
             raise InputError(f"--{option}: '{value}' has none of these {what}; known: {', '.join(known)}")
         rows = [row for row in rows if str(row.get(option, "")).upper() == value.upper()]
     wanted = [word.lower() for word in words]
-    return [row for row in rows if all(word in _text(row) for word in wanted)]
+    exact = [row for row in rows if [row.get(_CARD)] == wanted]  # one is part of what others say
+    return exact or [row for row in rows if all(word in _text(row) for word in wanted)]
 
 
 def list_text(rows: Sequence[Record]) -> str:
-    """The rows as a table for a terminal, columns without a word left out."""
+    """The rows as a table for a terminal, columns without a word left out; one technique as its card."""
+    first = next(iter(rows[0])) if rows else ""
+    if first == _CARD and len(rows) == 1:
+        return _card(rows[0])
     filled = [
         key
         for key in (rows[0] if rows else ())
-        if key not in (*_TOO_WIDE, *_TOO_WIDE_IN.get(next(iter(rows[0])), ()))
+        if key not in (*_TOO_WIDE, *_TOO_WIDE_IN.get(first, ()))
+        and (first != _CARD or key in _SHORT)
         and any(row[key] not in ("", None) for row in rows)
     ]
     return text_table(table_of("", [{key: row[key] for key in filled} for row in rows], filled))
+
+
+def _card(row: Record) -> str:
+    """All of one row, a line each; numbers as they are read."""
+    said = {
+        key: number_text(value) if isinstance(value, float) else str(value)
+        for key, value in row.items()
+        if value not in ("", None)
+    }
+    width = max(map(len, said))
+    return "\n".join(f"{key:<{width}}  {value}" for key, value in said.items())
 
 
 def _text(row: Record) -> str:
@@ -160,6 +180,42 @@ def _traces(catalogue: Catalogue) -> Iterator[Record]:
             yield _hours(one.name, f"hours of a grid, {one.hourly}", "yours")
 
 
+def _techniques(catalogue: Catalogue) -> Iterator[Record]:
+    for name, one in techniques().items():
+        first, *others = (catalogue.fact(f"technique.{name}.{handle}") for handle in one.handles)
+        yield {
+            "technique": name,
+            "title": one.title,
+            "phases": ", ".join(one.phases),
+            "models": "mixtures of experts" if one.experts else one.models,
+            "operator": one.operator,
+            "handle": one.handles[0],
+            "times_less": float(first.value),
+            "low": first.low,
+            "high": first.high,
+            "affected_fraction": _value(catalogue, f"{first.key}_affected"),
+            "further": "; ".join(map(_effect, others)),
+            "quality": one.quality,
+            "quality_loss_fraction": _value(catalogue, f"technique.{name}.quality_loss"),
+            "chips": ", ".join(one.accelerators) or (f"with {one.needs}" if one.needs else ""),
+            "only": one.only,
+            "excludes": ", ".join(one.excludes),
+            "adoption": one.adoption,
+            "adoption_h": _value(catalogue, f"adoption.{one.adoption}.time"),
+            "person_h": _value(catalogue, f"adoption.{one.adoption}.person_time"),
+            "published": str(one.published),
+            "kind": first.kind,
+            "where": first.locator,
+            "note": first.note,
+            **_origin(first, catalogue),
+        }
+
+
+def _effect(fact: Fact) -> str:
+    low, high = (number_text(end) for end in (fact.low or fact.value, fact.high or fact.value))
+    return f"{fact.key.rpartition('.')[2]} {number_text(fact.value)} ({low} to {high})"
+
+
 def _hours(name: str, what: str, whose: str) -> Record:
     empty = dict.fromkeys(("tokens_in", "tokens_out", "rate_per_s"))
     return {"trace": name, "what": what, **empty, "source": "", "whose": whose}
@@ -172,6 +228,7 @@ LISTS: dict[str, Callable[[Catalogue], Iterator[Record]]] = {
     "regions": _regions,
     "prices": _prices,
     "traces": _traces,
+    "techniques": _techniques,
 }
 _HAVING = {"country": ("grids", "regions", "prices"), "cloud": ("grids", "regions")}
 

@@ -22,6 +22,7 @@ _LISTS = {
     "regions": "regions of AWS, Azure and Google Cloud, and yours: grid, PUE and WUE",
     "prices": "prices of nodes, rented hours and electricity",
     "traces": "traces of requests and hours of grids",
+    "techniques": "published techniques: what each applies to and does, one alone as its card",
 }
 
 

@@ -29,6 +29,7 @@ from planner.inputs.scenario import (
     Site,
 )
 from planner.inputs.scenario.own import pue_key
+from planner.inputs.techniques import Ways
 from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
 from planner.trace.currency import Currency, Stated
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
@@ -43,11 +44,13 @@ class Inputs:
     """One scenario on one catalogue, with its SKUs and node groups in a fixed order.
 
     A node group is one SKU at one site: existing nodes, purchases and spares of it are interchangeable.
+    Where there are `ways`, the scenario's services and runs stand once for each of them.
     """
 
     scenario: Scenario
     catalogue: Catalogue
     facts_used: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
+    ways: Ways = field(default_factory=Ways)
 
     @cached_property
     def source(self) -> Source:

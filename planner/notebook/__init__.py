@@ -7,7 +7,18 @@ from planner.notebook.answer import Answer
 from planner.notebook.hardware import calibrate, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
-from planner.notebook.reference import facts, fit, grids, models, prices, regions, skus, traces, validate
+from planner.notebook.reference import (
+    facts,
+    fit,
+    grids,
+    models,
+    prices,
+    regions,
+    skus,
+    techniques,
+    traces,
+    validate,
+)
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -33,6 +44,7 @@ __all__ = [
     "regions",
     "scenario",
     "skus",
+    "techniques",
     "throughput",
     "traces",
     "validate",

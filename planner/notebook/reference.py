@@ -243,6 +243,28 @@ def traces(
     return _listed("traces", words, country, cloud)
 
 
+@in_python
+def techniques(
+    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+) -> Answer:
+    """Published techniques: scope, effect with its range, quality: `everfleet techniques`.
+
+    >>> card = ef.techniques("layerskip")["techniques"][0]
+    >>> card["handle"], card["low"], card["times_less"], card["high"]
+    ('decode_time', 1.34, 1.81, 2.16)
+
+    Args:
+        words: that a row must hold; the name of one gives it alone.
+        country: two letters.
+        cloud: aws, azure or gcp.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: techniques are of no country or cloud.
+    """
+    return _listed("techniques", words, country, cloud)
+
+
 def _listed(what: str, words: Iterable[str], country: str | None, cloud: str | None) -> Answer:
     from planner.answers.lists import listed
     from planner.notebook.other_answers import list_made

@@ -89,10 +89,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guesses:
-    """Tokens guessed ahead for each request in a step, and tokens that the step gives it on average."""
+    """Tokens guessed ahead for each request in a step, and tokens that the step gives it on average.
+
+    Of a prompt `read_fraction` is read, and the rest known from earlier ones: it takes room all the same.
+    """
 
     draft_tokens: Entry
     accepted_tokens: Entry
+    read_fraction: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +146,13 @@ def replica_capacity(
     Where layers lie on p stages, each of the p batches under way is a queue like that of a group. They step
     together, so that a prompt of any of them makes the step longer: y = 1 - (1 - min(1, x))^p, as far as an
     engine does not spread prompts evenly over them (`stage_wait_fraction`). Where tokens are guessed a
-    request takes osl/a steps of 1 + d_s tokens each, and a token 1/a of a step.
+    request takes osl/a steps of 1 + d_s tokens each, and a token 1/a of a step; prompts that are known in
+    part are read as if they were shorter.
 
     Source: `step_times`; queue as in the llm-d autoscaler.
     """
     require_open_share(utilisation_fraction=utilisation_fraction)
-    accepted = 1.0 if guesses is None else np.asarray(guesses.accepted_tokens)
+    accepted = np.asarray(1.0 if guesses is None else guesses.accepted_tokens, dtype=np.float64)
     replica = replica_queue(
         model=model,
         chip=chip,
@@ -174,7 +179,10 @@ def replica_capacity(
         tpot_quantile_fraction=targets.tpot_quantile_fraction,
     )
     planned = _planned(replica, np.where(fits, found, 0.0), share, groups)
-    return planned if guesses is None else replace(planned, tpot_s=planned.tpot_s / accepted)
+    if guesses is None:
+        return planned
+    several = np.ndim(planned.tpot_s) > np.ndim(accepted) > 0
+    return replace(planned, tpot_s=planned.tpot_s / (accepted[..., None] if several else accepted))
 
 
 def replica_queue(
@@ -205,9 +213,7 @@ def replica_queue(
     tried = _tried(float(np.max(limit)))
     running = np.minimum(tried, _wide(limit))
     chunk, context = _wide(limits.chunk_tokens), _context(requests)
-    if guesses is not None:
-        steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
-        requests = replace(requests, output_tokens=steps)
+    requests = _worked_on(requests, guesses)
     step = _Steps(model, chip, engine, layout, requests, measured, running, chunk, guesses, context)
     _, average_s = step.average()
     own_s = step.chunks * step.with_prompt_s()
@@ -227,6 +233,15 @@ def replica_queue(
         tpot_spread_s=None if spread_s is None else _between(spread_s[..., 0, :], tried, limit),
         reading=step.reading(own_s, tried, limit, _wide(limits.interval_steps)),
     )
+
+
+def _worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
+    """Requests by the steps that they take and the tokens that are read of them."""
+    if guesses is None:
+        return requests
+    steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
+    read = np.maximum(np.asarray(requests.input_tokens) * guesses.read_fraction, 1.0)
+    return replace(requests, output_tokens=steps, input_tokens=read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +267,7 @@ def replica_use(
     measured: Measured,
     arrival_scv_ratio: Column,
     requests_per_s: Column,
+    guesses: Guesses | None = None,
 ) -> ReplicaUse:
     """Use of memory, matrices and links of a replica at a load, over the states of its queue.
 
@@ -266,7 +282,9 @@ def replica_use(
     limit = np.maximum(np.floor(limits.batch_limit), 1.0)
     tried = _tried(float(np.max(limit)))
     running = np.minimum(tried, _wide(limit))
-    step = _Steps(model, chip, engine, layout, requests, measured, running, _wide(limits.chunk_tokens))
+    chunk, context = _wide(limits.chunk_tokens), _context(requests)
+    requests = _worked_on(requests, guesses)
+    step = _Steps(model, chip, engine, layout, requests, measured, running, chunk, guesses, context)
     times, step_s = step.average()
     uses = step_uses(times=times, chip=on_axes(chip, 2), step_s=step_s)
     answer = np.asarray(requests.output_tokens)[..., None]

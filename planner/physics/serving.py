@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import Measured, Targets, replica_capacity, replica_use
+from planner.performance.capacity import Guesses, Measured, Targets, replica_capacity, replica_use
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
@@ -61,6 +61,7 @@ from planner.physics.serving_options import (
     stacked,
 )
 from planner.physics.slots import SlotTimes
+from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
 from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, each_row, pick, rows
@@ -281,11 +282,15 @@ def replica_kinds(
     stacked_ = np.stack(
         [*(np.repeat(column, periods) for column in each), which[candidates.service].ravel(), period]
     )
+    stacked_[0] = _way_by_period(inputs)[candidates.service].ravel()
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
     service, sku, size, groups, stages, of_demand, ahead = (
         column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
     )
     caps, demand = found[5], pick(demands, of_demand)
+    faster = serving_ratio(inputs, service, sku, SERVING_TIME)
+    if faster is not None:  # a request takes a part of what it took, as fewer requests would
+        demand = (demand / faster).named("demand_per_s")
     arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages))
     alike = np.stack([service, sku, size, groups, stages])
     carrying, scv = _sharing(inputs, demand, arguments, alike)
@@ -347,7 +352,20 @@ def replica_kinds(
         **by_slot,
     )
     _check_ceiling(inputs, kinds, arguments)
+    if faster is not None:
+        more = {
+            name: (capacity[name] * faster).named(name) for name in ("requests_per_s", "limit_requests_per_s")
+        }
+        kinds = replace(kinds, capacity={**capacity, **more})
     return kinds, back.reshape(len(candidates), periods)
+
+
+def _way_by_period(inputs: Inputs) -> NDArray[np.intp]:
+    """Which way each way counts as in each period (I, T): its base, until its techniques are usable."""
+    ways, begin = inputs.ways.services, inputs.period_start_h.value[0]
+    if not ways:
+        return np.repeat(np.arange(len(_services(inputs)))[:, None], inputs.periods, axis=1)
+    return np.array([np.where(begin >= way.usable_h, i, way.base) for i, way in enumerate(ways)])
 
 
 def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
@@ -486,7 +504,7 @@ def replica_arguments(
     ranks = np.asarray(tp.value) * np.asarray(dp.value) * np.asarray(pp.value)
     points = measured_points(inputs, service, sku, chosen("tp", ranks, "accelerators of a replica"))
     return {
-        "model": served_models(inputs, service),
+        "model": served_models(inputs, service, sku),
         "chip": stacked(chips, index.ravel()),
         "engine": engine_constants(inputs, engines, sku, pp),
         "layout": replica_layout(inputs, sku, tp, dp, pp),
@@ -502,6 +520,27 @@ def replica_arguments(
             ),
         ),
         "utilisation_fraction": inputs.fact("performance.serving.headroom"),
+        **_guesses(inputs, service, sku),
+    }
+
+
+def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Guesses]:
+    """What techniques spare a step: several tokens at once, or prompts that are known in part; often none.
+
+    Their range is measured with what it takes to guess and to check: no tokens are charged for it again.
+    """
+    at_once = serving_ratio(inputs, service, sku, ("decode_time",))
+    known = serving_ratio(inputs, service, sku, ("prompt_reading",))
+    if at_once is None and known is None:
+        return {}
+    one = chosen("accepted_tokens", np.ones(len(service)), "a token for each step")
+    whole = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
+    return {
+        "guesses": Guesses(
+            draft_tokens=chosen("draft_tokens", np.zeros(len(service)), "in the range of the technique"),
+            accepted_tokens=one if at_once is None else at_once,
+            read_fraction=whole if known is None else (whole / known).named("read_fraction"),
+        )
     }
 
 
@@ -539,7 +578,7 @@ def _accelerator_kw(
         replica_use,
         arrival_scv_ratio=arrival_scv,
         requests_per_s=rate_per_s,
-        **{name: arguments[name] for name in BUNDLES},
+        **{name: arguments[name] for name in (*BUNDLES, "guesses") if name in arguments},
     )
     loads = np.ndim(rate_per_s.value) > 1
     columns = {

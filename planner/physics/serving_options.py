@@ -17,6 +17,7 @@ from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
 from planner.physics.engines import engine_batch_limit, engine_of, has_slow_links, served_model
+from planner.physics.techniques import serving_ratio
 from planner.physics.training_options import (
     Dropped,
     Indices,
@@ -164,13 +165,17 @@ def _layouts(
     return (*((n, 1) for n in groups), *((1, n) for n in stages))
 
 
-def served_models(inputs: Inputs, service: Indices) -> Transformer:
-    """The models of a column of services, as engines hold them."""
+def served_models(inputs: Inputs, service: Indices, sku: Indices) -> Transformer:
+    """The models of a column of services on SKUs, as engines hold them."""
     models = [
         served_model(inputs, one.model, one.precision, one.cache_precision)
         for one in inputs.scenario.services
     ]
-    return stacked(models, service)
+    model = stacked(models, service)
+    smaller = serving_ratio(inputs, service, sku, ("kv_bytes",))
+    if smaller is None:
+        return model
+    return replace(model, kv_bytes=(model.kv_bytes / smaller).named("kv_bytes"))
 
 
 def stacked(bundles: Sequence[Bundle], index: Indices) -> Bundle:
@@ -212,7 +217,7 @@ def held_requests(
     inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp: Traced, pp: Traced
 ) -> Traced:
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
-    model, requests = served_models(inputs, service), requests_of(inputs, service)
+    model, requests = served_models(inputs, service, sku), requests_of(inputs, service)
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
     return derive(
         largest_batch,

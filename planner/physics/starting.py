@@ -74,7 +74,7 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
     """
     service, group = replicas.candidates.service, replicas.candidates.node_group
     tall = np.arange(len(service))[:, None]
-    model = served_models(inputs, service)
+    model = served_models(inputs, service, inputs.node_group_sku[group])
     hours = derive(
         starting_h,
         double_running_h=inputs.fact("planning.starting.double_running"),

@@ -27,6 +27,7 @@ QUESTIONS = (
     "regions",
     "prices",
     "traces",
+    "techniques",
 )
 # A function to be told, folders of this machine, and the store of whoever runs the server.
 NOT_OVER_HTTP = ("watch", "data", "store")

@@ -313,7 +313,7 @@ def test_the_command_opens_a_number(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["carbon", "bloom", "--explain", "changes.1.change_fraction"]) == ANSWER
     assert capsys.readouterr().out.startswith("change_fraction = 0.218483\n")
     assert main(["carbon", "bloom", "--explain", "changes.9"]) == WRONG_INPUT
-    assert "changes.1 to changes.3" in capsys.readouterr().err
+    assert "changes.1 to changes.4" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -49,6 +49,7 @@ COMMANDS = (
     "regions",
     "prices",
     "traces",
+    "techniques",
     "carbon",
     "checkpoint",
     "fit",

@@ -58,7 +58,7 @@ def test_a_start_takes_its_hours_of_the_period_and_is_free_where_it_runs_today()
     sites = [site.name for site in plain_inputs.sites]
     stated = assemble(Inputs(short({"services.chat.sites_today": [sites[0]]}), load_catalogue())).problem
     serves, hours = unknown.serve_options, unknown.node_groups.hours
-    parameters = served_models(plain_inputs, np.array([0])).parameters.value[0]
+    parameters = served_models(plain_inputs, np.array([0]), np.array([0])).parameters.value[0]
     elsewhere = unknown.node_groups.site[serves.node_group] != 0
 
     assert (serves.start_kwh[:, 0] == 0).all(), "where it runs today is not known"

@@ -30,6 +30,7 @@ from planner.answers.job.equations import (
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
 from planner.answers.job.setting import Setting
+from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
 from planner.trace.numbers import count_text, number_text, percent_text
@@ -89,9 +90,9 @@ def footprint_of(setting: Setting) -> Footprint:
     work, given = _work(setting)
     phases = [_on_nodes(setting, name, done) for name, done in work.items()]
     if job.federated is not None:
-        phases.append(_federated(setting, job.federated))
+        phases.append(with_less(setting, _federated(setting, job.federated)))
     if job.storage is not None:
-        phases.append(_storage(setting))
+        phases.append(with_less(setting, _storage(setting)))
     phases += _around(setting, phases)
     ordered = tuple(sorted(phases, key=lambda phase: PHASES.index(phase.name)))
     running = _sum(phases_kgco2e, "kgco2e", {one.name: one.operational for one in ordered})
@@ -150,7 +151,7 @@ def _work(setting: Setting) -> tuple[dict[str, Done], Answered | None]:
     given = None if job.inference is None else answered(setting, job.inference)
     if given is not None:
         found["inference"] = given.done
-    return found, given
+    return {name: with_techniques(setting, name, done) for name, done in found.items()}, given
 
 
 def _repeated(setting: Setting, training: Done) -> Done:

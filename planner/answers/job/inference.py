@@ -18,6 +18,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
 from planner.inputs.job.schema import Inference
 from planner.inputs.resolved import Inputs
+from planner.inputs.techniques import Way, Ways
 from planner.physics.nodes import node_columns
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, peak_demand_per_s
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
@@ -104,7 +105,7 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
 
 def _replica(setting: Setting, inference: Inference, inputs: Inputs, sku: str) -> Replicas:
     """The split over accelerators that meets the targets and draws least for a request."""
-    key = (PHASE, inference, sku)
+    key = (PHASE, inference, sku, setting.techniques)
     if key not in setting.kept:
         candidates, dropped = serving_candidates(inputs)
         if not len(candidates):
@@ -169,4 +170,5 @@ first_token = "{first!r} s"
 per_token = "{per!r} s"
 availability = 0.99
 """
-    return alone(setting, text, sku, 1)
+    only = Way(of=0, base=0, techniques=setting.techniques)
+    return replace(alone(setting, text, sku, 1), ways=Ways(services=(only,)))

@@ -23,13 +23,14 @@ from planner.trace.units import canonical, parse_quantity
 class Setting:
     """One job on one catalogue. Predictions are kept, so that variants of the job need not repeat them.
 
-    In a variant, `as_stated` is the job that it varies.
+    In a variant, `as_stated` is the job that it varies; `techniques` are those that its work uses.
     """
 
     job: Job
     catalogue: Catalogue
     kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     as_stated: Job | None = None
+    techniques: tuple[str, ...] = ()
 
     @property
     def idle_facts(self) -> tuple[str, ...]:

@@ -127,7 +127,31 @@ def _failures(document: Record) -> str:
 
 
 def _changes(document: Record) -> str:
-    if not document["changes"]:
+    told = [_table_of_changes([row for row in document["changes"] if not _is_technique(row)])]
+    told.append(_techniques([row for row in document["changes"] if _is_technique(row)]))
+    return "\n\n".join(filter(None, told))
+
+
+def _is_technique(row: Record) -> bool:
+    return str(row["what"]).startswith("technique in ")
+
+
+def _techniques(rows: list[Record]) -> str:
+    """Each technique with its phases, what it would change, and its range."""
+    if not rows:
+        return ""
+    columns = (
+        Column("", lambda row: f"  {row['to']}", 31, right=False),
+        Column("", lambda row: str(row["what"]).removeprefix("technique in "), 29, right=False),
+        Column("", lambda row: _change(row["change_fraction"]) if row["change_kgco2e"] else "no effect", 12),
+        Column("", lambda row: f"  {str(row['note']).partition(';')[0]}", right=False),
+    )
+    head = "Published techniques that apply (each alone; their cards: everfleet techniques NAME)"
+    return "\n".join([head, *_body(columns, rows)])
+
+
+def _table_of_changes(rows: list[Record]) -> str:
+    if not rows:
         return ""
     columns = (
         Column("", lambda row: f"  {row['what']}", 31, right=False),
@@ -137,7 +161,7 @@ def _changes(document: Record) -> str:
         Column("", lambda row: _change(row["change_fraction"]), 12),
     )
     head = "What would change it (the same job worked out again)"
-    return "\n".join([head, *_body(columns, document["changes"])])
+    return "\n".join([head, *_body(columns, rows)])
 
 
 def _moved(row: Record) -> str:

@@ -8,9 +8,10 @@ from itertools import chain
 
 from planner.answers.job.equations import WHOLE, change_fraction, change_kgco2e
 from planner.answers.job.federated import federated_variants
-from planner.answers.job.footprint import Change, Footprint, Phase, variant
+from planner.answers.job.footprint import Change, Footprint, Phase, footprint_of, variant
 from planner.answers.job.setting import Setting
 from planner.answers.job.shifting import hour_changes
+from planner.answers.job.techniques import techniques_that_apply, turns
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Work
 from planner.trace.errors import InputError
@@ -27,7 +28,10 @@ def changes_of(footprint: Footprint) -> list[Record]:
 
 
 def changes_found(footprint: Footprint) -> Iterator[Change]:
-    """The changes that make a difference, one after the other, each as it is requested."""
+    """The changes that make a difference, one after the other, each as it is requested.
+
+    Of techniques, those that apply and would change nothing are told, too.
+    """
     before = float(footprint.carbon.value)
     found = chain(
         _regions(footprint),
@@ -38,7 +42,8 @@ def changes_found(footprint: Footprint) -> Iterator[Change]:
         _utilisation(footprint),
         _lifetime(footprint),
     )
-    return (change for change in found if float(change.carbon.value) != before)
+    different = (change for change in found if float(change.carbon.value) != before)
+    return chain(different, _techniques(footprint))
 
 
 def _row(footprint: Footprint, change: Change) -> Record:
@@ -197,6 +202,34 @@ def _federated(footprint: Footprint) -> Iterator[Change]:
     for what, now, then, changed, note in () if stated is None else federated_variants(setting, stated):
         moved = variant(setting, federated=changed)
         yield Change(what, now, then, moved.carbon, note)
+
+
+def _techniques(footprint: Footprint) -> Iterator[Change]:
+    """Each published technique that applies, and what its range would make of it."""
+    setting, before = footprint.setting, float(footprint.carbon.value)
+    for technique, phases in techniques_that_apply(setting):
+        what = f"technique in {' and '.join(name.replace('_', '-') for name in phases)}"
+        keys = turns(setting, technique, phases)
+        if not keys:
+            said = f"no effect on carbon here: it changes {' and '.join(technique.handles)}"
+            yield Change(what, "without", technique.name, footprint.carbon, said)
+            continue
+        using = replace(setting, techniques=(technique.name,), as_stated=setting.as_stated or setting.job)
+        try:
+            changed = footprint_of(using)
+        except (InputError, TraceError):
+            continue
+        facts = [setting.fact(key) for key in keys]
+        least, most = (
+            float(supposed(changed.carbon, {fact.key: _at(fact, end) for fact in facts}).value) / before - 1.0
+            for end in ("low", "high")
+        )
+        said = "no effect" if least == most == 0 else f"{_signed(least)} to {_signed(most)} by its range"
+        yield Change(what, "without", technique.name, changed.carbon, f"{said}; {technique.quality}")
+
+
+def _signed(fraction: float) -> str:
+    return f"{100 * fraction:+.1f} %".replace("+0.0 %", "0 %").replace("-0.0 %", "0 %")
 
 
 def _utilisation(footprint: Footprint) -> Iterator[Change]:

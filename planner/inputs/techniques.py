@@ -1,0 +1,163 @@
+"""Published techniques: what each applies to, as `data/techniques.toml` says; how much it does is a fact."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import cache
+from typing import Any
+
+from planner.inputs.catalogue import Catalogue, data_folder
+from planner.trace.errors import InputError
+
+PHASES = ("data", "experimentation", "training", "fine_tuning", "inference", "storage", "federated")
+HANDLES = (
+    "tokens",
+    "samples",
+    "step_time",
+    "throughput",
+    "decode_time",
+    "prompt_reading",
+    "kv_bytes",
+    "memory",
+    "energy",
+    "traffic",
+    "lookups",
+    "preprocessing",
+    "stored_bytes",
+)
+
+
+class UnknownTechnique(InputError):
+    """No technique has this name; the message names the nearest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Technique:
+    """One published technique: its scope, the handles that it turns, and what comes with it.
+
+    The fact `technique.<name>.<handle>` says how many times less of the handle is taken.
+    """
+
+    name: str
+    title: str
+    phases: tuple[str, ...]
+    models: str
+    operator: str
+    handles: tuple[str, ...]
+    quality: str
+    adoption: str
+    published: int
+    experts: bool = False
+    plain_attention: bool = False
+    needs: str = ""
+    accelerators: tuple[str, ...] = ()
+    only: str = ""
+    excludes: tuple[str, ...] = ()
+
+    def out_of_scope(
+        self, catalogue: Catalogue, *, phase: str, model: str | None, accelerator: str, predicted: bool
+    ) -> str:
+        """Why it does not apply to work of a phase on a chip; empty where it does.
+
+        Args:
+            catalogue: of models and chips.
+            phase: one of `PHASES`.
+            model: that works; None where nobody says.
+            accelerator: that it works on; empty for devices and drives.
+            predicted: whether a model of ours says how long it takes, which counts what engines do.
+        """
+        reasons = {
+            f"it is for {' and '.join(map(_plain, self.phases))}": phase not in self.phases,
+            "what it does is in our predictions, or not known for them": self.only == "measured"
+            and predicted,
+            f"it is for {self.models} models": self.models not in ("any", kind_of_model(catalogue, model)),
+            "it is for mixtures of experts": self.experts
+            and not catalogue.has(f"model.{model}.experts_per_token"),
+            "it is for attention with keys for each head": self.plain_attention
+            and not _has_plain_attention(catalogue, model),
+            f"{accelerator} has no matrix rate in {self.needs}": bool(self.needs)
+            and not catalogue.has(f"accelerator.{accelerator}.{self.needs}_peak"),
+            f"it does not run on {accelerator}": bool(self.accelerators)
+            and not any(fnmatch(accelerator, one) for one in self.accelerators),
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+@cache
+def techniques() -> Mapping[str, Technique]:
+    """The techniques by name, in the order of the file.
+
+    Raises:
+        InputError: a word means nothing, or names a technique that there is not.
+    """
+    with (data_folder() / "techniques.toml").open("rb") as file:
+        entries: Mapping[str, Mapping[str, Any]] = tomllib.load(file)
+    found = {name: _technique(name, entry) for name, entry in entries.items()}
+    wrong = [
+        f"techniques.toml: {one.name}: '{word}' means nothing here"
+        for one in found.values()
+        for words, known in ((one.phases, PHASES), (one.handles, HANDLES), (one.excludes, tuple(found)))
+        for word in words
+        if word not in known
+    ]
+    if wrong:
+        raise InputError("\n".join(wrong))
+    return found
+
+
+def _technique(name: str, entry: Mapping[str, Any]) -> Technique:
+    return Technique(name, **{key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()})
+
+
+def technique_named(name: str) -> Technique:
+    """One technique.
+
+    Raises:
+        UnknownTechnique: there is none of that name.
+    """
+    known = techniques()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3) or tuple(known)
+        raise UnknownTechnique(f"no technique '{name[:60]}'; near: {', '.join(near)}")
+    return known[name]
+
+
+def kind_of_model(catalogue: Catalogue, model: str | None) -> str:
+    """Kind of a model: language, recommendation or diffusion; empty where it is not known."""
+    rooms = {"language": "model.{}.layers", "recommendation": "recommendation.{}.embedding_rows"}
+    rooms |= {"diffusion": "diffusion.{}.steps"}
+    return next((kind for kind, key in rooms.items() if model and catalogue.has(key.format(model))), "")
+
+
+def _has_plain_attention(catalogue: Catalogue, model: str | None) -> bool:
+    heads, kept = (f"model.{model}.{part}" for part in ("heads", "kv_heads"))
+    return catalogue.has(heads) and catalogue.fact(heads).value == catalogue.fact(kept).value
+
+
+def _plain(phase: str) -> str:
+    return phase.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to do a piece of work of a scenario: which piece, with which techniques, from when on.
+
+    Until `usable_h` hours after the start, the way `base` counts in its place.
+    """
+
+    of: int
+    base: int
+    techniques: tuple[str, ...] = ()
+    usable_h: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Ways to do the services and the runs of a scenario; none where each is done as it is stated."""
+
+    services: tuple[Way, ...] = field(default=())
+    training: tuple[Way, ...] = field(default=())

@@ -15,6 +15,7 @@ Phase = Literal[
     "network",
     "building",
     "end of life",
+    "fleet",  # nodes, whatever they do
 ]
 Scope = Literal[1, 2, 3]
 Accounting = Literal["location", "market"]

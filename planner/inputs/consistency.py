@@ -97,7 +97,6 @@ def _against(
     yield [
         *_mixed_signals(document, catalogue),
         *_mortal_storage(document, catalogue),
-        *_without_effect(document),
         *_unpriced_rental(document, catalogue),
         *_split_units(document, catalogue),
         *_without_a_place(document, catalogue),
@@ -126,15 +125,6 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
                     "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                     "or write grid_intensity",
                 )
-
-
-def _without_effect(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """What may be written but no plan reads yet: refused rather than silently ignored."""
-    for i, entry in entries_of(document, "sites"):
-        if "wue" in entry:
-            yield Problem(
-                f"{place(('sites', i), document)}.wue", "plans do not count water yet: leave it out"
-            )
 
 
 def _measured_elsewhere(measured: Calibration | None, catalogue: Catalogue) -> Iterator[Problem]:

@@ -309,6 +309,22 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "share_fraction": "used over allowed",
         "binding": "whether nothing is left",
     },
+    "whole_ledger": {
+        "line": "what is counted, each once",
+        "scope": "scope and category of the GHG Protocol",
+        "boundary": "what the figure holds",
+        "minimised": "whether the program made it small: the other lines are sunk, or grow with the nodes",
+    },
+    "whole_scopes": {
+        "scope": "scope and category of the GHG Protocol",
+        "minimised_kgco2e": "lines that the program made small",
+        "around_kgco2e": "lines that stand around them",
+        "whole_kgco2e": "all lines of the scope",
+    },
+    "water": {
+        "onsite_l": "water that cooling evaporates",
+        "offsite_l": "water that power stations take for the electricity",
+    },
     "contracts": {
         "contract": "contract for clean energy",
         "matched_kwh": "electricity that it covers",

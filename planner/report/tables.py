@@ -107,6 +107,12 @@ _SHEETS = {
     ),
     "use": ("How much of its time each SKU is used", "period site sku node_h used_node_h used_fraction"),
     "carbon": ("Carbon", "label kgco2e"),
+    "whole_ledger": (
+        "The whole ledger: what is minimised, and what stands around it",
+        "line scope boundary minimised kgco2e",
+    ),
+    "whole_scopes": ("The whole ledger by scope", "scope minimised_kgco2e around_kgco2e whole_kgco2e"),
+    "water": ("Water", "site onsite_l offsite_l"),
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
     "hours": (
         "What runs at which hour",

@@ -352,6 +352,9 @@ def details(made: Planned) -> None:
         "services",
         "pools",
         "contracts",
+        "whole_ledger",
+        "whole_scopes",
+        "water",
         "by_period",
     ):
         if rows := rows_of(document, name):

@@ -111,15 +111,6 @@ def test_the_grid_declines_from_its_data_year(serving):
     assert inputs.grid[0].value == pytest.approx(0.270489 * (1 - decline) ** 4, rel=1e-4)
 
 
-def test_water_of_a_site_is_refused_rather_than_ignored(serving):
-    with pytest.raises(ScenarioError) as error:
-        check_scenario(with_changes(serving, {"sites.virginia.wue": "0.2 L/kWh"}), load_catalogue())
-    assert (
-        str(error.value)
-        == "serving-only.toml: sites.virginia.wue: plans do not count water yet: leave it out"
-    )
-
-
 # Failures: a log, how sure a rate is, bursts
 
 

@@ -138,48 +138,6 @@ def answered_tokens(*, requests: Column, tokens_out: Column) -> Column:
     return np.multiply(requests, tokens_out)
 
 
-def stored_kwh(*, stored_gb: Column, copies: Column, power_kw_per_gb: Column, duration_h: Column) -> Column:
-    """IT energy of keeping data.
-
-    E = r * S * p * t
-
-    Drives alone; what carries them is left out.
-
-    Source: form of Cloud Carbon Footprint (watt-hours of a terabyte-hour, replication factor).
-    """
-    return np.multiply(stored_gb, copies) * power_kw_per_gb * duration_h
-
-
-def copied_gb(*, stored_gb: Column, copies: Column) -> Column:
-    """Capacity that copies of data take.
-
-    S' = r * S
-
-    Source: definition.
-    """
-    return np.multiply(stored_gb, copies)
-
-
-def fabric_kwh(*, it_kwh: Column, power_fraction: Column) -> Column:
-    """IT energy of the network, as a share of what the nodes draw.
-
-    E_net = f * E_IT
-
-    Source: MLPerf power submissions, fabric next to nodes.
-    """
-    return np.multiply(it_kwh, power_fraction)
-
-
-def fabric_kgco2e(*, operational_kgco2e: Column, power_fraction: Column) -> Column:
-    """Carbon of the network's electricity, as a share of that of the nodes in the same hours.
-
-    C_net = f * C_op
-
-    Source: as `fabric_kwh`.
-    """
-    return np.multiply(operational_kgco2e, power_fraction)
-
-
 def answer_kwh_per_request(*, facility_kwh: Column, requests: Column) -> Column:
     """Energy at the meter of one answered request.
 
@@ -295,16 +253,6 @@ def share_fraction(*, part_kgco2e: float, whole_kgco2e: float) -> float:
     Source: definition.
     """
     return part_kgco2e / whole_kgco2e if whole_kgco2e else 0.0
-
-
-def lines_kgco2e(**lines: float) -> float:
-    """Carbon of some lines of the ledger together.
-
-    C = sum_l C_l
-
-    Source: GHG Protocol, "Corporate Value Chain (Scope 3) Standard", 2011.
-    """
-    return sum(lines.values())
 
 
 def states_kgco2e(**states: float) -> float:

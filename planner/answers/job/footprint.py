@@ -17,15 +17,11 @@ from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 from planner.answers.job.equations import (
     accelerator_time_h,
-    copied_gb,
-    fabric_kgco2e,
-    fabric_kwh,
     phases_h,
     phases_kgco2e,
     phases_kwh,
     repeated_h,
     repeated_kwh,
-    stored_kwh,
 )
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
@@ -33,6 +29,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
+from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive
 

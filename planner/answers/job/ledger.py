@@ -10,9 +10,10 @@ from carbon.ledger import Ledger
 from carbon.lines import Line, WaterLine
 from carbon.scopes import Category
 from carbon.signals import GridSignal
-from planner.answers.job.equations import WHOLE, lines_kgco2e, share_fraction
+from planner.answers.job.equations import WHOLE, share_fraction
 from planner.answers.job.footprint import Footprint, Phase
 from planner.answers.job.scores import market_based, whole_kgco2e
+from planner.physics.surroundings import lines_kgco2e
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 

@@ -16,6 +16,7 @@ from planner.answers.plan.money import contract_sentences, stand_in_sentences, t
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
+from planner.answers.plan.whole_ledger import ledger_sentences, whole_ledger
 from planner.answers.plan.work import (
     flexibility_sentences,
     left_out_sentences,
@@ -68,6 +69,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += commitment_warnings(plan, solution)
     why += small_deployment_sentences(plan, solution)
     why += place_sentences(plan, solution)
+    why += ledger_sentences(plan, whole_ledger(plan, solution))
     why += stand_in_sentences(plan)
     why += hour_sentences(plan, solution)
     why += rate_sentences(plan, solution)

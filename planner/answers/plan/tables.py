@@ -24,6 +24,7 @@ from planner.answers.plan.places import place_records
 from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
+from planner.answers.plan.whole_ledger import ledger_records, scope_records, water_records, whole_ledger
 from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
 from planner.program.plan import Plan
 from planner.trace.records import Record, plain_rows
@@ -58,6 +59,9 @@ NAMES = (
     "accelerator_hours",
     "use",
     "carbon",
+    "whole_ledger",
+    "whole_scopes",
+    "water",
     "hours",
     "levers",
     "by_period",
@@ -78,7 +82,11 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
     tables["alternatives_dropped"] = dropped_records(plan)
     solution = plan.answer.solution
     if solution is not None:
+        whole = whole_ledger(plan, solution)
         tables |= {
+            "whole_ledger": ledger_records(whole),
+            "whole_scopes": scope_records(whole),
+            "water": water_records(whole),
             "summary": summary_records(plan, solution),
             "purchases": purchase_records(plan, solution),
             "rental": rental_records(plan, solution),

@@ -64,7 +64,19 @@ class Site(Part):
         "folder of this file; default: the catalogue's",
     )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
-        None, alias="wue", description="Water used on site for each kWh of the computers"
+        None,
+        alias="wue",
+        description="Water used on site for each kWh of the computers; "
+        "default: of its region, else the fact wue.default",
+    )
+    storage_gb: Annotated[float | None, Quantity('"20 PB"', "GB", Range(0, 1e12, open=True))] = Field(
+        None,
+        alias="storage",
+        description="Data that the site keeps through the horizon, without its copies: counted in the whole "
+        "ledger, next to what the plan minimises",
+    )
+    storage_medium: Annotated[Literal["hdd", "ssd"] | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
+        None, description="What it is kept on; default: hdd"
     )
     rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
         None,

@@ -1,0 +1,356 @@
+"""The whole ledger of a plan: what it minimises, and what stands around it, each line once, by scope.
+
+Minimised is what decisions change: electricity of nodes, the making and repair of nodes that are bought or
+rented, and carriage. Next to it stand lines that are sunk, or that grow with the nodes whatever is chosen:
+standing nodes, network, storage, building, end of life. They are in no total that the program makes small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carbon.ledger import Ledger
+from carbon.lines import Line
+from carbon.scopes import Category
+from carbon.signals import GridSignal
+from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_kwh
+from planner.physics.surroundings import (
+    lines_kgco2e,
+    network_share,
+    node_shares,
+    storage_share,
+    water_of,
+)
+from planner.program.market_based import at_location
+from planner.program.plan import Plan
+from planner.program.solution import Solution
+from planner.trace.numbers import amount_text, mass, percent_text
+from planner.trace.quantities import Traced, chosen, derive, rows, total
+from planner.trace.records import Record
+
+WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
+OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
+TOLERANCE = 1e-6
+RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
+
+
+class TotalsDisagree(RuntimeError):
+    """The lines add up to something else than the plan: a fault of this program."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line: where it belongs, what it holds, and whether the plan minimises it."""
+
+    name: str
+    scope: int
+    boundary: str
+    kgco2e: Traced
+    minimised: bool
+    category: Category | None = None
+    location: Traced | None = None  # of electricity in a market-based plan
+
+    @property
+    def scope_text(self) -> str:
+        """Scope, with the category of scope 3."""
+        if self.category is None:
+            return f"{self.scope}, bought electricity"
+        return f"3.{int(self.category)}, {self.category.name.lower().replace('_', ' ')}"
+
+
+@dataclass(frozen=True)
+class WholeLedger:
+    """Lines of carbon, and water by site: (site, on site, off site)."""
+
+    entries: tuple[Entry, ...]
+    water: tuple[tuple[str, Traced, Traced], ...]
+
+    def of(self, name: str) -> Traced | None:
+        """A line by name; None where the plan has none of it."""
+        return next((one.kgco2e for one in self.entries if one.name == name), None)
+
+    @property
+    def whole(self) -> Traced:
+        """All lines together."""
+        return _together({one.name: one.kgco2e for one in self.entries}, "whole_kgco2e")
+
+
+def whole_ledger(plan: Plan, solution: Solution) -> WholeLedger:
+    """Every line of a plan, checked against what the program minimised.
+
+    Raises:
+        TotalsDisagree: the minimised lines add up to something else than the plan's carbon.
+    """
+    bought = _part(plan, "bought", _every(plan, "bought"), of=plan.assembled.nodes.sunk_kgco2e)
+    server = [one for one in (bought, plan.ledger.sunk_carbon) if one is not None and one.value]
+    made = (
+        server[0]
+        if len(server) == 1
+        else total("making_kgco2e", {"new": server[0], "standing": server[1]})
+        if server
+        else None
+    )
+    site_kwh = _it_by_site(plan)
+    entries = [one for one in _minimised(plan, bought) if np.any(one.kgco2e.value)]
+    around = [one for one in _around(plan, solution, made, site_kwh) if np.any(one.kgco2e.value)]
+    found = WholeLedger((*entries, *around), tuple(_water(plan, site_kwh)))
+    _check(plan, found)
+    return found
+
+
+def ledger_records(found: WholeLedger) -> list[Record]:
+    """One row for each line."""
+    return [
+        {
+            "line": one.name,
+            "scope": one.scope_text,
+            "boundary": one.boundary,
+            "minimised": "yes" if one.minimised else "no",
+            "kgco2e": one.kgco2e,
+        }
+        for one in found.entries
+    ]
+
+
+def scope_records(found: WholeLedger) -> list[Record]:
+    """Totals by scope: what the plan minimises, what stands around it, and both."""
+    scopes = sorted({(one.scope, int(one.category or 0), one.scope_text) for one in found.entries})
+    keys = {text: [one for one in found.entries if one.scope_text == text] for _, _, text in scopes}
+    keys["all scopes"] = list(found.entries)
+    return [
+        {
+            "scope": text,
+            "minimised_kgco2e": _together(
+                {one.name: one.kgco2e for one in lines if one.minimised}, "minimised_kgco2e"
+            ),
+            "around_kgco2e": _together(
+                {one.name: one.kgco2e for one in lines if not one.minimised}, "around_kgco2e"
+            ),
+            "whole_kgco2e": _together({one.name: one.kgco2e for one in lines}, "whole_kgco2e"),
+        }
+        for text, lines in keys.items()
+    ]
+
+
+def water_records(found: WholeLedger) -> list[Record]:
+    """Water of each site."""
+    return [{"site": site, "onsite_l": onsite, "offsite_l": offsite} for site, onsite, offsite in found.water]
+
+
+def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
+    """What the carbon of the plan leaves out, and what it takes in water."""
+    counted, whole = float(plan.ledger.carbon.value), float(found.whole.value)
+    if whole > 0:
+        around = whole - counted
+        rented = f"; {RENTED_NOTE}" if plan.inputs.rented.any() else ""
+        yield (
+            f"The plan minimises {mass(counted)}. Around it stand {mass(around)}: standing nodes, network, "
+            f"storage that is stated, building and end of life of the nodes of one's own{rented}. All of it "
+            f"is {mass(whole)}; no decision was priced by the {percent_text(around / whole, 0)} that stand "
+            "around."
+        )
+    onsite = sum(float(one.value) for _, one, _ in found.water)
+    offsite = sum(float(one.value) for _, _, one in found.water)
+    if onsite + offsite > 0:
+        here, there = amount_text(onsite, "L"), amount_text(offsite, "L")
+        yield f"Cooling takes {here} of water on site, power stations {there}."
+
+
+def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
+    """Lines that add up to the carbon of the plan."""
+    ledger, off = plan.ledger, plan.problem.node_groups.off_site
+    market = ledger.location_carbon is not None
+    own, others = _electricity(plan, ~off), _electricity(plan, off)
+    if own is not None or ledger.matched_kwh is not None:
+        if (contract := ledger.kgco2e_terms.get("contract_kgco2e")) is not None and own is not None:
+            own = total("electricity_kgco2e", {"grid": own, "contracts": contract})
+        if own is not None:
+            yield Entry(
+                "electricity of nodes",
+                2,
+                "facility",
+                own,
+                True,
+                location=_electricity(plan, ~off, location=True) if market else None,
+            )
+    goods, capital = Category.PURCHASED_GOODS_AND_SERVICES, Category.CAPITAL_GOODS
+    if others is not None:
+        yield Entry("electricity of rented nodes", 3, "facility", others, True, goods)
+    if bought is not None:
+        yield Entry("making of new nodes", 3, "server", bought, True, capital)
+    kept = plan.assembled.nodes.kept_kgco2e
+    replaced = {
+        word: one
+        for word, one in (
+            ("new nodes", _part(plan, "bought", _every(plan, "bought"), of=kept)),
+            ("standing nodes", ledger.kgco2e_terms.get("standing_kgco2e")),
+        )
+        if one is not None and one.value
+    }
+    if replaced:
+        yield Entry("replaced parts", 3, "server", total("replaced_kgco2e", replaced), True, goods)
+    for term, name, category in (
+        ("rental", "making of nodes by the hour", goods),
+        ("reserved", "making of nodes under a term", goods),
+        ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
+    ):
+        one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
+        if one is not None and one.value:
+            yield Entry(name, 3, "carriage" if term == "moved" else "server", one, True, category)
+
+
+def _around(
+    plan: Plan, solution: Solution, made: Traced | None, site_kwh: Mapping[int, Traced]
+) -> Iterator[Entry]:
+    """Lines that the program does not make small."""
+    inputs, capital = plan.inputs, Category.CAPITAL_GOODS
+    yield Entry("making of standing nodes", 3, "server", plan.ledger.sunk_carbon, False, capital)
+    operational = _electricity(plan, ~plan.problem.node_groups.off_site)
+    if operational is not None and made is not None:
+        it, meter = _it_and_meter(plan, site_kwh)
+        share = network_share(
+            inputs, it_kwh=it, operational=operational, server=made, pue=(meter / it).named("pue")
+        )
+        yield Entry("electricity of the network", 2, "facility", share.operational, False)
+        yield Entry("making of the network", 3, "network", share.made, False, capital)
+    for s, site in enumerate(inputs.scenario.sites):
+        kept = storage_share(inputs, s)
+        if kept is not None:
+            yield Entry(f"electricity of storage at {site.name}", 2, "facility", kept.operational, False)
+            yield Entry(f"making of storage at {site.name}", 3, "storage", kept.made, False, capital)
+    building, end = dict[str, Traced](), dict[str, Traced]()
+    for k, sku in enumerate(inputs.skus):
+        here = (inputs.node_group_sku == k) & ~plan.problem.node_groups.off_site
+        hours = solution.in_service[here] * plan.problem.node_groups.hours
+        if not hours.any():
+            continue
+        node_h = chosen("node_h", float(hours.sum()), f"nodes of {sku.name} in service, by the program", "h")
+        shares = node_shares(inputs, k, node_h)
+        building[sku.name], end[sku.name] = shares.building, shares.end_of_life
+    if building:
+        yield Entry("building", 3, "building", total("building_kgco2e", building), False, capital)
+        yield Entry("end of life", 3, "end of life", total("end_kgco2e", end), False, Category.WASTE)
+
+
+def _water(plan: Plan, site_kwh: Mapping[int, Traced]) -> Iterator[tuple[str, Traced, Traced]]:
+    """Water of each site of one's own: its nodes, its part of the network, its storage."""
+    inputs = plan.inputs
+    power = inputs.fact("network.fabric.power")
+    for s, site in enumerate(inputs.scenario.sites):
+        parts: dict[str, Traced] = {}
+        if s in site_kwh:
+            nodes = (site_kwh[s] / inputs.pue[s]).named("it_kwh")
+            parts = {"nodes": nodes, "network": (nodes * power).named("fabric_kwh")}
+        if (kept := storage_share(inputs, s)) is not None:
+            parts["storage"] = kept.it_kwh
+        if not parts:
+            continue
+        it = total("it_kwh", parts)
+        onsite, offsite = water_of(inputs, s, it_kwh=it, facility_kwh=(it * inputs.pue[s]).named("meter_kwh"))
+        yield site.name, onsite, offsite
+
+
+def _every(plan: Plan, term: str) -> NDArray[np.intp]:
+    """All rows of a term."""
+    return np.arange(len(plan.ledger.part_groups.get(term, ())))
+
+
+def _part(
+    plan: Plan, term: str, index: NDArray[np.intp], of: Traced | None = None, kind: str = "kgco2e"
+) -> Traced | None:
+    """Some rows of a term; `of` is another price of each of them, by node group. None where there is none."""
+    parts = plan.ledger.parts[kind]  # type: ignore[index]
+    if term not in parts or not index.size:
+        return None
+    each, counts = parts[term]
+    price = rows(each, index) if of is None else rows(of, plan.ledger.part_groups[term][index])
+    function = weighted_total_kgco2e if kind == "kgco2e" else weighted_total_kwh
+    return derive(function, **{f"each_{kind}": price, "counts": rows(counts, index)})
+
+
+def _electricity(plan: Plan, groups: NDArray[np.bool_], location: bool = False) -> Traced | None:
+    """Carbon of the electricity of some node groups."""
+    ledger = plan.ledger
+    if location:
+        found = at_location(plan.inputs, ledger.parts["kwh"], ledger.part_groups)
+        parts = dict[str, Traced]()
+        for term, part in found.items():
+            index = np.flatnonzero(groups[ledger.part_groups[term]])
+            if part is not None and index.size:
+                each, counts = rows(part[0], index), rows(part[1], index)
+                parts[term] = derive(weighted_total_kgco2e, each_kgco2e=each, counts=counts)
+    else:
+        parts = {
+            term: one
+            for term in ledger.parts["kwh"]
+            if (one := _part(plan, term, np.flatnonzero(groups[ledger.part_groups[term]]))) is not None
+        }
+    return total("electricity_kgco2e", parts) if parts else None
+
+
+def _it_by_site(plan: Plan) -> dict[int, Traced]:
+    """Energy at the meter of the nodes of each site of one's own."""
+    groups, found = plan.problem.node_groups, dict[int, Traced]()
+    for s in range(len(plan.inputs.scenario.sites)):
+        here = (groups.site == s) & ~groups.off_site
+        parts = {
+            term: one
+            for term in plan.ledger.parts["kwh"]
+            if (one := _part(plan, term, np.flatnonzero(here[plan.ledger.part_groups[term]]), kind="kwh"))
+            is not None
+        }
+        if parts:
+            found[s] = total("facility_kwh", parts)
+    return found
+
+
+def _it_and_meter(plan: Plan, site_kwh: Mapping[int, Traced]) -> tuple[Traced, Traced]:
+    """Energy of computers and at the meters of all sites together."""
+    names = plan.problem.site_names
+    it: dict[str, Traced] = {
+        names[s]: (kwh / plan.inputs.pue[s]).named("it_kwh") for s, kwh in site_kwh.items()
+    }
+    return total("it_kwh", it), total("meter_kwh", {names[s]: kwh for s, kwh in site_kwh.items()})
+
+
+def _together(parts: Mapping[str, Traced], name: str) -> Traced:
+    held = {f"{word.replace(' ', '_').replace('-', '_')}_kgco2e": one for word, one in parts.items()}
+    if not held:
+        return chosen(name, 0.0, "nothing of this kind in the plan", "kgCO2e")
+    return derive(lines_kgco2e, WHOLE, **held)
+
+
+def _check(plan: Plan, found: WholeLedger) -> None:
+    """No line twice, none negative, by the ledger of the leaf; those minimised are the plan's carbon."""
+    market = plan.ledger.location_carbon is not None
+    tags = [(one.location or one.kgco2e).boundary.get("grid", "market") for one in found.entries]
+    # A market-based figure says nothing of the grid: where no line does, it is taken as one's own.
+    signal = GridSignal.parse(next((tag for tag in tags if tag != "market"), OWN_FIGURE))
+    lines = []
+    for one in found.entries:
+        value, place = float(one.kgco2e.value), one.location or one.kgco2e
+        lines.append(
+            Line(
+                one.name,
+                "fleet",
+                one.scope,  # type: ignore[arg-type]  # a scope
+                float(place.value),
+                one.boundary,
+                one.category,
+                signal if one.boundary == "facility" else None,
+                value if one.boundary == "facility" else None,
+            )
+        )
+    book = Ledger(tuple(lines))
+    whole = float(book.total_kgco2e("market" if market else "location"))
+    minimised = sum(float(one.kgco2e.value) for one in found.entries if one.minimised)
+    for what, ours, theirs in (
+        ("lines that the plan minimises", minimised, float(plan.ledger.carbon.value)),
+        ("lines", whole, float(found.whole.value)),
+    ):
+        if abs(ours - theirs) > TOLERANCE * max(1.0, abs(theirs)):
+            raise TotalsDisagree(f"{what} add up to {ours!r} and the total is {theirs!r} kgCO2e: not shown")

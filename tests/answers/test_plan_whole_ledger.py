@@ -1,0 +1,162 @@
+"""The whole ledger of a plan: the lines of a job, each once, by scope, next to what the plan minimises."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from typing import Any
+
+import pytest
+from test_plan_contracts import with_contracts
+
+from planner.answers.job.footprint import Footprint, footprint_of
+from planner.answers.job.setting import setting_of
+from planner.answers.plan.whole_ledger import (
+    WholeLedger,
+    ledger_records,
+    ledger_sentences,
+    scope_records,
+    water_records,
+    whole_ledger,
+)
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.job.reading import read_job
+from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
+from planner.program.plan import Plan, plan_fleet
+
+STORED = {"sites.stockholm.storage": "40 TB", "sites.stockholm.wue": "0.2 L/kWh"}
+ONE_SKU = {"market": [{"sku": "h100-8", "lead_time": "0 d", "order_nodes": 1}]}
+
+
+@cache
+def planned() -> Plan:
+    """One run on new nodes, and 40 TB."""
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), STORED | ONE_SKU
+    )
+    return plan_fleet(scenario, baselines=False)
+
+
+@cache
+def ledger() -> WholeLedger:
+    plan = planned()
+    assert plan.answer.solution is not None
+    return whole_ledger(plan, plan.answer.solution)
+
+
+def line(name: str) -> float:
+    found = ledger().of(name)
+    assert found is not None, name
+    return float(found.value)
+
+
+@cache
+def same_work() -> Footprint:
+    """The plan's node-hours and energy as a job: nobody else uses the nodes, which live for five years."""
+    plan = planned()
+    solution = plan.answer.solution
+    assert solution is not None
+    node_h = float((solution.in_service * plan.problem.node_groups.hours).sum())
+    it_kwh = float(plan.ledger.energy.value) / 1.15
+    grid = float(plan.inputs.grid[0].value)
+    months = float(sum(plan.inputs.scenario.horizon.hours))
+    text = f"""
+title = "the same"
+[site]
+grid_intensity = "{grid!r} kg/kWh"
+pue = 1.15
+wue = "0.2 L/kWh"
+[hardware]
+sku = "h100-8"
+lifetime = "5 y"
+utilisation = 1.0
+[training]
+accelerator_hours = {8 * node_h!r}
+energy = "{it_kwh!r} kWh"
+[storage]
+amount = "40 TB"
+duration = "{months!r} h"
+medium = "hdd"
+[network]
+[building]
+[end_of_life]
+"""
+    return footprint_of(
+        setting_of(read_job(tomllib.loads(text), "job.toml", load_catalogue()), load_catalogue())
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "part"),
+    [
+        ("electricity of nodes", "training", "operational"),
+        ("making of new nodes", "training", "embodied"),
+        ("electricity of the network", "network", "operational"),
+        ("making of the network", "network", "embodied"),
+        ("electricity of storage at stockholm", "storage", "operational"),
+        ("making of storage at stockholm", "storage", "embodied"),
+        ("building", "building", "embodied"),
+        ("end of life", "end_of_life", "embodied"),
+    ],
+)
+def test_a_plan_and_a_job_of_the_same_work_agree(name: str, phase: str, part: str) -> None:
+    """Line by line: the same functions on the same facts."""
+    counted: Any = same_work().phase(phase)
+    assert line(name) == pytest.approx(float(getattr(counted, part).value), rel=1e-9)
+
+
+def test_water_is_that_of_the_job() -> None:
+    """On site by the energy of computers, at power stations by that at the meter."""
+    [row] = water_records(ledger())
+    footprint = same_work()
+    assert float(row["onsite_l"].value) == pytest.approx(float(footprint.onsite_l.value), rel=1e-9)
+    known = float(load_catalogue().fact("water.default.electricity").value)
+    meter = float(footprint.facility_kwh.value)
+    assert float(row["offsite_l"].value) == pytest.approx(known * meter, rel=1e-9)
+
+
+def test_minimised_lines_are_the_plan_s_carbon_and_scopes_add_up() -> None:
+    """Nothing twice: the lines of the plan are its total, and scopes are all lines."""
+    plan, rows = planned(), ledger_records(ledger())
+    minimised = sum(float(row["kgco2e"].value) for row in rows if row["minimised"] == "yes")
+    assert minimised == pytest.approx(float(plan.ledger.carbon.value), rel=1e-9)
+    *scopes, every = scope_records(ledger())
+    for column in ("minimised_kgco2e", "around_kgco2e", "whole_kgco2e"):
+        assert sum(float(row[column].value) for row in scopes) == pytest.approx(float(every[column].value))
+    assert float(every["whole_kgco2e"].value) == pytest.approx(
+        sum(float(row["kgco2e"].value) for row in rows)
+    )
+    assert len({row["line"] for row in rows}) == len(rows)
+
+
+def test_a_market_based_plan_has_its_contracts_in_its_electricity() -> None:
+    """Lines add up to the market-based total, which is what such a plan minimises."""
+    plan = with_contracts()
+    assert plan.answer.solution is not None
+    found = whole_ledger(plan, plan.answer.solution)
+    minimised = sum(float(one.kgco2e.value) for one in found.entries if one.minimised)
+
+    assert plan.ledger.location_carbon is not None
+    assert minimised == pytest.approx(float(plan.ledger.carbon.value), rel=1e-9)
+    electricity = found.entries[0]
+    assert electricity.location is not None
+    assert float(electricity.location.value) > float(electricity.kgco2e.value)
+
+
+def test_it_says_what_the_plan_does_not_minimise() -> None:
+    said = " ".join(ledger_sentences(planned(), ledger()))
+    assert "The plan minimises" in said
+    assert "end of life of the nodes of one's own" in said
+    assert "m3 of water on site" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [("storage", "40", "unit"), ("storage", "0 TB", "out of range"), ("storage_medium", "tape", "hdd")],
+)
+def test_bad_storage_is_refused_once(key: str, value: str, says: str) -> None:
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    with pytest.raises(ScenarioError, match=says) as error:
+        check_scenario(with_changes(scenario, {f"sites.stockholm.{key}": value}), load_catalogue())
+    assert len(error.value.problems) == 1

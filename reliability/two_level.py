@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import exprel
 
 from reliability.checkpoint import TwoLevelPlan
-from reliability.domain import require_at_least, require_not_negative, require_positive
+from reliability.domain import require_not_negative, require_positive
 from reliability.search import flat_ends, least_point
+from reliability.two_level_ettr import two_level_attempts
 
 Column = float | NDArray[np.float64]
 Entry = Any  # a number or a column; a traced one while a question is put together
@@ -58,48 +58,29 @@ def two_level_hours_by_state(
 ) -> TwoLevelHours:
     """Expected hours in each state for one useful hour of a two-level pattern; exact.
 
-        attempts at the last stage   = exp(l * (S + C2))
-        attempts at those before it  = ((1 - back)^-(n - 1) - 1) / (back * pass * leave)
-        restart_i                    = l_i * R_i * (hours up)
+        work and writes = attempts * (hours of one),  restart_i = l_i * R_i * (hours up)
 
-    S = W + C1 is a stage, l = l1 + l2; leave = exp(-l * S) + l2 * g is the chance that an attempt of mean
-    length g ends the visit, back = l2 * g / leave that it ends at the pattern's start, pass that the last
-    stage is passed. Each attempt spends its hours in order: work, local write, remote write. Writes that a
-    failure cuts short count as writes; restarts do not fail.
+    Writes that a failure cuts short count as writes; restarts do not fail.
 
     Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
-    here as a chain of stages, as `two_level_ettr_fraction`.
+    as a chain of stages by `two_level_attempts`, as `two_level_ettr_fraction`.
     """
-    require_positive(interval_h=interval_h)
-    require_at_least(1.0, local_saves=local_saves)
-    require_not_negative(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
-    require_not_negative(local_write_h=local_write_h, remote_write_h=remote_write_h)
     require_not_negative(local_restart_h=local_restart_h, remote_restart_h=remote_restart_h)
-    rate = np.add(local_rate_per_h, remote_rate_per_h)
-    save_h = np.add(interval_h, local_write_h)
+    spent = two_level_attempts(
+        interval_h=interval_h,
+        local_saves=local_saves,
+        local_rate_per_h=local_rate_per_h,
+        remote_rate_per_h=remote_rate_per_h,
+        local_write_h=local_write_h,
+        remote_write_h=remote_write_h,
+    )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        work_h = interval_h * exprel(-rate * interval_h)
-        local_h = np.exp(-rate * interval_h) * local_write_h * exprel(-rate * local_write_h)
-        remote_h = np.exp(-rate * save_h) * remote_write_h * exprel(-rate * remote_write_h)
-        # The floor keeps a stage that is never passed (exponent above 690) from dividing by zero.
-        through = np.maximum(np.exp(-rate * save_h), 1e-300)
-        last_through = np.maximum(np.exp(-rate * (save_h + remote_write_h)), 1e-300)
-        leaves = through + remote_rate_per_h * (work_h + local_h)
-        back = np.minimum(remote_rate_per_h * (work_h + local_h) / leaves, 1.0 - 1e-16)
-        last_passes = last_through / (last_through + remote_rate_per_h * (work_h + local_h + remote_h))
-        before = np.subtract(local_saves, 1.0)
-        visits = np.where(
-            back > 0, np.expm1(-before * np.log1p(-back)) / np.where(back > 0, back, 1.0), before
-        )
-        pattern_h = np.multiply(local_saves, interval_h)
-        last = 1.0 / last_through / pattern_h
-        every = visits / (last_passes * leaves) / pattern_h + last
-        up_h = every * (work_h + local_h) + last * remote_h
+        up_h = spent.up_h
         return TwoLevelHours(
             useful_h=np.ones_like(up_h)[()],
-            local_write_h=(every * local_h)[()],
-            remote_write_h=(last * remote_h)[()],
-            lost_h=(every * work_h - 1.0)[()],
+            local_write_h=(spent.every * spent.local_write_h)[()],
+            remote_write_h=(spent.last * spent.remote_write_h)[()],
+            lost_h=(spent.every * spent.work_h - 1.0)[()],
             local_restart_h=(np.multiply(local_rate_per_h, local_restart_h) * up_h)[()],
             remote_restart_h=(np.multiply(remote_rate_per_h, remote_restart_h) * up_h)[()],
         )

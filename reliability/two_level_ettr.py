@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import exprel
@@ -35,10 +37,8 @@ def two_level_ettr_fraction(
     the queue to their restart.
 
     Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
-    here as a chain of stages.
+    as a chain of stages by `two_level_attempts`.
     """
-    _check_two_level(interval_h, local_saves, local_rate_per_h, remote_rate_per_h)
-    require_not_negative(local_write_h=local_write_h, remote_write_h=remote_write_h)
     require_not_negative(local_restart_h=local_restart_h, remote_restart_h=remote_restart_h, queue_h=queue_h)
     rate_per_h = np.add(local_rate_per_h, remote_rate_per_h)
     stretch = (
@@ -47,17 +47,84 @@ def two_level_ettr_fraction(
         + np.multiply(remote_rate_per_h, remote_restart_h)
         + np.multiply(rate_per_h, queue_h)
     )
-    save_h = np.add(interval_h, local_write_h)
-    spent_h, back = _stage(save_h, rate_per_h, remote_rate_per_h)
-    last_h, last_back = _stage(np.add(save_h, remote_write_h), rate_per_h, remote_rate_per_h)
-    before = np.subtract(local_saves, 1.0)
-    log_on = before * np.log1p(-back)
-    # Visits to the stages before the last, in one try at the pattern.
-    stages = np.where(back > 0, -np.expm1(log_on) / np.where(back > 0, back, 1.0), before)
-    through = np.exp(log_on)
-    useful_h = np.multiply(local_saves, interval_h)
-    share: Column = useful_h * through * (1.0 - last_back) / (stretch * (spent_h * stages + through * last_h))
+    spent = two_level_attempts(
+        interval_h=interval_h,
+        local_saves=local_saves,
+        local_rate_per_h=local_rate_per_h,
+        remote_rate_per_h=remote_rate_per_h,
+        local_write_h=local_write_h,
+        remote_write_h=remote_write_h,
+    )
+    with np.errstate(over="ignore"):
+        share: Column = 1.0 / (spent.up_h * stretch)
     return share
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevelAttempts:
+    """Attempts at a stage for one useful hour, and the hours of one that go into work and writes.
+
+    `every` counts attempts at all stages, `last` those at the last stage that reach its remote write.
+    """
+
+    every: NDArray[np.float64]
+    last: NDArray[np.float64]
+    work_h: NDArray[np.float64]
+    local_write_h: NDArray[np.float64]
+    remote_write_h: NDArray[np.float64]
+
+    @property
+    def up_h(self) -> NDArray[np.float64]:
+        """Hours of work and writes for one useful hour; failures come only in these."""
+        hours: NDArray[np.float64] = (
+            self.every * (self.work_h + self.local_write_h) + self.last * self.remote_write_h
+        )
+        return hours
+
+
+def two_level_attempts(
+    *,
+    interval_h: Column,
+    local_saves: Column,
+    local_rate_per_h: Column,
+    remote_rate_per_h: Column,
+    local_write_h: Column,
+    remote_write_h: Column,
+) -> TwoLevelAttempts:
+    """Expected attempts at the stages of a two-level pattern for one useful hour; exact.
+
+        attempts at the last stage   = exp(l * (S + C2))
+        attempts at those before it  = ((1 - back)^-(n - 1) - 1) / (back * pass * leave)
+
+    S = W + C1 is a stage, l = l1 + l2; leave = exp(-l * S) + l2 * g is the chance that an attempt of mean
+    length g ends the visit, back = l2 * g / leave that it ends at the pattern's start, pass that the last
+    stage is passed. Each attempt spends its hours in order: work, local write, remote write.
+
+    Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
+    here as a chain of stages.
+    """
+    _check_two_level(interval_h, local_saves, local_rate_per_h, remote_rate_per_h)
+    require_not_negative(local_write_h=local_write_h, remote_write_h=remote_write_h)
+    rate = np.add(local_rate_per_h, remote_rate_per_h)
+    save_h = np.add(interval_h, local_write_h)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        work_h = interval_h * exprel(-rate * interval_h)
+        local_h = np.exp(-rate * interval_h) * local_write_h * exprel(-rate * local_write_h)
+        remote_h = np.exp(-rate * save_h) * remote_write_h * exprel(-rate * remote_write_h)
+        # The floor keeps a stage that is never passed (exponent above 690) from dividing by zero.
+        through = np.maximum(np.exp(-rate * save_h), 1e-300)
+        last_through = np.maximum(np.exp(-rate * (save_h + remote_write_h)), 1e-300)
+        leaves = through + remote_rate_per_h * (work_h + local_h)
+        back = np.minimum(remote_rate_per_h * (work_h + local_h) / leaves, 1.0 - 1e-16)
+        last_passes = last_through / (last_through + remote_rate_per_h * (work_h + local_h + remote_h))
+        before = np.subtract(local_saves, 1.0)
+        visits = np.where(
+            back > 0, np.expm1(-before * np.log1p(-back)) / np.where(back > 0, back, 1.0), before
+        )
+        pattern_h = np.multiply(local_saves, interval_h)
+        last = 1.0 / last_through / pattern_h
+        every = visits / (last_passes * leaves) / pattern_h + last
+        return TwoLevelAttempts(every, last, work_h, local_h, remote_h)
 
 
 def two_level_restart_can_fail_ettr_fraction(
@@ -118,15 +185,6 @@ def two_level_least_waste_fraction(
     near, far = np.multiply(local_rate_per_h, local_write_h), np.multiply(remote_rate_per_h, remote_write_h)
     waste: Column = np.sqrt(2.0 * near) + np.sqrt(2.0 * far)
     return waste
-
-
-def _stage(length_h: Column, rate_per_h: Column, remote_rate_per_h: Column) -> tuple[Column, Column]:
-    """Expected time in a stage for each visit, and the chance that the visit ends at the pattern's start."""
-    exponent = np.multiply(rate_per_h, length_h)
-    attempt_h = length_h * exprel(-exponent)
-    # The floor keeps a stage that is never passed (exponent above 690) from dividing by zero.
-    leaves = np.maximum(np.exp(-exponent), 1e-300) + remote_rate_per_h * attempt_h
-    return attempt_h / leaves, np.minimum(remote_rate_per_h * attempt_h / leaves, 1.0 - 1e-16)
 
 
 def _check_two_level(

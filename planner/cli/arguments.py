@@ -220,7 +220,7 @@ def question_options(
         if only is not None and name not in only:
             continue
         group = groups.get(one.group) or groups.setdefault(one.group, parser.add_argument_group(one.group))
-        option, about = flag(name, question), one.about.replace("%", "%%")
+        option, about = flag(name, question), one.said.replace("%", "%%")
         if one.reads == "flag":
             action = "store_false" if defaults[name] else "store_true"
             group.add_argument(option, dest=name, action=action, default=defaults[name], help=about)

@@ -22,12 +22,18 @@ class Question:
 
     model: str
     serve: bool = False
-    precision: str = question_field("bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on; bf16", "bf16")
-    skus: tuple[str, ...] = question_field("default: all", (), reads="names", option="--sku", value="SKU,...")
+    precision: str = question_field(
+        "bf16, fp16, fp8, mxfp8, nvfp4, mxfp4 and so on", "bf16", label="Precision"
+    )
+    skus: tuple[str, ...] = question_field(
+        "default: all", (), reads="names", option="--sku", value="SKU,...", label="Chips; none is all"
+    )
     nodes: tuple[int, ...] = question_field(
         "sizes to look at; 1,2,4 to 128", (), reads="counts", value="N,...", kinds=_SIZED
     )
-    grid: str | None = question_field("grid region, for money and carbon of a million tokens; us")
+    grid: str | None = question_field(
+        "grid region, for money and carbon of a million tokens", usual="us", label="Grid region"
+    )
     why: str = question_field("open the numbers of one row down to their sources", "", value="SKU:SIZE")
 
     sequence_tokens: int | None = question_field(
@@ -58,10 +64,23 @@ class Question:
         kinds=_SIZED,
     )
     tokens: float | None = question_field(
-        "the same from tokens to train on, with --by", reads="number", group="training", kinds=(TEXT,)
+        "the same from tokens to train on, with --by",
+        reads="number",
+        group="training",
+        kinds=(TEXT,),
+        label="Tokens to train on",
+        unit="billions",
+        scale=1e9,
     )
     by_h: float | None = question_field(
-        "time to train them in, '90 d'", reads="time", option="--by", value="TIME", group="training"
+        "time to train them in, '90 d'",
+        reads="time",
+        option="--by",
+        value="TIME",
+        group="training",
+        label="To be trained in",
+        unit="days",
+        scale=24.0,
     )
 
     measured: str = question_field(
@@ -79,7 +98,11 @@ class Question:
         "of `everfleet facts performance.engine.`; the newest", group="serving"
     )
     mix: str | None = question_field(
-        "trace whose requests come; azure-conversation", group="serving", kinds=(ANSWERS,)
+        "trace whose requests come",
+        group="serving",
+        kinds=(ANSWERS,),
+        usual="azure-conversation",
+        label="Requests as in",
     )
     input_tokens: float | None = question_field(
         "of one length: their prompt", reads="number", value="N", group="serving", kinds=(ANSWERS,)
@@ -91,6 +114,8 @@ class Question:
         "time to the first token, '1 s'",
         reads="time",
         option="--ttft",
+        label="First token within",
+        unit="s",
         value="TIME",
         group="serving",
         kinds=(ANSWERS,),
@@ -99,6 +124,9 @@ class Question:
         "time for each further token, '100 ms'",
         reads="time",
         option="--tpot",
+        label="Each further one",
+        unit="ms",
+        scale=1e-3,
         value="TIME",
         group="serving",
         kinds=(ANSWERS,),
@@ -113,6 +141,7 @@ class Question:
     )
     requests_per_s: float | None = question_field(
         "counts replicas",
+        label="Requests a second",
         reads="rate",
         option="--requests-per-second",
         value="RATE",

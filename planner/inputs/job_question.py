@@ -17,23 +17,39 @@ class JobQuestion:
     """A training job that is described, not read from a file; each field has a `place` in such a file."""
 
     model: str | None = question_field(
-        "model, or its config.json; with --tokens the hours are predicted", group=RUN, place="training.model"
+        "model, or its config.json; with --tokens the hours are predicted",
+        group=RUN,
+        place="training.model",
+        label="Model",
     )
     tokens: float | None = question_field(
-        "training tokens", reads="number", group=RUN, place="training.tokens"
+        "training tokens",
+        reads="number",
+        group=RUN,
+        place="training.tokens",
+        label="Training tokens",
+        unit="billions",
+        scale=1e9,
     )
     accelerator_hours: float | None = question_field(
         "hours that you measured, instead of model and tokens",
         reads="number",
         group=RUN,
         place="training.accelerator_hours",
+        label="Accelerator-hours",
     )
     metered: str | None = question_field(
         "energy that was metered: CodeCarbon, GPU or Slurm", value="FILE", group=RUN, place="training.metered"
     )
-    sku: str | None = question_field("h100-8", group=RUN, place="hardware.sku")
-    nodes: int | None = question_field("8", reads="count", group=RUN, place="training.nodes")
-    grid: str | None = question_field("grid region of the catalogue; us", group=RUN, place="site.grid")
+    sku: str | None = question_field(
+        "kind of node", group=RUN, place="hardware.sku", usual="h100-8", label="Kind of node (SKU)"
+    )
+    nodes: int | None = question_field(
+        "nodes of the job", reads="count", group=RUN, place="training.nodes", usual=8, label="Nodes"
+    )
+    grid: str | None = question_field(
+        "grid region of the catalogue", group=RUN, place="site.grid", usual="us", label="Grid region"
+    )
     region: str | None = question_field(
         "of `everfleet regions`, in place of --grid: aws/eu-central-1",
         value="NAME",
@@ -47,7 +63,11 @@ class JobQuestion:
         "first day of the job, such as 2025-03-01", reads="day", value="DAY", group=RUN, place="site.start"
     )
     pue: float | None = question_field(
-        "default: an assumption of the catalogue, with its range", reads="number", group=RUN, place="site.pue"
+        "power of the building over that of its computers; default: an assumption of the catalogue",
+        reads="number",
+        group=RUN,
+        place="site.pue",
+        label="PUE of the building",
     )
     lifetime_y: str | None = question_field(
         "life of the hardware, '5 y'",
@@ -55,6 +75,8 @@ class JobQuestion:
         option="--lifetime",
         group=RUN,
         place="hardware.lifetime",
+        label="Life of the hardware",
+        unit="years",
     )
     utilisation_fraction: float | None = question_field(
         "share of that life in use, 0.85 or '85 %'",
@@ -78,10 +100,10 @@ class JobQuestion:
         place="training.interval",
     )
     failures: str | None = question_field(
-        "fleet whose failure rate holds; meta-llama-3-405b", group=RUN, place="training.failures"
+        "fleet whose failure rate holds", group=RUN, place="training.failures", usual="meta-llama-3-405b"
     )
     storage: str | None = question_field(
-        "checkpoint storage class; parallel-fs", group=RUN, place="training.checkpoint_storage"
+        "checkpoint storage class", group=RUN, place="training.checkpoint_storage", usual="parallel-fs"
     )
 
 
@@ -105,20 +127,38 @@ class CheckpointQuestion:
 
     job: str | None = question_field("one training job of the scenario; default: all")
     failures: str | Mapping[str, Any] | None = question_field(
-        "fleet whose failure rate holds, or a fit.json; meta-llama-3-405b"
+        "fleet whose failure rate holds, or a fit.json", usual="meta-llama-3-405b", label="Failures as in"
     )
-    sku: str | None = question_field("h100-8")
-    nodes: int | None = question_field("64", reads="count")
-    model: str | None = question_field("model whose state is written, or its config.json; llama-3.1-70b")
-    storage: str | None = question_field("checkpoint storage class; parallel-fs")
+    sku: str | None = question_field("kind of node", usual="h100-8", label="Kind of node (SKU)")
+    nodes: int | None = question_field(
+        "nodes of the job", reads="count", usual=64, least=1, most=1_000_000, label="Nodes of the job"
+    )
+    model: str | None = question_field(
+        "model whose state is written, or its config.json",
+        usual="llama-3.1-70b",
+        label="Model whose state is written",
+    )
+    storage: str | None = question_field(
+        "checkpoint storage class", usual="parallel-fs", label="Checkpoint storage"
+    )
     restart_min: float | None = question_field(
-        "minutes from a failure to running again; 10", reads="number", value="MIN"
+        "minutes from a failure to running again",
+        reads="number",
+        value="MIN",
+        usual=10.0,
+        least=0.0,
+        most=10_000.0,
+        label="Restart after a failure",
+        unit="min",
     )
-    grid: str | None = question_field("grid region of the catalogue; us")
-    asynchronous: bool | None = question_field("the table for writes in the background", reads="flag")
+    grid: str | None = question_field("grid region of the catalogue", usual="us", label="Grid region")
+    asynchronous: bool | None = question_field(
+        "the table for writes in the background", reads="flag", label="Write in the background"
+    )
     spare_confidence_fraction: float | None = question_field(
-        "share of time for which the spares suffice; 0.95",
+        "share of time for which the spares suffice",
         reads="share",
+        usual=0.95,
         option="--spare-confidence",
         value="FRACTION",
     )
@@ -128,12 +168,13 @@ class CheckpointQuestion:
         value="PART=MIN,...",
     )
     queue_min: float = question_field(
-        "minutes in the queue after a failure", 0.0, reads="number", value="MIN"
+        "minutes in the queue after a failure", 0.0, reads="number", value="MIN", least=0.0, most=10_000.0
     )
     storage_others_fraction: float = question_field(
         "share of the storage's bandwidth that other jobs take",
         0.0,
         reads="share",
+        least=0.0,
         option="--storage-others",
         value="FRACTION",
     )
@@ -149,7 +190,11 @@ class CheckpointQuestion:
     )
     seed: int = question_field("of the play", 0, reads="seed")
     today_min: float | None = question_field(
-        "your interval of today: what it loses a month", reads="number", value="MIN"
+        "your interval of today: what it loses a month",
+        reads="number",
+        value="MIN",
+        label="Your interval of today",
+        unit="min",
     )
     linear: bool = question_field("the published straight line, too", False, reads="flag")
 

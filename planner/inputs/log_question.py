@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.inputs.question_fields import fields_of, question_field
+from planner.inputs.question_fields import fields_of, out_of_range, question_field
 from planner.trace.errors import InputError
 
 FIT = "fit"  # what `backtest` does not ask
@@ -15,22 +15,31 @@ class FitQuestion:
     """Options of a fit; what is None comes from the catalogue and is named in the answer."""
 
     name: str = question_field("name of the fleet; default: that of the file", "", kinds=(FIT,))
-    accelerators_per_node: int | None = question_field("8", reads="count", value="N", kinds=(FIT,))
+    accelerators_per_node: int | None = question_field(
+        "accelerators of a node",
+        reads="count",
+        value="N",
+        kinds=(FIT,),
+        usual=8,
+        least=1,
+        most=1024,
+        label="Accelerators per node",
+    )
     interval_fraction: float = question_field(
-        "what intervals are to hold; 0.9", 0.90, reads="share", option="--interval", value="FRACTION"
+        "what intervals are to hold", 0.90, reads="share", option="--interval", value="FRACTION"
     )
     spare_confidence_fraction: float = question_field(
-        "share of time that spares suffice; 0.99",
+        "share of time that spares suffice",
         0.99,
         reads="share",
         option="--confidence",
         value="FRACTION",
     )
     period_d: float = question_field(
-        "length of the periods compared; 91", 91.0, reads="number", option="--period-days", value="D"
+        "length of the periods compared", 91.0, reads="number", option="--period-days", value="D"
     )
     review_d: float = question_field(
-        "days until the spares are sized anew; 7", 7.0, reads="number", option="--review-days", value="D"
+        "days until the spares are sized anew", 7.0, reads="number", option="--review-days", value="D"
     )
     covariates: tuple[str, ...] | None = question_field(
         "for hazard ratios; default: all with few levels", reads="names", value="NAME,...", kinds=(FIT,)
@@ -50,21 +59,8 @@ class FitQuestion:
     )
 
     def __post_init__(self) -> None:
-        stated = {
-            name: (one, value)
-            for name, one in fields_of(FitQuestion).items()
-            if (value := getattr(self, name)) is not None
-        }
-        wrong = [
-            f"{name} has to be a share between 0 and 1, got {value}"
-            for name, (one, value) in stated.items()
-            if one.reads == "share" and not 0 < value < 1
-        ]
-        wrong += [
-            f"{name} has to be above 0, got {value}"
-            for name, (one, value) in stated.items()
-            if one.above_zero and not 0 < value < float("inf")
-        ]
+        said = {name: getattr(self, name) for name in fields_of(FitQuestion)}
+        wrong = [f"{name} {text}" for name, text in out_of_range(FitQuestion, said)]
         if wrong:
             raise InputError("\n".join(wrong))
 

@@ -20,5 +20,5 @@ class PlanQuestion:
     )
     alternatives: int = question_field("N other plans that cost little more", 0, reads="whole", value="N")
     within_fraction: float = question_field(
-        "how much more they may cost; '2 %'", 0.02, reads="excess", option="--within", value="SHARE"
+        "how much more they may cost, '2 %'", 0.02, reads="excess", option="--within", value="SHARE"
     )

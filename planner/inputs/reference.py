@@ -69,11 +69,21 @@ def key_rows(kind: str) -> Iterator[dict[str, str]]:
 
 def meaning_of(kind: str, place: str) -> str:
     """What the key at a place of a file, such as `training.nodes`, means, with its default."""
+    part, attribute = _key_at(kind, place)
+    return part.model_fields[attribute].description or ""
+
+
+def rule_at(kind: str, place: str) -> Rule | None:
+    """What may be written at a place of a file."""
+    return rule_of(*_key_at(kind, place))
+
+
+def _key_at(kind: str, place: str) -> tuple[type[Part], str]:
     *tables, key = place.split(".")
     part: type[Part] = FILES[kind]
     for table in tables:
         part = part_in(part.model_fields[keys_of(part)[table]])
-    return part.model_fields[keys_of(part)[key]].description or ""
+    return part, keys_of(part)[key]
 
 
 def keys_page() -> str:

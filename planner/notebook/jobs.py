@@ -125,7 +125,8 @@ def checkpoint(
         scenario: every size of its training jobs; with `sku` and `nodes` that size in full.
         changes: other values of the scenario by path, as in `plan`.
         job: one training job of the scenario; else all.
-        failures: a fleet of the catalogue, the path of a fit.json, or the answer of `fit`.
+        failures: a fleet of the catalogue, the path of a fit.json, or the answer of `fit`;
+            meta-llama-3-405b.
         sku: kind of node; h100-8.
         nodes: how many; 64.
         model: whose state is written, or its config.json; llama-3.1-70b.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.report.shape import read_back
+from planner.report.shape import PLAN_SCHEMA, read_back
 from planner.trace.explain import pooled
 from planner.trace.records import Record
 
@@ -62,7 +62,7 @@ def _marked(document: Record) -> Record:
 def _with_steps(document: Record) -> Record:
     """A plan of schema 2, whose explanations each held their own steps; cells had none."""
     steps, numbers = pooled(document["explanations"])
-    return document | {"schema": 3, "explanations": numbers, "cells": {}, "steps": steps}
+    return document | {"schema": PLAN_SCHEMA, "explanations": numbers, "cells": {}, "steps": steps}
 
 
 def _plan(document: Record) -> Record:

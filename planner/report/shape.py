@@ -27,7 +27,7 @@ from planner.trace.numbers import number_text, percent_text
 from planner.trace.records import Record, tables_in
 
 SCHEMA = 4
-PLAN_SCHEMA = 3  # of a plan within the program, as the store keeps it
+PLAN_SCHEMA = 3  # of a plan within the program, as the store keeps it; no reader sees it
 ONE_INSIDE = "document"  # key of a document that holds one other
 KEYS = (
     *("kind", "schema", "title", "headline", "why", "totals", "tables"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.report.charts import Document, Record, every
+from planner.report.shape import SCHEMA
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
 from planner.trace.explain import opened, rate_line
 from planner.trace.numbers import exact_text, number_text, percent_text, quantity_text, scale_of
@@ -457,7 +458,7 @@ def provenance(document: Document) -> list[str]:
     rate = currency_of(document)
     proved = f"gap {percent_text(gap, None)}, " if gap is not None and math.isfinite(gap) else ""
     return [
-        f"everfleet {document['everfleet']}, document schema {document['schema']}",
+        f"everfleet {document['everfleet']}, document schema {SCHEMA}",
         f"scenario {document['scenario']}, sha256 {document['scenario_digest']}",
         f"facts, sha256 {document['facts_digest']}",
         f"solved in {number_text(status['seconds'])} s, {proved}{checked}",

@@ -8,6 +8,8 @@ from typing import Any
 import streamlit as st
 
 from planner.answers.checkpoints.page import csv_files
+from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.question_fields import fields_of
 from planner.report.cells import opened_at
 from planner.report.charts import (
     MEASURES,
@@ -23,10 +25,9 @@ from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
 from planner.trace.numbers import number_text, percent_text, quantity_text
-from planner.ui import logs, shared
+from planner.ui import logs, question_inputs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 
-MOST_NODES = 100_000
 _TAKEN = "checkpoints.fit-taken"
 # The numbers of the answer in words, by the names of their explanations.
 ANSWER = {"interval.time-optimal": "interval", "ettr": "ETTR"}
@@ -40,7 +41,7 @@ def render() -> None:
     try:
         with stated:
             own_log()
-            inputs = chosen_inputs(defaults())
+            inputs = chosen_inputs(choices())
         document = shown(json.dumps(inputs, sort_keys=True))
     except InputError as error:
         with answer:
@@ -59,14 +60,16 @@ def loaded(inputs: dict[str, Any]) -> Document:
     return shared.load_checkpoints(**inputs, across=list(sizes_around(inputs["nodes"])))
 
 
-# What is kept is unpacked at each run: most of the weight of a document is explanations.
 @st.cache_data(show_spinner=False)
-def defaults() -> Document:
-    """What the inputs start from, and what else may be chosen."""
-    first = shared.load_checkpoints()
-    return {part: first[part] for part in ("inputs", "choices")}
+def choices() -> dict[str, list[str]]:
+    """The names that may be chosen."""
+    from planner.answers.checkpoints import choices_of
+    from planner.inputs.catalogue import load_catalogue
+
+    return choices_of(load_catalogue())
 
 
+# What is kept is unpacked at each run: most of the weight of a document is explanations.
 @st.cache_data(show_spinner=False, max_entries=64)
 def shown(inputs: str) -> Document:
     """What the page shows of the document of these inputs, as JSON; cells are explained when asked for."""
@@ -111,37 +114,25 @@ def own_log() -> None:
             st.caption("The intervals below use it.")
 
 
-def chosen_inputs(first: Document) -> dict[str, Any]:
-    """What the reader sets; the defaults and the choices are the document's own."""
-    defaults, choices = first["inputs"], first["choices"]
-
-    def one_of(key: str, label: str, options: list[str]) -> str:
-        chosen: str = st.selectbox(label, options, _index(options, defaults[key]), key=key)
-        return chosen
-
-    inputs: dict[str, Any] = {}
-    inputs["failures"] = chosen_failures(choices["failures"], defaults["failures"])
-    nodes = st.number_input("Nodes of the job", 1, MOST_NODES, int(defaults["nodes"]), key="nodes")
-    inputs["nodes"] = int(nodes)
-    today = st.number_input("Your interval of today (min); 0: none", 0.0, 10_000.0, 30.0, key="today")
-    inputs["sku"] = one_of("sku", "Kind of node (SKU)", choices["skus"])
-    inputs["model"] = one_of("model", "Model whose state is written", choices["models"])
-    inputs["storage"] = one_of("storage", "Checkpoint storage", choices["storages"])
-    background = st.toggle("Write in the background", bool(defaults["asynchronous"]), key="asynchronous")
-    inputs["grid"] = one_of("grid", "Grid region", choices["grids"])
-    restart = st.number_input(
-        "Restart after a failure (min)", 0.1, 1440.0, float(defaults["restart_min"]), key="restart"
-    )
-    wanted = inputs | {"restart_min": float(restart), "asynchronous": background}
-    return wanted | ({"today_min": float(today)} if today else {})
+def chosen_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
+    """What the reader sets."""
+    inputs: dict[str, Any] = {"failures": chosen_failures(choices["failures"])}
+    inputs["nodes"] = question_inputs.number(CheckpointQuestion, "nodes", "nodes") or 1
+    today = question_inputs.number(CheckpointQuestion, "today_min", "today")
+    for name, options in (("sku", "skus"), ("model", "models"), ("storage", "storages")):
+        inputs[name] = question_inputs.name_of(CheckpointQuestion, name, choices[options], name)
+    inputs["asynchronous"] = question_inputs.switch(CheckpointQuestion, "asynchronous", "asynchronous")
+    inputs["grid"] = question_inputs.name_of(CheckpointQuestion, "grid", choices["grids"], "grid")
+    inputs["restart_min"] = question_inputs.number(CheckpointQuestion, "restart_min", "restart") or 0.0
+    return inputs | ({"today_min": today} if today else {})
 
 
-def chosen_failures(fleets: list[str], default: str) -> str | dict[str, Any]:
+def chosen_failures(fleets: list[str]) -> str | dict[str, Any]:
     """A published fleet, or the fit in use, which then comes first."""
-    used = logs.used_fit()
+    used, one = logs.used_fit(), fields_of(CheckpointQuestion)["failures"]
     options = fleets if used is None else [_label(used), *fleets]
     chosen: str = st.selectbox(
-        "Failures as in", options, _index(options, default) if used is None else 0, key="failures"
+        one.heading, options, options.index(one.usual) if used is None else 0, key="failures", help=one.said
     )
     return used.failures() if used is not None and chosen == _label(used) else chosen
 
@@ -274,10 +265,6 @@ def _best_words(one: Document) -> str:
 
 def _label(used: logs.UsedFit) -> str:
     return f"{used.name} (your log)"
-
-
-def _index(options: list[str], default: str) -> int:
-    return options.index(default) if default in options else 0
 
 
 render()

@@ -13,6 +13,8 @@ from typing import Any
 
 import streamlit as st
 
+from planner.inputs.job_question import JobQuestion
+from planner.inputs.question_fields import QuestionField, fields_of
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.numbers import percent_text
@@ -26,26 +28,8 @@ _BY_FACTS = ("pue", "lifetime_y")
 OWN_JOB = "a job of my own"
 OWN_NAME = "job.toml"
 OWN = "as the job file says"
-LABELS = {
-    "model": "Model",
-    "tokens": "Training tokens (billions)",
-    "nodes": "Nodes",
-    "accelerator_hours": "Accelerator-hours",
-    "requests_per_day": "Requests a day (thousands)",
-    "sku": "Kind of node (SKU)",
-    "grid": "Grid region",
-    "pue": "PUE of the building",
-    "lifetime_y": "Life of the hardware (years)",
-}
-# Input -> least, most, and how many of its own units the number on the page counts.
-NUMBERS = {
-    "tokens": (1e-6, 1e9, 1e9),
-    "nodes": (1, 1_000_000, 1),
-    "accelerator_hours": (1e-3, 1e12, 1),
-    "requests_per_day": (1e-3, 1e12, 1e3),
-    "pue": (1.0, 3.0, 1),
-    "lifetime_y": (0.1, 30.0, 1),
-}
+# Inputs of what a file alone says: how it is headed, and how much one of the page's units is.
+OF_FILES = {"requests_per_day": QuestionField("", label="Requests a day", unit="thousands", scale=1e3)}
 _BASE = "job.base"
 _INPUT = "job.input."
 _MOVED, _TURN = "job.moved", "job.turn"
@@ -287,28 +271,46 @@ def _entered(name: str, was: Any, options: list[str] | None, *, own: bool) -> An
     """One input, as the job states it until something else is typed."""
     if options is not None:
         return _one_of(name, was, options, own=own)
-    least, most, scale = NUMBERS[name]
-    shown = None if was is None else int(was) if isinstance(least, int) else was / scale
+    one, (least, most, whole) = _field(name), _limits(name)
+    read = int if whole else float
+    shown = None if was is None else read(was / one.scale)
     value = st.number_input(
-        LABELS[name],
-        least,
-        most,
+        one.heading,
+        read(least / one.scale),
+        read(most / one.scale),
         shown,
         key=_key(name),
         help=_help(name),
         placeholder="catalogue" if name in _BY_FACTS else _blank(name),
-        format="%d" if isinstance(least, int) else "%.6g",
+        format="%d" if whole else "%.6g",
     )
     if value == shown:
         return was
-    return None if value is None else int(value) if isinstance(least, int) else float(value) * scale
+    return None if value is None else read(value * one.scale)
+
+
+def _field(name: str) -> QuestionField:
+    return OF_FILES.get(name) or fields_of(JobQuestion)[name]
+
+
+def _limits(name: str) -> tuple[float, float, bool]:
+    """The ends of the range of an input, as its key in a job file has them, and whether it is whole."""
+    from planner.inputs.job.reading import PLACES
+    from planner.inputs.reference import rule_at
+    from planner.inputs.scenario.fields import Count, Number, Quantity
+
+    rule = rule_at("job", PLACES[name])
+    assert isinstance(rule, Count | Number | Quantity), "inputs that are no names are numbers"
+    return rule.range.least, rule.range.most, isinstance(rule, Count)
 
 
 def _one_of(name: str, was: str | None, options: list[str], *, own: bool) -> str | None:
     """A name of a list; what the file says in another way, or nobody says, is one of the choices."""
     blank = _blank(name) if own else OWN
     held = [blank, *options] if own else options if was in options else [was or blank, *options]
-    chosen = st.selectbox(LABELS[name], held, held.index(was or blank), key=_key(name), help=_help(name))
+    chosen = st.selectbox(
+        _field(name).heading, held, held.index(was or blank), key=_key(name), help=_help(name)
+    )
     if chosen == blank:
         return None if own else was
     return chosen

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import streamlit as st
 
+from planner.inputs.log_question import FitQuestion
 from planner.report.charts import Document
 from planner.report.tables import table_of
 from planner.trace.numbers import count_text, number_text
-from planner.ui import shared, workers
+from planner.ui import question_inputs, shared, workers
 from planner.ui.progress import work_shown
 
 LARGEST_LOG_MB = 25
@@ -116,9 +117,9 @@ def own_fit(place: str) -> Document | None:
 def _fit(file: Upload, read: Document, place: str) -> Document | None:
     """What else is asked, and the fit once it was requested."""
     with st.form(f"fit-form-{place}"):
-        per_node = st.number_input("Accelerators per node", 1, 1024, 8, key=f"log-accelerators-{place}")
+        per_node = question_inputs.number(FitQuestion, "accelerators_per_node", f"log-accelerators-{place}")
         if st.form_submit_button("Fit this log", key=f"log-fit-{place}"):
-            st.session_state[_FITTED] = (file.file_id, read["mapping"], int(per_node))
+            st.session_state[_FITTED] = (file.file_id, read["mapping"], per_node)
     wanted = st.session_state.get(_FITTED)
     if wanted is None or wanted[:2] != (file.file_id, read["mapping"]):
         return None

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from planner.inputs.hardware_question import Question
+from planner.inputs.question_fields import fields_of
 from planner.report.cells import opened_at
 from planner.report.charts import THROUGHPUT_MEASURES, Document, Record, side_by_side
 from planner.report.data import csv_text
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
-from planner.ui import logs, shared, work_button
+from planner.ui import logs, question_inputs, shared, work_button
 from planner.ui.chart_cache import draw_kept
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from planner.trace.explain import Explanation
 
 FIRST = {"model": "llama-3.1-70b", "skus": ["h100-8", "h200-8", "b200-8", "mi300x-8"]}
@@ -66,21 +71,19 @@ def question() -> dict[str, Any]:
         )
         == "Serve it"
     )
-    precision = right.selectbox(
-        "Precision", known["precisions"], known["precisions"].index("bf16"), key="tp.precision"
-    )
+    precision = question_inputs.name_of(Question, "precision", known["precisions"], "tp.precision", right)
+    chips = fields_of(Question)["skus"]
     skus = st.multiselect(
-        "Chips; none is all",
+        chips.heading,
         known["skus"],
         FIRST["skus"],
         format_func=lambda name: f"{name}: {titles[name]}",
         key="tp.skus",
+        help=chips.said,
     )
     wanted: dict[str, Any] = {"model": model, "serve": serve, "precision": precision, "skus": skus}
     with st.expander("Targets, requests and grid", key="tp.more", icon=":material/tune:"):
-        wanted["grid"] = st.selectbox(
-            "Grid region", known["grids"], known["grids"].index("us"), key="tp.grid"
-        )
+        wanted["grid"] = question_inputs.name_of(Question, "grid", known["grids"], "tp.grid")
         if serve and model in known["writing"]:
             wanted |= _targets(known["mixes"])
         elif not serve:
@@ -90,22 +93,30 @@ def question() -> dict[str, Any]:
 
 def _targets(mixes: list[str]) -> dict[str, Any]:
     """How fast answers have to be, and which requests come."""
-    first, each, demand, mix = st.columns(4)
-    many = demand.number_input("Requests a second; 0: none", 0.0, 1e6, 0.0, key="tp.demand")
+    *each, last = st.columns(4)
+    places = dict(zip(("ttft_s", "tpot_s", "requests_per_s"), each, strict=True))
+    numbers = {
+        name: question_inputs.number(Question, name, f"tp.{name}", place) for name, place in places.items()
+    }
     return {
-        "ttft_s": first.number_input("First token within (s)", 0.01, 600.0, 2.0, key="tp.ttft"),
-        "tpot_s": each.number_input("Each further one (ms)", 1.0, 10_000.0, 100.0, key="tp.tpot") / 1000,
-        "requests_per_s": many or None,
-        "mix": mix.selectbox("Requests as in", mixes, mixes.index("azure-conversation"), key="tp.mix"),
+        **{name: value or None for name, value in numbers.items()},
+        "mix": question_inputs.name_of(Question, "mix", mixes, "tp.mix", last),
     }
 
 
 def _amount() -> dict[str, Any]:
-    """How much there is to train by when."""
-    tokens, days = st.columns(2)
-    billions = tokens.number_input("Billion tokens to train on; 0: none", 0.0, 1e6, 0.0, key="tp.tokens")
-    by_d = days.number_input("In days", 1.0, 3650.0, 90.0, key="tp.days")
-    return {"tokens": billions * 1e9, "by_h": f"{by_d} d"} if billions else {}
+    """How much there is to train by when; both or neither."""
+    places = dict(zip(("tokens", "by_h"), st.columns(2), strict=True))
+    found = {
+        name: question_inputs.number(Question, name, f"tp.{name}", place) for name, place in places.items()
+    }
+    return found if all(found.values()) else {}
+
+
+def _numbers(places: Mapping[str, DeltaGenerator]) -> dict[str, float | None]:
+    return {
+        name: question_inputs.number(Question, name, f"tp.{name}", place) for name, place in places.items()
+    }
 
 
 def results(document: Document, wanted: Record) -> None:

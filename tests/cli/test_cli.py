@@ -600,7 +600,7 @@ def test_checkpoint_refuses_with_every_problem(run: Run) -> None:
     assert len(err.splitlines()) == 3
     assert "no fleet with failures 'bogus'; there are: " in err
     assert "no SKU 'h200'; near: h200-8" in err
-    assert "nodes has to be 1 or more, got 0" in err
+    assert "nodes has to be from 1 to 1,000,000, got 0" in err
 
 
 # validate
@@ -878,7 +878,7 @@ def test_the_process_exits_as_the_function_returns() -> None:
 
     assert done.returncode == WRONG_INPUT
     assert done.stdout == ""
-    assert done.stderr == "nodes has to be 1 or more, got 0\n"
+    assert done.stderr == "nodes has to be from 1 to 1,000,000, got 0\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")

@@ -22,6 +22,7 @@ from planner.inputs.log_question import FitQuestion
 from planner.inputs.plan_question import PlanQuestion
 from planner.inputs.question_fields import fields_of, flag
 from planner.inputs.scenario.files import read_toml
+from planner.serve.questions import arguments_in
 
 OWN = "tests/own_scenario.toml"
 SLURM = "data/samples/slurm-simulated.txt"
@@ -172,4 +173,8 @@ def test_a_question_is_asked_alike_by_every_door(
         name: arguments[name].default for name in asked
     }
     assert [name for name in asked if flag(name, question) not in said] == []
-    assert [one.about for one in asked.values() if "".join(one.about.split()) not in said] == []
+    assert [one.said for one in asked.values() if "".join(one.said.split()) not in said] == []
+    http = arguments_in(inspect.getdoc(function) or "")
+    usual = {name: one.usual for name, one in asked.items() if arguments[name].default is None}
+    told = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in usual.items()}
+    assert [name for name, value in told.items() if usual[name] and value not in http[name]] == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from planner.report.shape import SCHEMA
 from planner.report.tables import (
     across_periods,
     column_unit,
@@ -156,7 +157,7 @@ def test_provenance_names_what_a_plan_can_be_made_again_from() -> None:
     lines = provenance(MADE_FROM)
 
     assert lines[:3] == [
-        "everfleet 1.0, document schema 3",
+        f"everfleet 1.0, document schema {SCHEMA}",
         "scenario a.toml, sha256 5ce",
         "facts, sha256 fac",
     ]

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from log_pages import open_page, texts, work_at_once
+from question_inputs_held import fields_held
 from streamlit.testing.v1 import AppTest
 from trees import with_trees
 
 from planner.answers.checkpoints import checkpoint_document, sizes_around
 from planner.answers.failures import as_failures
+from planner.inputs.job_question import CheckpointQuestion
 from planner.report import charts
 from planner.ui import logs, shared
 
@@ -50,6 +52,8 @@ def test_an_answer_is_on_screen_at_once() -> None:
     assert shared.plain(f"{flat['low_min']:.3g} to {flat['high_min']:.3g} min") in texts(page)
     assert [row["mark"] for row in table(page, "mark")] == [mark["name"] for mark in document["marks"]]
     assert "Band: from the low to the high end" in texts(page)
+    keys = {name: name for name in ("failures", "nodes", "sku", "model", "storage", "asynchronous", "grid")}
+    fields_held(page, CheckpointQuestion, keys | {"restart_min": "restart", "today_min": "today"})
 
 
 def test_policies_stand_side_by_side() -> None:

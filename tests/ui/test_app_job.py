@@ -21,7 +21,10 @@ from planner.answers.job.model_card import assumed_said, said, to_card
 from planner.answers.job.upload import uploaded_document
 from planner.cli import main
 from planner.inputs.job.reading import PLACES, WITHOUT_INPUTS
-from planner.inputs.reference import meaning_of
+from planner.inputs.job_question import JobQuestion
+from planner.inputs.question_fields import fields_of
+from planner.inputs.reference import meaning_of, rule_at
+from planner.inputs.scenario.fields import Count
 from planner.inputs.scenario.files import write_toml
 from planner.report.shape import read_back
 from planner.trace.numbers import percent_text
@@ -136,7 +139,11 @@ def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     """Twice the nodes, a clean region and a PUE of the catalogue: the page's answer is the library's."""
-    field(page.number_input, "nodes").set_value(32)
+    nodes, rule = field(page.number_input, "nodes"), rule_at("job", "training.nodes")
+    asked = fields_of(JobQuestion)["nodes"]
+    assert isinstance(rule, Count)
+    assert (nodes.label, nodes.min, nodes.max) == (asked.heading, rule.range.least, rule.range.most)
+    nodes.set_value(32)
     field(page.selectbox, "grid").set_value("fr").run()
     text = page.text_area[0].value
     document = uploaded_document(text, "train-8b.toml", {})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from log_pages import texts, work_at_once
+from question_inputs_held import fields_held
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.throughput import Question, throughput_document
@@ -47,14 +48,14 @@ def test_chips_stand_side_by_side_as_the_command_has_them() -> None:
         "llama-3.1-70b",
         serve=True,
         skus=("h100-8", "h200-8", "b200-8", "mi300x-8"),
-        ttft_s=2.0,
-        tpot_s=0.1,
         mix="azure-conversation",
         grid="us",
     )
     best = throughput_document(asked)["best"]
 
     assert not page.exception
+    names = ("precision", "grid", "ttft_s", "tpot_s", "requests_per_s", "mix")
+    fields_held(page, Question, {name: f"tp.{name}" for name in names})
     shown = table(page, "SKU", "a million costs (USD)", "error (%)")
     assert [row["SKU"] for row in shown] == [row["sku"] for row in best]
     assert [row["a million costs (USD)"] for row in shown] == pytest.approx(

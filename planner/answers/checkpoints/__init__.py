@@ -2,7 +2,7 @@
 
 from planner.answers.checkpoints.answering import checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
-from planner.answers.checkpoints.document import checkpoint_document
+from planner.answers.checkpoints.document import checkpoint_document, choices_of
 from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts
 from planner.answers.checkpoints.rows import FLAT
 from planner.answers.checkpoints.scenarios import scenario_document
@@ -13,6 +13,7 @@ __all__ = [
     "SharedOptions",
     "checkpoint_answer",
     "checkpoint_document",
+    "choices_of",
     "parse_restart_parts",
     "scenario_document",
     "scenario_text",

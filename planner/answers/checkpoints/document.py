@@ -27,7 +27,9 @@ from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.answers.checkpoints.today import point_of_ettr, today_rows
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
+from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.models import with_model_cards
+from planner.inputs.question_fields import out_of_range, usual
 from planner.physics.equations.money import goodput_usd
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive
@@ -49,18 +51,18 @@ KINDS = {
 
 
 def checkpoint_document(
-    failures: str | Mapping[str, Any] = "meta-llama-3-405b",
-    sku: str = "h100-8",
-    nodes: int = 64,
-    storage: str = "parallel-fs",
-    restart_min: float = 10.0,
-    model: str = "llama-3.1-70b",
+    failures: str | Mapping[str, Any] = usual(CheckpointQuestion, "failures"),
+    sku: str = usual(CheckpointQuestion, "sku"),
+    nodes: int = usual(CheckpointQuestion, "nodes"),
+    storage: str = usual(CheckpointQuestion, "storage"),
+    restart_min: float = usual(CheckpointQuestion, "restart_min"),
+    model: str = usual(CheckpointQuestion, "model"),
     asynchronous: bool = False,
-    grid: str = "us",
+    grid: str = usual(CheckpointQuestion, "grid"),
     *,
     queue_min: float = 0.0,
     storage_others_fraction: float = 0.0,
-    spare_confidence_fraction: float = 0.95,
+    spare_confidence_fraction: float = usual(CheckpointQuestion, "spare_confidence_fraction"),
     state: str = "",
     restart_parts: Mapping[str, float] | None = None,
     useful_h: float | None = None,
@@ -98,20 +100,22 @@ def checkpoint_document(
         InputError: a name is unknown or a number is out of range.
     """
     catalogue = with_model_cards(load_catalogue(), [model], Path())
-    choices = _choices(catalogue)
+    choices = choices_of(catalogue)
     fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
     names = {"skus": sku, "storages": storage, "models": model, "grids": grid}
+    numbers = {
+        "nodes": min((nodes, *across)),
+        "restart_min": restart_min,
+        "queue_min": queue_min,
+        "storage_others_fraction": storage_others_fraction,
+        "spare_confidence_fraction": spare_confidence_fraction,
+        "today_min": today_min,
+    }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
     _refuse(
         [
             *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
-            *_out_of_range(
-                min((nodes, *across)),
-                restart_min,
-                queue_min,
-                storage_others_fraction,
-                spare_confidence_fraction,
-            ),
+            *(f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, numbers)),
         ]
     )
     options = SharedOptions(
@@ -259,21 +263,8 @@ def _unknown(options: Mapping[str, str], choices: Mapping[str, list[str]]) -> It
             yield f"no {KINDS[kind]} '{name}'; {hint}"
 
 
-def _out_of_range(
-    nodes: int, restart_min: float, queue_min: float, others_fraction: float, confidence_fraction: float
-) -> Iterator[str]:
-    if nodes < 1:
-        yield f"nodes has to be 1 or more, got {nodes}"
-    for name, minutes in (("restart_min", restart_min), ("queue_min", queue_min)):
-        if not 0 <= minutes < 10_000:
-            yield f"{name} has to be from 0 to below 10,000, got {minutes}"
-    if not 0 <= others_fraction < 1:
-        yield f"storage_others_fraction has to be from 0 to below 1, got {others_fraction}"
-    if not 0 < confidence_fraction < 1:
-        yield f"spare_confidence_fraction has to be between 0 and 1, got {confidence_fraction}"
-
-
-def _choices(catalogue: Catalogue) -> dict[str, list[str]]:
+def choices_of(catalogue: Catalogue) -> dict[str, list[str]]:
+    """Every name that a question may choose, by kind."""
     return {
         "failures": fleets(catalogue),
         "skus": sorted(catalogue.skus),

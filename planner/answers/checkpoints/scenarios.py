@@ -16,6 +16,8 @@ from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_s
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.question_fields import out_of_range
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob
 from planner.trace.currency import currency_record
@@ -51,6 +53,11 @@ def scenario_document(
     known = fleets(inputs.catalogue)
     if failures is not None and not is_fit(failures) and failures not in known:
         raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
+    stated = {name: getattr(options, name) for name in ("queue_min", "storage_others_fraction")}
+    if wrong := [
+        f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, stated | {"nodes": nodes})
+    ]:
+        raise InputError("\n".join(wrong))
     sections = []
     for each in _jobs(scenario, job):
         places = _places(inputs, each, sku)
@@ -59,8 +66,6 @@ def scenario_document(
             terms = {name: with_failures(one, failures) for name, one in terms.items()}
         sites = {name: inputs.sites[site].name for name, site in places.items()}
         sizes = each.nodes if nodes is None else (nodes,)
-        if min(sizes) < 1:
-            raise InputError(f"nodes has to be 1 or more, got {min(sizes)}")
         lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
         rows = [{"sku": name, "site": sites[name], **line} for (name, _), (line, _) in lines.items()]
         why = {f"{name}.{size}": one for (name, size), (_, one) in lines.items()}

@@ -162,16 +162,16 @@ def _held_spares(log: FailureLog, scores: list[Record], question: FitQuestion) -
         "past alone and "
         f"held for {question.review_d:g} d."
     ]
-    return Section(title, said, {"pools": [_pool(log, row, question) for row in scores]})
+    return Section(title, said, {"pools": [_held(log, row, question) for row in scores]})
 
 
-def _pool(log: FailureLog, row: Record, question: FitQuestion) -> Record:
+def _held(log: FailureLog, row: Record, question: FitQuestion) -> Record:
     """How a rule fared, from how often it was asked; the history of outages itself is not kept."""
     reviews = log_fact(log, "reviews", row["reviews"], "1", "times that a pool was sized and then held")
-    asked = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
-    call = Call(backtest_spares, {"reviews": reviews, "confidence_fraction": asked})
+    confidence = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
+    call = Call(backtest_spares, {"reviews": reviews, "confidence_fraction": confidence})
     return {
-        "pool": row["pool"],
+        **row,
         "reviews": reviews,
         **{
             name: Derived(row[name], "1", call=call, part=name)

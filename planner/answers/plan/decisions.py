@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.report.meanings import meaning_of
+from planner.report.tables import COLUMNS
 from planner.trace.quantities import Chosen
 from planner.trace.records import Record, is_number
 from planner.trace.units import unit_of
@@ -75,14 +76,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},
         **{
             name: f"{DECIDED}: {meaning_of('hours', name)}"
-            for name in (
-                "awake_nodes",
-                "quiet_nodes",
-                "lent_nodes",
-                "pool_nodes",
-                "job_nodes",
-                "off_nodes",
-            )
+            for name in COLUMNS["hours"]
+            if name.endswith("_nodes") and name != "idle_nodes"
         },
     },
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},

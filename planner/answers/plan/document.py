@@ -32,6 +32,7 @@ from planner.program.plan import Plan, Watch, first_tolerance, silent
 from planner.program.remedies import seconds_text
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
+from planner.report.shape import PLAN_SCHEMA
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import percent_text, tonne_price
@@ -45,7 +46,6 @@ from planner.trace.records import (
 )
 from planner.trace.uncertainty import Swing, swings
 
-SCHEMA = 3
 MOST_SWINGS = 12
 DRAWS = 64  # stratified: p5 and p95 of the shipped plans lie within 4 % of those of 600 draws
 
@@ -74,7 +74,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
     solved = plan.answer.solution is not None
     document: Record = {
         "everfleet": version_here(),
-        "schema": SCHEMA,
+        "schema": PLAN_SCHEMA,
         "title": scenario.title,
         "scenario": scenario.path.name if scenario.path else "",
         "scenario_digest": digest(scenario),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -167,12 +166,9 @@ def _numbers(question: Question) -> Iterator[Problem]:
     for size in question.nodes:
         if size < 1:
             yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
-    for name, one in FIELDS.items():
-        value = getattr(question, name)
-        if value is not None and one.above_zero and not 0 < value < math.inf:
-            yield Problem(flag(name), f"must be above zero, got {value:g}")
-        if value is not None and one.reads == "share" and not 0 < value < 1:
-            yield Problem(flag(name), f"is a share between 0 and 1, such as 0.9, got {value:g}")
+    stated = {name: getattr(question, name) for name in FIELDS}
+    for name, text in question_fields.out_of_range(Question, stated):
+        yield Problem(flag(name), text)
     sequence, batch = question.sequence_tokens, question.batch_tokens
     if sequence is not None and batch is not None and 0 < batch < sequence:
         yield Problem("--batch-tokens", f"{batch:g} hold no sequence of {sequence} tokens")

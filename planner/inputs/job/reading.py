@@ -12,11 +12,12 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
-from planner.inputs.job_question import FLAGS
+from planner.inputs.job_question import FLAGS, JobQuestion
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import OwnFacts
+from planner.inputs.question_fields import usual
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
 from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import CARD, Frame
@@ -29,7 +30,7 @@ from planner.trace.numbers import exact_text, number_text, written_text
 from planner.trace.units import parse_quantity
 
 # What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
-DEFAULTS = {"sku": "h100-8", "nodes": 8, "grid": "us"}
+DEFAULTS = {name: usual(JobQuestion, name) for name in ("sku", "nodes", "grid")}
 UNTITLED = "One job"
 LONGEST_TITLE = 200  # characters, as a title takes
 

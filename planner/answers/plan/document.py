@@ -14,7 +14,7 @@ from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
-from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
+from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.stress import stress_sentences
 from planner.answers.plan.summary import why_this_plan
@@ -332,7 +332,7 @@ def _give(plan: Plan, give: Give, family: Family) -> Record:
         record["by"] = math.ceil(give.amount - 1e-4)
         if solution is not None:
             short = shortfall(plan, solution, give)
-            record |= {"services": list(short.services), "kept_fraction": lowered(plan, short)}
+            record |= {"services": list(short.services), "kept_fraction": short.kept_fraction}
     return record
 
 

@@ -21,8 +21,8 @@ SLOTS_LATER = 0.4  # of the time, for a plan by period before its slots are look
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
 SMALL = 60  # whole-number variables below which the search alone is over at once
-SOME = 300  # and from which on rows for each period cost more than they bring: of the shipped quarter 3.5 s
-PERIODS_FIRST = 0.1  # of the time, for what the services of each period take alone
+SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
+PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
 class WrongAnswer(RuntimeError):

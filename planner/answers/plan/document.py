@@ -118,9 +118,8 @@ def _document(plan: Plan, watch: Watch) -> Record:
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
         document["why"] += median_sentences(document["totals"])
-        document["why"] += knowable_sentences(tables["knowable"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
-        document["headline"] += held_sentences(held)
+        document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)

@@ -10,6 +10,7 @@ from solver import backend, verify
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
 from solver.operating import best_operation
+from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.start import first_plan
@@ -24,6 +25,9 @@ FEW = 4  # longer slots of a day
 OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
+SMALL = 60  # whole-number variables below which the search alone is over at once
+SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
+PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
 class WrongAnswer(RuntimeError):
@@ -77,11 +81,11 @@ def answer(
 
     `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
     large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
-    near enough to the bound, it is the answer. With slots, plans without them and with longer ones come
-    first, their operation chosen anew. Where replicas
-    may be fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole
-    replicas only. When time runs out, the best plan known is kept. Writing the program down counts, and
-    where no time is left there is no search.
+    near enough to the bound, it is the answer. A small one gets rows for the services of each period
+    instead, which lift its bound. With slots, plans without them and with longer ones come first, their
+    operation chosen anew. Where replicas may be fractions, they are rounded up; if that breaks a rule or the
+    gap, the search goes on with whole replicas only. When time runs out, the best plan known is kept.
+    Writing the program down counts, and where no time is left there is no search.
     """
     began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
@@ -109,6 +113,9 @@ def answer(
         if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
             within = backend.Status.WITHIN_GAP
             return _checked(program, start, within, floor, elapsed_s, tolerance)
+    if engine == "highs" and SMALL <= program.whole_numbers() < SOME:
+        rows_s = PERIODS_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
+        add_period_rows(program, time_limit_s=rows_s, should_stop=should_stop)
     spent_s = time.monotonic() - began
 
     shown = False  # somebody saw a plan, and expects one

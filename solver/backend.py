@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -89,6 +89,7 @@ class Relaxation:
     stopped: bool
     reduced_costs: Mapping[str, float]
     objective: float = math.nan
+    row_prices: Mapping[str, float] = field(default_factory=dict)  # of one more of a row's limit
 
 
 Watch = Callable[[Progress], None]
@@ -252,9 +253,10 @@ def relax(
     outcome = running.outcome()
     if outcome.status is not Status.OPTIMAL:
         return Relaxation(outcome.status, {}, outcome.stopped, {})
-    costs = running.engine.getSolution().col_dual
-    reduced = {each.name: float(costs[each.index]) for each in solver.columns}
-    return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective)
+    found = running.engine.getSolution()
+    reduced = {each.name: float(found.col_dual[each.index]) for each in solver.columns}
+    prices = dict(zip(model.constraints, map(float, found.row_dual), strict=True))
+    return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective, prices)
 
 
 def _nothing_found(should_stop: Stop | None) -> Outcome:

@@ -291,7 +291,7 @@ def test_what_a_firm_could_state_is_told_with_what_it_narrows(monkeypatch: pytes
     assert rows == sorted(rows, key=lambda row: -row["narrows_fraction"])
     assert all(0 < row["narrows_fraction"] <= 1 for row in rows)
     assert any("finance.maintenance" in row["facts"] for row in rows)
-    assert any("Your firm may know better" in line for line in document["why"])
+    assert any("Your firm may know better" in line for line in document["headline"])
     stated = plan_document(planned(BUSY | {"facts": {"finance.maintenance": "0.06"}}))
     assert not any("finance.maintenance" in row["facts"] for row in stated["tables"]["knowable"])
 

@@ -95,7 +95,10 @@ def test_one_node_cannot_promise_what_two_spares_keep() -> None:
         "services.chat.availability of 0.9999 asks for 2 spare nodes of h100-8 at dallas next to the 1 in use"
         in said
     )
-    assert "there can be none: 0.9859 can be kept" in said
+    # Up for 0.9859 of the time; half of what is missing is left to restarts, as in the promise itself.
+    kept = float(said.partition("there can be none: ")[2].partition(" ")[0])
+    assert kept == pytest.approx(1.0 - (1.0 - 0.98594) / 0.5, abs=1e-4)
+    assert f"services.chat.availability from 0.9999 to {kept:g}" in said
     assert "the availability of chat on h100-8 at dallas" in said
 
 

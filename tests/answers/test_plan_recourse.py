@@ -16,6 +16,7 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import parse_scenario, with_changes
 from planner.program.operation import Desk, Means, More, Operation, desk, operate
 from planner.program.plan import Plan, plan_fleet
+from planner.trace.numbers import percent_text
 from planner.trace.records import Record, plain_rows
 
 pytestmark = pytest.mark.solve
@@ -160,6 +161,13 @@ def test_a_tight_fleet_holds_in_half_of_the_draws_and_pays_in_the_others() -> No
     assert plain_rows(again) == [cost, energy]
     assert 0.2 < held.share < 0.8
     assert held.rented > 0
+    # Without what is rented on top the dear end is gone; the cheap end is that of all draws then.
+    assert held.cost_usd == pytest.approx((cost["p5"], cost["p95"]))
+    assert 0.8 * cost["p5"] < held.owned_usd[0] <= cost["p5"] + 1e-6
+    assert held.owned_usd[1] < cost["value"] + 0.5 * (cost["p95"] - cost["value"])
+    assert held.rent_share > 0.5
+    (said,) = held_sentences(held)
+    assert f"That rent is {percent_text(held.rent_share, 0)} of the width of the cost's range" in said
     assert cost["p5"] < cost["p50"] < cost["p95"]
     assert cost["p95"] - cost["value"] > 2 * (cost["value"] - cost["p5"])
     assert energy["p5"] < energy["value"] < energy["p95"]

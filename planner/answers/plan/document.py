@@ -15,7 +15,7 @@ from planner.answers.plan.knowable import knowable_records, knowable_sentences, 
 from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.notes import notes_of
-from planner.answers.plan.promises import lowered, shortfall, shortfall_text, shortfalls
+from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.stress import stress_sentences
 from planner.answers.plan.summary import why_this_plan
@@ -116,9 +116,8 @@ def _document(plan: Plan, watch: Watch) -> Record:
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
         document["why"] += median_sentences(document["totals"])
-        document["why"] += knowable_sentences(tables["knowable"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
-        document["headline"] += held_sentences(held)
+        document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
@@ -327,7 +326,7 @@ def _give(plan: Plan, give: Give, family: Family) -> Record:
         record["by"] = math.ceil(give.amount - 1e-4)
         if solution is not None:
             short = shortfall(plan, solution, give)
-            record |= {"services": list(short.services), "kept_fraction": lowered(plan, short)}
+            record |= {"services": list(short.services), "kept_fraction": short.kept_fraction}
     return record
 
 

@@ -40,7 +40,7 @@ class Shortfall:
     services: tuple[str, ...]  # none: all nodes in use, by spare_confidence
     place: str
     wanted_fraction: float
-    kept_fraction: float
+    kept_fraction: float  # that a file may state instead
     nodes: float  # that the promise is for
     ready: int  # spares, and nodes on which replicas stand by
     needed: int  # of them, for the promise
@@ -124,18 +124,19 @@ def shortfall(plan: Plan, solution: Solution, give: Give) -> Shortfall:
     period = int(np.argmax((needed - ready)[group]))
     used, there = float(nodes[group, period]), int(ready[group, period])
     up = node_up_fraction(plan.inputs, plan.assembled.nodes.failure_rate_per_node_h[group])
+    enough_up = kept_fraction(
+        nodes=math.ceil(used - NEAR) + there,
+        spare_nodes=there,
+        availability_fraction=float(up.value),
+        correlation_fraction=float(outage_correlation(plan.inputs, up).value),
+    )
     return Shortfall(
         services=services_of_promise(problem, promise),
         place=problem.node_group_name(group),
         wanted_fraction=promises(plan.inputs)[promise - 1]
         if promise
         else plan.inputs.scenario.reliability.spare_confidence_fraction,
-        kept_fraction=kept_fraction(
-            nodes=math.ceil(used - NEAR) + there,
-            spare_nodes=there,
-            availability_fraction=float(up.value),
-            correlation_fraction=float(outage_correlation(plan.inputs, up).value),
-        ),
+        kept_fraction=_may_be_stated(plan, enough_up, promise),
         nodes=used,
         ready=there,
         needed=int(needed[group, period]),
@@ -157,21 +158,24 @@ def shortfall_text(short: Shortfall) -> str:
     if not short.services:
         return (
             f"reliability.spare_confidence of {short.wanted_fraction:g} asks for {spares} of {short.place} "
-            f"next to the {nodes}, and {there}: {_down(short.kept_fraction):g} can be kept."
+            f"next to the {nodes}, and {there}: {short.kept_fraction:.10g} can be kept."
         )
     paths = " and ".join(f"services.{name}.availability" for name in short.services)
     return (
         f"{paths} of {short.wanted_fraction:g} asks for {spares} of {short.place} next to the {nodes}, "
-        f"standby included, and {there}: {_down(short.kept_fraction):g} can be kept."
+        f"standby included, and {there}: {short.kept_fraction:.10g} can be kept."
     )
 
 
-def lowered(plan: Plan, short: Shortfall) -> float:
-    """The availability that a file may state instead, restarts included: rounded down."""
-    if not short.services:
-        return _down(short.kept_fraction)
+def _may_be_stated(plan: Plan, up_fraction: float, promise: int) -> float:
+    """The most that a file may state where spares keep so much: restarts included, and rounded down.
+
+    1 - (1 - up) / (1 - share of restarts) for a promise to services; spare_confidence counts no restarts.
+    """
+    if not promise:
+        return _down(up_fraction)
     share = float(plan.inputs.fact(RESTART_SHARE).value)
-    return _down(1.0 - (1.0 - short.kept_fraction) / (1.0 - share))
+    return _down(1.0 - (1.0 - up_fraction) / (1.0 - share))
 
 
 def _down(fraction: float) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from planner.physics.chance import (
 from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
 from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution
-from planner.trace.numbers import percent_text
+from planner.trace.numbers import money, percent_text
 from planner.trace.quantities import Fact, Traced, facts_of, recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
@@ -37,6 +38,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
 SAID_EVERY = 8  # draws
+TOLD = 0.1  # share of the width below which what is rented is no news
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ class Held:
     undone: float  # share of draws in which work is left that nobody rents nodes for
     rented: float  # the most nodes at once, in the middle of the draws that rent
     whole: bool
+    cost_usd: tuple[float, float] = (0.0, 0.0)  # p5 and p95
+    owned_usd: tuple[float, float] = (0.0, 0.0)  # the same without what is rented by the hour beyond the plan
+
+    @property
+    def rent_share(self) -> float:
+        """The share of the width of the cost's range that is rent by the hour beyond the plan."""
+        width, without = (high - low for low, high in (self.cost_usd, self.owned_usd))
+        return max(1.0 - without / width, 0.0) if width > 0 else 0.0
 
 
 def ranged_totals(
@@ -68,7 +78,7 @@ def ranged_totals(
     drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
     every = recomputed([*targets, *traced.values()], drawn)
     worlds = _worlds(plan, solution, at, draws)
-    results, on_top, undone = [], [], []
+    results, on_top, undone, rents = [], [], [], []
     for i, (values, world) in enumerate(zip(every, worlds, strict=True)):
         if i % SAID_EVERY == 0:
             watch(f"drawing the ranges: {i} of {draws}" if i else "drawing the ranges")
@@ -84,7 +94,10 @@ def ranged_totals(
         )
         on_top.append(_on_top(at, stated, found))
         undone.append(_undone(plan, found))
+        rents.append(_rent_usd(at, prices, known, found) - _rent_usd(at, prices, known, stated))
     bands = [Spread(*(float(q) for q in np.quantile(column, QUANTILES))) for column in np.array(results).T]
+    cost = np.array(results)[:, list(named).index("cost")]
+    ends = [tuple(np.quantile(each, [QUANTILES[0], QUANTILES[-1]]).tolist()) for each in (cost, cost - rents)]
     short = np.array(on_top) > NONE
     left = np.array(undone)
     held = Held(
@@ -93,6 +106,8 @@ def ranged_totals(
         undone=float(left.mean()),
         rented=float(np.median(np.array(on_top)[short])) if short.any() else 0.0,
         whole=at.whole,
+        cost_usd=ends[0],
+        owned_usd=ends[1],
     )
     return total_records(named, draws, bands, _of_worlds(plan)), held
 
@@ -110,9 +125,31 @@ def held_sentences(held: Held) -> list[str]:
             f"; in half of the others no more than {nodes_text(math.ceil(held.rented))} at once "
             f"{'is' if math.ceil(held.rented) == 1 else 'are'} rented by the hour, which the ranges pay for"
         )
+    if held.rent_share > TOLD:
+        low, high = (money(end) for end in held.owned_usd)
+        said += (
+            f". That rent is {percent_text(held.rent_share, 0)} of the width of the cost's range "
+            f"({money(held.cost_usd[0])} to {money(held.cost_usd[1])}, p5 to p95); without it the range is "
+            f"{low} to {high}"
+        )
     if held.undone:
         said += f"; in {percent_text(held.undone, 0)} work is left undone that no rented node can do"
     return [f"{said}."]
+
+
+def _rent_usd(at: Desk, prices: Prices, known: Mapping[str, Any], found: Operation) -> float:
+    """What an operation pays for nodes by the hour: those on top, and those of the offers of the scenario."""
+    rented = found.rented > NONE
+    usd = float((found.rented[rented] * prices.hourly["usd"][rented]).sum())
+    if "hired_usd" not in known or not at.hired.size:
+        return usd
+    problem = at.problem
+    serves, works = problem.serve_options, problem.work_options
+    by_group = np.zeros((len(problem.node_groups), problem.periods))
+    np.add.at(by_group, serves.node_group, found.serving / serves.nodes[:, None] * serves.node_hours)
+    np.add.at(by_group, works.node_group, found.working)
+    price = np.broadcast_to(known["hired_usd"], (at.hired.size, problem.periods))
+    return usd + float((by_group[at.hired] * price).sum())
 
 
 def _operated(at: Desk, world: World, prices: Prices) -> Operation:

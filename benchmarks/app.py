@@ -1,7 +1,11 @@
-"""The app: how soon a page is there, how quickly it follows, and many visitors at once."""
+"""The app: how soon a page is there, how quickly it follows, and many visitors at once.
+
+`python -m benchmarks.app [--quick]` measures the app alone and prints its part of the page.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import statistics
@@ -12,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.clock import Record, spread
+from benchmarks.page import app_lines
 from benchmarks.serving import Served, app_served
 from benchmarks.sessions import Session
 from planner.ui.frame import ADDRESSES
@@ -30,11 +35,19 @@ FIRST_SHOWN = """() => {
     const coming = document.querySelector(chart + ', [data-testid=stSkeleton]');
     return ended && !coming ? 'page' : false;
 }"""
-# Page -> what is clicked on it by turns, each of which runs the page anew.
+CHOICES = "[data-testid=stButtonGroup] button, [role=tab]"
+# Page -> what is clicked on it by turns, each of which runs the page anew. The others have nothing to choose.
 CLICKED = {
-    "checkpoints": ("carbon per useful hour", "share of time that trains"),
     "scenario": ("All inputs", "Main inputs"),
+    "plan": ("Why this plan", "In short"),
     "tradeoffs": ("Time and carbon", "Money and carbon"),
+    "futures": ("Replay", "One plan for all"),
+    "compare": ("Carbon", "Cost"),
+    "job": ("For a model card", "What it is made of"),
+    "throughput": ("Carbon of a million", "Money of a million"),
+    "checkpoints": ("carbon per useful hour", "share of time that trains"),
+    "failures": ("Rate and causes", "Lifetimes"),
+    "accuracy": ("Chip generation", "What is modelled"),
 }
 # Pages that many visitors open by turns: each has a scenario of its own, and none begins a solve.
 CROWD_PAGES = ("scenario", "checkpoints", "failures", "sources", "compare", "tradeoffs")
@@ -52,11 +65,10 @@ WATCHED = """() => {
     const watched = {attributes: true, attributeOldValue: true, attributeFilter: ['data-test-script-state']};
     new MutationObserver(told).observe(app, watched);
 }"""
-CLICK = """label => {
-    const choices = [...document.querySelectorAll('[data-testid=stButtonGroup] button')];
+CLICK = """([choices, label]) => {
     window.ended = 0;
     window.began = performance.now();
-    choices.find(one => one.textContent.includes(label)).click();
+    [...document.querySelectorAll(choices)].find(one => one.textContent.includes(label)).click();
 }"""
 
 
@@ -139,7 +151,7 @@ def _reruns(browser: Browser, url: str, page: str, clicks: int) -> Record:
     tab, _ = _opened(browser, url, page)
     labels = CLICKED[page]
     for label in labels:
-        tab.locator("[data-testid=stButtonGroup] button", has_text=label).wait_for(timeout=PATIENCE_MS)
+        tab.locator(CHOICES, has_text=label).first.wait_for(timeout=PATIENCE_MS)
     tab.wait_for_function(ENDED, timeout=PATIENCE_MS)
     tab.evaluate(WATCHED)
     read = [_rerun_s(tab, labels[number % len(labels)]) for number in range(clicks + len(labels))]
@@ -153,7 +165,7 @@ def _rerun_s(tab: Page, label: str) -> float | None:
     from playwright.sync_api import TimeoutError as Lost
 
     tab.wait_for_timeout(PAUSE_MS)
-    tab.evaluate(CLICK, label)
+    tab.evaluate(CLICK, [CHOICES, label])
     try:
         tab.wait_for_function("window.ended > 0", timeout=LOST_MS)
     except Lost:
@@ -230,3 +242,9 @@ def own_title(visitor: Session, title: str, own: str = "") -> None:
     visitor.set(area, lambda state: setattr(state, "string_value", text))
     if not visitor.run("scenario").holds(title):
         raise RuntimeError("the page Scenario did not take a title")
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(prog="python -m benchmarks.app")
+    asked.add_argument("--quick", action="store_true", help="few repeats: does it run?")
+    print("\n".join(app_lines(app_measured(quick=asked.parse_args().quick))))

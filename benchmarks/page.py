@@ -100,7 +100,7 @@ def page(measured: Record) -> str:
         *_played(measured["played"]),
         *_job_log(measured["job_log"]),
         *_carbon(measured["carbon"]),
-        *_app(measured["app"]),
+        *app_lines(measured["app"]),
         _about(measured["machine"]),
     ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
@@ -450,7 +450,7 @@ def _rates(timed: Sequence[tuple[str, int, Record, str]]) -> list[tuple[str, ...
     ]
 
 
-def _app(app: Record) -> list[str]:
+def app_lines(app: Record) -> list[str]:
     """Pages one by one, in a browser where there is one, and many visitors."""
     browser = app["browser"] or {"first": [], "reruns": []}
     first = {one["page"]: one for one in browser["first"]}

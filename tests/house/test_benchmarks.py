@@ -19,7 +19,7 @@ from benchmarks.__main__ import apart_fraction, main
 from benchmarks.carbon import SPANS, estimated, estimated_by_loop, job_columns, site_hours
 from benchmarks.clock import in_turns, spread
 from benchmarks.fleets import SIZES, fleet
-from benchmarks.page import _app, page
+from benchmarks.page import app_lines, page
 from benchmarks.performance import (
     BATCH,
     NODE,
@@ -397,8 +397,8 @@ APP = {
 
 def test_the_page_says_what_a_visitor_of_the_app_waits_for() -> None:
     """What was not read, by the system or in the browser, is empty; without a browser that is said too."""
-    shown = "\n".join(_app(APP))
-    without = "\n".join(_app(APP | {"browser": None}))
+    shown = "\n".join(app_lines(APP))
+    without = "\n".join(app_lines(APP | {"browser": None}))
 
     assert f"| start | 18.4 | 100 | 200 | {TIMES['median']:.3g} | 100 | 200 |" in shown
     assert f"| sources |  | 100 | 200 | {TIMES['median']:.3g} (no chart) |  |  |" in shown

@@ -123,6 +123,7 @@ def test_only_this_machine_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config["server"]["address"] == "127.0.0.1"
     assert config["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]
     assert (config["client"]["showErrorDetails"], config["client"]["showErrorLinks"]) == ("none", False)
+    assert config["logger"]["hideWelcomeMessage"] is True, "or it asks a machine outside on 0.0.0.0"
 
 
 def test_another_address_is_served_on_request_and_says_what_it_means(

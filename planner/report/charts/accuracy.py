@@ -36,18 +36,21 @@ def errors_by_name(groups: Sequence[Record]) -> Picture | None:
             "worst": min(100.0 * group["worst_error"], WIDEST_PERCENT),
             "label": percent_text(group["worst_error"], 0)
             + (" (beyond the axis)" if 100.0 * group["worst_error"] > WIDEST_PERCENT else ""),
+            "beyond": 100.0 * group["worst_error"] > WIDEST_PERCENT,
             "said": f"{group['name']}: median {percent_text(group['median_error'])}, worst "
             f"{percent_text(group['worst_error'], 0)} ({group['worst_id']})",
         }
         for group in most
     ]
     end = max(row["worst"] for row in rows)
-    scale = alt.Scale(domain=[0.0, (1.3 if end >= WIDEST_PERCENT else 1.15) * end], nice=False)
+    scale = alt.Scale(domain=[0.0, 1.15 * end], nice=False)
     base = chart_of(rows).encode(y=row_axis("name"), tooltip=["said:N"])
     bars = base.mark_bar(stroke=OUTLINE, color=PALETTE[0]).encode(
         x=alt.X("median:Q", title="error (%)", scale=scale)
     )
     ticks = base.mark_tick(color=INK, thickness=2).encode(x="worst:Q")
-    texts = base.mark_text(color=INK, align="left", dx=5, fontSize=11).encode(x="worst:Q", text="label:N")
+    # What is longer than the room behind the axis is written before its tick.
+    align, dx = alt.ExprRef("datum.beyond ? 'right' : 'left'"), alt.ExprRef("datum.beyond ? -5 : 5")
+    texts = base.mark_text(color=INK, align=align, dx=dx, fontSize=11).encode(x="worst:Q", text="label:N")
     words = "; ".join(row["said"] for row in rows)
     return Picture("Errors by group", f"Bars of the median error. {words}.", layered(30, bars, ticks, texts))

@@ -35,6 +35,7 @@ from solver.problem import (
     Windows,
 )
 from solver.program import Program
+from solver.stochastic import Futures, hedge
 from solver.variables import empty
 from solver.verify import verify
 
@@ -678,6 +679,19 @@ def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:
     held = operated(case.by_period(), plan, time_limit_s=20.0)
     assert held is not None
     assert none == pytest.approx(held.usd + 10 * held.kgco2e, rel=1e-6)
+
+
+def test_each_future_decides_its_own_hours() -> None:
+    """One fleet for two futures, one of them with twice the work: more of it is lent there."""
+    case = lending()
+    more = dataclasses.replace(case, work=dataclasses.replace(case.work, demand_h=2 * case.work.demand_h))
+    futures = Futures((case, more), np.array([0.5, 0.5]), 1)
+    by_period = Futures((case.by_period(), more.by_period()), np.array([0.5, 0.5]), 1)
+    found, plain = (hedge(one, gap_fraction=0.0, time_limit_s=20.0) for one in (futures, by_period))
+    few, many = (account_slots.lent_work_h(case, plan).sum() for plan in found.plans)
+    assert 0 < few <= many
+    assert found.plans[0].orders.tolist() == found.plans[1].orders.tolist()
+    assert found.value < plain.value - 1.0
 
 
 def test_a_fleet_that_needs_a_lever_is_not_enough_without_it() -> None:

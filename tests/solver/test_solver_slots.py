@@ -658,6 +658,21 @@ def test_a_plan_of_longer_slots_is_one_of_the_problem() -> None:
         assert best.replicas.tolist() == plan.solution.replicas.tolist()
 
 
+def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fleets of both first plans are operated in the time that is left."""
+    best, seconds = solved(everything()).objective, list[float]()
+
+    def operate(problem: Problem, plan: Solution, *, time_limit_s: float, **effort: Any) -> None:
+        seconds.append(time_limit_s)
+
+    monkeypatch.setattr("solver.answer.best_operation", operate)
+    monkeypatch.setattr("solver.answer.FEW", 2)
+    found = answer(in_halves(everything()), gap_fraction=0.0, time_limit_s=3.0)
+    assert found.objective == pytest.approx(best, rel=1e-6)
+    assert len(seconds) == 2
+    assert all(0 < one < 3.0 for one in seconds)
+
+
 def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:
     """All of them are the plan, none is the period, and a lever left out or alone stands between."""
     case = everything()

@@ -95,7 +95,7 @@ def answer(
         start = _from_longer_slots(
             program,
             gap_fraction=gap_fraction,
-            ends=began + SLOTS_LATER * time_limit_s,
+            ends=began + time_limit_s,
             should_stop=should_stop,
             engine=engine,
             tolerance=tolerance,
@@ -194,9 +194,10 @@ def _from_longer_slots(
     whole of either is held, and its operation chosen in the slots of the problem.
     """
     problem, coarser = program.problem, fewer_slots(program.problem, FEW)
+    searched = time.monotonic() + SLOTS_LATER * (ends - time.monotonic())
 
-    def left_s(share: float = 1.0) -> float:
-        return share * max(ends - time.monotonic(), 0.0)
+    def left_s(until: float) -> float:
+        return max(until - time.monotonic(), 0.0)
 
     def plan_of(one: Problem, limit_s: float, start: Solution | None = None) -> Solution | None:
         return answer(
@@ -209,16 +210,20 @@ def _from_longer_slots(
             tolerance=tolerance,
         ).solution
 
-    by_period = plan_of(problem.by_period(), left_s(PERIOD_FIRST))
+    by_period = plan_of(problem.by_period(), PERIOD_FIRST * left_s(searched))
     if by_period is None:
         return None
     known, few = [by_period], None
-    if coarser is not problem and left_s() > backend.SOON_S:
-        few = plan_of(coarser, left_s(), by_period)
-    for plan in (by_period, few):
-        if plan is not None and not (should_stop is not None and should_stop()):
+    if coarser is not problem and left_s(searched) > backend.SOON_S:
+        few = plan_of(coarser, left_s(searched), by_period)
+    for plan in (few, by_period):
+        if plan is not None and left_s(ends) > 0 and not (should_stop is not None and should_stop()):
             operated = best_operation(
-                problem, plan, time_limit_s=OPERATION_S, should_stop=should_stop, engine=engine
+                problem,
+                plan,
+                time_limit_s=min(OPERATION_S, max(left_s(ends), backend.SOON_S)),
+                should_stop=should_stop,
+                engine=engine,
             )
             known += [operated] if operated is not None else []
     return _best(program, known, tolerance)

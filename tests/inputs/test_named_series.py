@@ -68,6 +68,22 @@ def test_a_scenario_names_its_hours_prices_and_requests(folder: Path) -> None:
         assert again == scenario
 
 
+def test_a_trace_says_around_which_hour_its_requests_come(tmp_path: Path) -> None:
+    """Two days of ten requests an hour from 20 to 2 h and one else: around 23 h; a flat day says none."""
+    for name, most, said in (("night.csv", 10, 23.0), ("flat.csv", 1, None)):
+        counts = [most if i % 24 >= 20 or i % 24 < 2 else 1 for i in range(49)]
+        times = [f"{NEW_YEAR + timedelta(hours=i):%Y-%m-%dT%H:%M}" for i in range(49)]
+        rows = [f"{time},1000,200,{count}" for time, count in zip(times, counts, strict=True)]
+        (tmp_path / name).write_text(
+            "\n".join(["timestamp,context_tokens,generated_tokens,requests", *rows]), encoding="utf-8"
+        )
+        text = OWN.read_text(encoding="utf-8").replace("[reliability]", f"{CHAT}\n[reliability]")
+        (tmp_path / "mine.toml").write_text(text.replace("requests.csv", name), encoding="utf-8")
+        assert load_scenario(tmp_path / "mine.toml").services[0].busiest_time_h == (
+            None if said is None else pytest.approx(said, abs=0.05)
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),

@@ -36,6 +36,7 @@ from solver.problem import (
     Windows,
 )
 from solver.program import Program
+from solver.stochastic import Futures, hedge
 from solver.variables import empty
 from solver.verify import verify
 
@@ -658,6 +659,21 @@ def test_a_plan_of_longer_slots_is_one_of_the_problem() -> None:
         assert best.replicas.tolist() == plan.solution.replicas.tolist()
 
 
+def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fleets of both first plans are operated in the time that is left."""
+    best, seconds = solved(everything()).objective, list[float]()
+
+    def operate(problem: Problem, plan: Solution, *, time_limit_s: float, **effort: Any) -> None:
+        seconds.append(time_limit_s)
+
+    monkeypatch.setattr("solver.answer.best_operation", operate)
+    monkeypatch.setattr("solver.answer.FEW", 2)
+    found = answer(in_halves(everything()), gap_fraction=0.0, time_limit_s=3.0)
+    assert found.objective == pytest.approx(best, rel=1e-6)
+    assert len(seconds) == 2
+    assert all(0 < one < 3.0 for one in seconds)
+
+
 def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:
     """All of them are the plan, none is the period, and a lever left out or alone stands between."""
     case = everything()
@@ -679,6 +695,19 @@ def test_what_a_lever_is_worth_on_the_fleet_of_a_plan() -> None:
     held = operated(case.by_period(), plan, time_limit_s=20.0)
     assert held is not None
     assert none == pytest.approx(held.usd + 10 * held.kgco2e, rel=1e-6)
+
+
+def test_each_future_decides_its_own_hours() -> None:
+    """One fleet for two futures, one of them with twice the work: more of it is lent there."""
+    case = lending()
+    more = dataclasses.replace(case, work=dataclasses.replace(case.work, demand_h=2 * case.work.demand_h))
+    futures = Futures((case, more), np.array([0.5, 0.5]), 1)
+    by_period = Futures((case.by_period(), more.by_period()), np.array([0.5, 0.5]), 1)
+    found, plain = (hedge(one, gap_fraction=0.0, time_limit_s=20.0) for one in (futures, by_period))
+    few, many = (account_slots.lent_work_h(case, plan).sum() for plan in found.plans)
+    assert 0 < few <= many
+    assert found.plans[0].orders.tolist() == found.plans[1].orders.tolist()
+    assert found.value < plain.value - 1.0
 
 
 def test_a_fleet_that_needs_a_lever_is_not_enough_without_it() -> None:

@@ -227,7 +227,7 @@ class Service(Part):
         None,
         alias="busiest_time",
         description="Hour of the day, in UTC, around which most requests come; "
-        "default: the fact traffic.default.busiest_time",
+        "default: that of your own `traffic`, else the fact traffic.default.busiest_time",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,

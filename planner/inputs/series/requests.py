@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from planner.inputs.series.table import Table, read_table
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text, written_text
@@ -21,9 +23,11 @@ _OUT = (
     r"num_decode_tokens",
 )
 _REQUESTS = (r"requests", r"count", r".*_requests")
-RATES = ("peak_rate", "mean_to_peak")  # keys that a trace of a day or longer says
+RATES = ("peak_rate", "mean_to_peak", "busiest_time")  # keys that a trace of a day or longer says
+FLAT = 0.02  # of the load: a day whose hours differ by less has no busiest time
 MOST_OF_ROW = 1e15  # requests or tokens: more than the world's in a row is a slip, and sums stay finite
-SHORTEST_H = 24.0  # of a trace that says how its busiest hour compares with the mean
+A_DAY_H = 24.0
+SHORTEST_H = A_DAY_H  # of a trace that says how its busiest hour compares with the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +135,22 @@ def _rates(
     facts.append(("mean over peak", number_text(min(1.0, mean_per_s / peak_per_s), 3)))
     values["peak_rate"] = f"{written_text(peak_per_s)} /s"
     values["mean_to_peak"] = float(written_text(min(1.0, mean_per_s / peak_per_s), 4))
+    if (busiest := busiest_time_h(hourly)) is not None:
+        facts.append(("hour around which most requests come", f"{number_text(busiest, 3)}, UTC"))
+        values["busiest_time"] = f"{written_text(busiest, 3)} h"
+
+
+def busiest_time_h(hourly: pd.Series[float]) -> float | None:
+    """The hour of the day around which requests lie; None where all hours are alike.
+
+    h = 24 / (2 pi) * arg sum_k x_k exp(2 pi i (k + 1/2) / 24),  x_k the mean load of hour k of the day
+
+    Source: mean direction of a circular variable (Mardia and Jupp, Directional Statistics, 2000).
+    """
+    load = hourly.groupby(hourly.index.hour).mean()  # type: ignore[attr-defined]  # its index is of times
+    angle = 2 * np.pi * (load.index.to_numpy() + 0.5) / A_DAY_H
+    share = load.to_numpy() / load.max()
+    middle = complex((share * np.exp(1j * angle)).sum() / share.sum())
+    if abs(middle) < FLAT:
+        return None
+    return float(np.angle(middle) % (2 * np.pi) * A_DAY_H / (2 * np.pi))

@@ -17,6 +17,7 @@ from planner.inputs.scenario.parts import once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
 from planner.inputs.scenario.writing import tables
+from planner.inputs.techniques import techniques
 from planner.performance.hardware import require_dense_peak, require_one_way_link
 from planner.trace.numbers import stated_text
 from planner.trace.units import UnitError, parse_quantity
@@ -102,6 +103,7 @@ def _against(
         *_without_a_place(document, catalogue),
         *doubled_figures(own_facts(document), catalogue),
         *_measured_elsewhere(measured, shipped),
+        *_quality_unknown(document, catalogue),
     ]
 
 
@@ -125,6 +127,21 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
                     "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                     "or write grid_intensity",
                 )
+
+
+def _quality_unknown(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Models to choose from under a quality budget whose score nobody published."""
+    for i, entry in entries_of(document, "services"):
+        others = entry.get("models")
+        if "quality_budget" not in entry or not isinstance(others, list) or not others:
+            continue
+        named = [one for one in (entry.get("model"), *others) if isinstance(one, str)]
+        if unknown := [one for one in named if not catalogue.has(f"model.{one}.mmlu")]:
+            yield Problem(
+                f"{place(('services', i), document)}.quality_budget",
+                f"the catalogue has no score (mmlu) of {', '.join(unknown)}: leave the budget out and name "
+                "only models that are good enough, or add model.*.mmlu to facts of your own",
+            )
 
 
 def _measured_elsewhere(measured: Calibration | None, catalogue: Catalogue) -> Iterator[Problem]:
@@ -271,6 +288,7 @@ def known_names(catalogue: Catalogue) -> Known:
         storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),
         fleets=frozenset(catalogue.names("reliability", "failure_rate")),
         engines=frozenset(one.name for one in catalogue.engines.values() if not one.only),
+        techniques=frozenset(techniques()),
         fact_units={key: fact.unit for key, fact in catalogue.facts.items()},
         ranges=catalogue.ranges,
     )

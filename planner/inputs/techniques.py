@@ -110,7 +110,8 @@ def techniques() -> Mapping[str, Technique]:
 
 
 def _technique(name: str, entry: Mapping[str, Any]) -> Technique:
-    return Technique(name, **{key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()})
+    parts: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
+    return Technique(name, **parts)
 
 
 def technique_named(name: str) -> Technique:

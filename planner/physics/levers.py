@@ -157,10 +157,18 @@ def levers(
         switching=None if parked is None or not packs else _switching(inputs, times, nodes, parked),
         ready=derive(
             ready_fraction,
-            load_fraction=times.load_fraction,
+            load_fraction=rows(times.load_fraction, _first_ways(inputs)),
             reserve_fraction=inputs.fact("planning.slots.reserve"),
         ),
     )
+
+
+def _first_ways(inputs: Inputs) -> NDArray[np.intp]:
+    """The row of each service: the first of its ways, where it has several."""
+    ways = inputs.ways.services
+    of = np.array([way.of for way in ways]) if ways else np.arange(len(inputs.scenario.services))
+    first: NDArray[np.intp] = np.unique(of, return_index=True)[1]
+    return first
 
 
 def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:

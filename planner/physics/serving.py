@@ -287,7 +287,8 @@ def replica_kinds(
     service, sku, size, groups, stages, of_demand, ahead = (
         column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
     )
-    caps, demand = found[5], pick(demands, of_demand)
+    caps = found[5]
+    demand: Traced = pick(demands, of_demand)
     faster = serving_ratio(inputs, service, sku, SERVING_TIME)
     if faster is not None:  # a request takes a part of what it took, as fewer requests would
         demand = (demand / faster).named("demand_per_s")

@@ -27,6 +27,7 @@ from planner.physics.training_options import (
     power_caps,
     without_precision,
 )
+from planner.physics.ways import service_said
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
@@ -272,8 +273,7 @@ def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:
 
 
 def _unsplit(inputs: Inputs, service: int, sku: int, tp: int, reason: str) -> Dropped:
-    name = inputs.scenario.services[service].name
-    return Dropped(f"{name}, split over {tp}", inputs.skus[sku].name, reason)
+    return Dropped(f"{service_said(inputs, service)}, split over {tp}", inputs.skus[sku].name, reason)
 
 
 def _not_split(inputs: Inputs, service: Service, sku: int, tp: int) -> str:

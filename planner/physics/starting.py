@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
+from planner.inputs.techniques import technique_named
 from planner.physics.equations.serving import (
     deployment_usd,
     setting_up_usd,
@@ -21,7 +22,7 @@ from planner.physics.equations.time import node_h
 from planner.physics.procurement import Rented
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import served_models
-from planner.trace.quantities import Traced, chosen, derive, rows
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 ROUNDING = 1e-9  # of a count of replicas
 CHARGED = "1 but in the first period where it runs today, or where that is not stated"
@@ -63,7 +64,23 @@ def deployment_columns(inputs: Inputs, replicas: Replicas) -> Deployments:
         person_usd_per_h=hour,
         charged_ratio=chosen("charged_ratio", _charged(inputs, service, group), CHARGED),
     )
+    if (adopted := _adopted_usd(inputs, service)) is not None:
+        begun = (begun + adopted).named("begun_usd")
     return Deployments(kept_usd=(kept * whole).named("kept_usd"), begun_usd=begun)
+
+
+def _adopted_usd(inputs: Inputs, service: NDArray[np.intp]) -> Traced | None:
+    """What people do once for the techniques of each way (V, 1); None where no way has any."""
+    ways = inputs.ways.services
+    if not any(way.techniques for way in ways):
+        return None
+    hour, items = inputs.fact("planning.person_hour"), list[Traced]()
+    for way in ways:
+        spent: Traced = chosen("adopted_h", 0.0, "no technique")
+        for name in way.techniques:
+            spent = spent + inputs.fact(f"adoption.{technique_named(name).adoption}.person_time")
+        items.append((spent * hour).named("adopted_usd"))
+    return pick(items, service[:, None])
 
 
 def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:

@@ -85,5 +85,10 @@ def serving_ratio(
 
 def in_scope(inputs: Inputs, names: Iterable[str], phase: str, model: str, sku: int) -> tuple[str, ...]:
     """Those of the techniques that apply to predicted work of a phase on a SKU."""
-    scope = {"phase": phase, "model": model, "accelerator": inputs.skus[sku].accelerator, "predicted": True}
+    scope: dict[str, Any] = {
+        "phase": phase,
+        "model": model,
+        "accelerator": inputs.skus[sku].accelerator,
+        "predicted": True,
+    }
     return tuple(name for name in names if not technique_named(name).out_of_scope(inputs.catalogue, **scope))

@@ -29,6 +29,7 @@ from planner.physics.slots import slot_times
 from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
+from planner.physics.ways import every_way
 from planner.program.fleet_tables import (
     cohort_table,
     job_table,
@@ -84,6 +85,7 @@ class Assembled:
     contracted: Contracted | None
     terms: Terms
     levers: Levers | None
+    tried: Inputs  # with each service once for each way to do it
     dropped: tuple[Dropped, ...]
     candidates: int
     dominated: int
@@ -95,24 +97,25 @@ def assemble(inputs: Inputs) -> Assembled:
     nodes = node_columns(inputs)
     buying, standing = buying_columns(inputs, nodes), standing_columns(inputs, nodes)
     single, no_layout = training_candidates(inputs)
-    serving, no_room = serving_candidates(inputs)
+    tried = every_way(inputs)
+    serving, no_room = serving_candidates(tried)
     in_one_piece, in_pieces = by_pausing(inputs, single)
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
     pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None
-    times = slot_times(inputs)
-    replicas = replica_columns(inputs, nodes, serving, times) if len(serving) else None
+    times = slot_times(tried)
+    replicas = replica_columns(tried, nodes, serving, times) if len(serving) else None
     work = pool_work(inputs, nodes.failure_rate_per_node_h)
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
-    starts = None if replicas is None else start_columns(inputs, replicas, rented)
-    deployments = None if replicas is None else deployment_columns(inputs, replicas)
-    by_slot = None if times is None else levers(inputs, times, nodes, work, pausable, replicas, parked)
+    starts = None if replicas is None else start_columns(tried, replicas, rented)
+    deployments = None if replicas is None else deployment_columns(tried, replicas)
+    by_slot = None if times is None else levers(tried, times, nodes, work, pausable, replicas, parked)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
     pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
     serve_options, replica_row, too_slow, serve_count = serve_option_table(
-        inputs, replicas, starts, deployments
+        tried, replicas, starts, deployments
     )
     problem = Problem(
         periods=inputs.periods,
@@ -169,6 +172,7 @@ def assemble(inputs: Inputs) -> Assembled:
         contracted,
         terms,
         by_slot,
+        tried,
         dropped=(*not_housed(inputs), *no_layout, *no_room, *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),

@@ -60,6 +60,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
         "policy.retirement": "end of life",
         "policy.park_idle": False,
         "policy.levers": None,
+        "policy.techniques": None,
         "reliability.spare_share": USUAL_SPARES,
         "contracts": None,
         "moves": None,
@@ -68,7 +69,9 @@ def usual_practice(scenario: Scenario) -> Scenario:
         changes |= {f"training[{i}].{key}": None for key in ("pausable", "partial", "power_caps")}
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
-    changes |= {f"services[{i}].power_caps": None for i in range(len(scenario.services))}
+    as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget")
+    for i in range(len(scenario.services)):
+        changes |= {f"services[{i}].{key}": None for key in as_stated}
     if today:
         for i, offer in enumerate(scenario.market):
             sites = [site for site in today if not offer.sites or site in offer.sites]

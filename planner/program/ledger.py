@@ -222,7 +222,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     buying, standing = assembled.buying, assembled.standing
     runs, run_rows = _chosen_runs(inputs, assembled, solution)
     replicas, options = _chosen_replicas(inputs, assembled, solution)
-    starts = None if replicas is None else start_columns(inputs, replicas, assembled.rented)
+    starts = None if replicas is None else start_columns(assembled.tried, replicas, assembled.rented)
     pausable = pausable_use(inputs, assembled, solution)
     by_slot = _slot_choice(inputs, assembled, solution, replicas, options, pausable)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
@@ -276,7 +276,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
-    deployments = {} if replicas is None else _people(inputs, replicas, options, solution)
+    deployments = {} if replicas is None else _people(assembled.tried, replicas, options, solution)
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
@@ -557,7 +557,7 @@ def _chosen_replicas(
     row = assembled.replica_row[options]
     few = assembled.replicas.candidates.some(row)
     times = None if assembled.levers is None else assembled.levers.times
-    return replica_columns(inputs, assembled.nodes, few, times), options
+    return replica_columns(assembled.tried, assembled.nodes, few, times), options
 
 
 def objective_of(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:

@@ -18,6 +18,7 @@ from planner.physics.serving import Replicas, unmet_items
 from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
+from planner.physics.ways import service_said
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
 TOO_SLOW = "no load meets the latency targets"
@@ -175,7 +176,7 @@ def serve_option_table(
     usable = (carried > 0).all(axis=1)
     too_slow = [
         Dropped(
-            f"{inputs.scenario.services[i].name}, split over {size}",
+            f"{service_said(inputs, i)}, split over {size}",
             inputs.skus[k].name,
             TOO_SLOW,
         )
@@ -211,11 +212,15 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
-    group = each.service * len(inputs.node_groups) + each.node_group
+    service = each.service
+    if ways := inputs.ways.services:
+        service = np.array([way.of for way in ways])[service]
+        columns.append(deployments.begun_usd.value)  # what a technique takes to adopt
+    group = service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
     options = ServeOptions(
-        service=each.service[row],
+        service=service[row],
         node_group=each.node_group[row],
         capacity=capacity[row],
         nodes=replicas.nodes.value[row],

@@ -145,6 +145,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "done_fraction": "share of the job that is done in the period",
     },
     "services": {
+        "way": "model, precision and techniques, where the plan may choose; techniques with their day",
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
         "groups": "groups of them that repeat attention and share the experts of a mixture",

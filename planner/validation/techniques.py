@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,6 +83,7 @@ def technique_effect(
         after_gb,
         baseline.baseline_gb,
         technique,
+        handle,
     )
     whole = float(total_reduction_ratio(affected_fraction=affected_fraction, lever_ratio=own))
     wanted = measure or ("after" if baselines else "ratio")
@@ -102,13 +104,17 @@ def _own_ratio(
     after_gb: float | None,
     baseline_gb: float | None,
     technique: str,
+    handle: str,
 ) -> float:
-    """How many times less the technique takes where it reaches, from the one effect that is stated."""
+    """How many times less the technique takes where it reaches: the effect stated, else the fact."""
     given = {name: value for name, value in shares.items() if value is not None}
+    known = f"technique.{re.sub('[^a-z0-9]+', '-', technique.lower())}.{handle}"
+    if ratio is None and after_gb is None and not given and load_catalogue().has(known):
+        return constant(known, "lever_ratio")
     if (ratio is not None) + (after_gb is not None) + len(given) != 1:
         raise NotUnderstood(
             f"'{technique}' needs the size of its effect, stated once: ratio, {', '.join(shares)}, or "
-            "after_gb next to baseline_gb; the catalogue has no fact of it"
+            f"after_gb next to baseline_gb; the catalogue has no fact of its {handle}"
         )
     if after_gb is not None:
         if baseline_gb is None or after_gb <= 0:

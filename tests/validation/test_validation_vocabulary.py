@@ -1,7 +1,11 @@
 """Kinds of question that published rows ask: each by hand, by a property, or beside another road."""
 
+import csv
+import json
+
 import pytest
 
+from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.validation import replicas
 from planner.validation.aliases import constant
 from planner.validation.datasets import looking_in
@@ -169,6 +173,42 @@ def test_one_effect_in_five_ways(effect, ratio):
     assert ours("technique_effect", **{**inputs, "measure": "gain_fraction"}) == pytest.approx(ratio - 1)
 
 
+def test_a_name_of_the_catalogue_without_a_size_takes_its_fact():
+    """LayerSkip at its middle, 1.81 on CNN/DM."""
+    row = {"technique": "LayerSkip", "handle": "decode_time"}
+
+    assert ours("technique_effect", **row) == pytest.approx(1.81)
+    assert ours("technique_effect", "replicas", **row, baseline_replicas=100) == 56
+
+
+# Names of rows that the catalogue has otherwise: of one handle, or of another word.
+IN_CATALOGUE = {
+    ("synthetic data mix", "tokens"): "synthetic-data.tokens",
+    ("2:4 sparsity", "step_time"): "2-4-sparsity.step_time",
+    ("recd", "throughput"): "recd.step_time",
+    ("neuroshard", "step_time"): "neuroshard.lookups",
+    ("recssd", "latency"): "recssd.lookups",
+    ("scaleacross explorer", "throughput"): "scaleacross.throughput",
+}
+
+
+def test_published_headlines_are_at_most_the_end_of_a_range():
+    """Each figure of the rows lies in the range of the fact with which jobs and plans count."""
+    with (data_folder() / "published" / "seeds.csv").open(encoding="utf-8", newline="") as file:
+        rows = [json.loads(row["inputs"]) for row in csv.DictReader(file)]
+    effects = [row for row in rows if row.get("kind") == "technique_effect" and "after_gb" not in row]
+    sizes = ("ratio", "reduction_fraction", "keep_fraction", "gain_fraction")
+
+    assert len(effects) > 10
+    for row in effects:
+        name = row["technique"], row["handle"]
+        fact = load_catalogue().fact(f"technique.{IN_CATALOGUE.get(name, '.'.join(name))}")
+        size = {key: row[key] for key in sizes if key in row}
+        own = ours("technique_effect", technique="any", handle="energy", **size)
+        assert fact.low <= own * (1 + 1e-3), name
+        assert own <= fact.high * (1 + 1e-3), name
+
+
 def test_what_is_left_is_in_the_unit_of_the_baseline_and_counted_whole():
     assert ours("technique_effect", "replicas", **LAYERSKIP, baseline_replicas=100) == 56
     assert ours("technique_effect", "h", **LAYERSKIP, baseline_s=18.1) == pytest.approx(10 / 3600)
@@ -180,7 +220,8 @@ def test_what_is_left_is_in_the_unit_of_the_baseline_and_counted_whole():
     ("extra", "says"),
     [
         ({"handle": "colour"}, "no handle 'colour'"),
-        ({"ratio": None}, "'layerskip' needs the size of its effect"),
+        ({"ratio": None, "technique": "magic"}, "'magic' needs the size of its effect"),
+        ({"ratio": None, "handle": "energy"}, "the catalogue has no fact of its energy"),
         ({"gain_fraction": 0.5}, "stated once"),
         ({"baseline_gb": 3.0, "baseline_nodes": 4}, "at most one baseline"),
         ({"measure": "after"}, "without a baseline"),

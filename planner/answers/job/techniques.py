@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
@@ -72,9 +72,10 @@ def with_less(setting: Setting, phase: AnyPhase) -> AnyPhase:
         "embodied": "embodied_kgco2e",
     }
     held = {part: (getattr(phase, part), name) for part, name in names.items()}
-    return replace(
-        phase, **{part: _less(node, ratio, name) for part, (node, name) in held.items() if node is not None}
-    )
+    less: dict[str, Any] = {
+        part: _less(node, ratio, name) for part, (node, name) in held.items() if node is not None
+    }
+    return replace(phase, **less)
 
 
 def _less(amount: Traced, ratio: Traced, name: str) -> Traced:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
+from planner.answers.plan.chosen_ways import way_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
@@ -72,6 +73,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += ledger_sentences(plan, whole_ledger(plan, solution))
     why += stand_in_sentences(plan)
     why += hour_sentences(plan, solution)
+    why += way_sentences(plan, solution)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)
     return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]

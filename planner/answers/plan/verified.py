@@ -153,7 +153,10 @@ def _cases(plan: Plan) -> list[_Case]:
     capacity = np.asarray(replicas.requests_per_s.value) * (counts - spares)
     service_of = options.service[plan.ledger.replica_options]
     failures = np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value)
+    ways = plan.assembled.tried.ways.services
     for row, v in enumerate(plan.ledger.replica_options):
+        if ways and ways[int(replicas.candidates.service[row])].techniques:
+            continue  # what a technique does to single requests is not known
         service, group = int(options.service[v]), int(options.node_group[v])
         stated = inputs.scenario.services[service]
         for t, label in enumerate(labels):
@@ -224,9 +227,9 @@ class _Law:
 
 def _law(plan: Plan, case: _Case) -> _Law:
     assert plan.ledger.replicas is not None, "a case is of some replicas"
-    inputs, candidates = plan.inputs, plan.ledger.replicas.candidates
+    inputs, candidates = plan.assembled.tried, plan.ledger.replicas.candidates
     one = np.array([case.row])
-    service, sku = np.array([case.service]), inputs.node_group_sku[np.array([case.node_group])]
+    service, sku = candidates.service[one], inputs.node_group_sku[np.array([case.node_group])]
     split = layout_columns(candidates.accelerators[one], candidates.groups[one], candidates.stages[one])
     arguments = replica_arguments(inputs, service, sku, *split)
     scv = float(

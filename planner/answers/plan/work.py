@@ -15,11 +15,13 @@ from planner.answers.plan.fleet import (
     rental_sentences,
 )
 from planner.answers.plan.promises import kept, standing_by
+from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.physics.engines import engine_title
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
+from planner.physics.ways import way_said
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
 from planner.trace.explain import Steps
@@ -102,6 +104,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
                     **_replica_layout(replicas.candidates, row),
+                    **_way(plan.assembled.tried, int(replicas.candidates.service[row])),
                     "engine": engine_title(plan.inputs, plan.inputs.scenario.services[service]),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
@@ -121,6 +124,15 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _way(tried: Inputs, row: int) -> Record:
+    """The way that a replica runs in, where a plan may choose; techniques with their day."""
+    if not tried.ways.services:
+        return {}
+    way, horizon = tried.ways.services[row], tried.scenario.horizon
+    later = way.techniques and way.usable_h > 0
+    return {"way": way_said(tried, row) + (f" from {horizon.date_after_h(way.usable_h)}" if later else "")}
 
 
 def _replica_layout(candidates: ServingCandidates, row: int) -> Record:

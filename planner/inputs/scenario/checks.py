@@ -211,6 +211,7 @@ class Known:
     storages: frozenset[str]
     fleets: frozenset[str]
     engines: frozenset[str] = frozenset()
+    techniques: frozenset[str] = frozenset()
     fact_units: Mapping[str, str] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=lambda: Ranges(()))
 
@@ -308,16 +309,26 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
         "checkpoint_storage": ("storage class", known.storages),
         "engine": ("serving engine", known.engines),
     }
+    several = {
+        "skus": ("SKU", known.skus),
+        "skus_today": ("SKU", known.skus),
+        "models": ("model", known.models),
+        "techniques": ("technique", known.techniques),
+    }
     for section in LISTS:
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
             for key, (kind, names) in one.items():
                 if isinstance(name := entry.get(key), str):
                     yield from _unknown(f"{at}.{key}", name, kind, names)
-            for key in ("skus", "skus_today"):
+            for key, (kind, names) in several.items():
                 for k, name in enumerate(_listed(entry, key)):
                     if isinstance(name, str):
-                        yield from _unknown(f"{at}.{key}[{k}]", name, "SKU", known.skus)
+                        yield from _unknown(f"{at}.{key}[{k}]", name, kind, names)
+    policy = document.get("policy")
+    for k, name in enumerate(_listed(policy, "techniques") if isinstance(policy, dict) else ()):
+        if isinstance(name, str):
+            yield from _unknown(f"policy.techniques[{k}]", name, "technique", known.techniques)
     reliability = document.get("reliability")
     fleet = reliability.get("failures") if isinstance(reliability, dict) else None
     if isinstance(fleet, str):

@@ -12,7 +12,15 @@ from pydantic import Field, PrivateAttr
 from carbon.hourly import HourlyIntensity
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
-from planner.inputs.scenario.base import CardName, Part, Precision, SiteNames, SkuName, SkuNames
+from planner.inputs.scenario.base import (
+    CardName,
+    Part,
+    Precision,
+    SiteNames,
+    SkuName,
+    SkuNames,
+    TechniqueNames,
+)
 from planner.inputs.scenario.base import part_in as part_in
 from planner.inputs.scenario.base import rule_of as rule_of
 from planner.inputs.scenario.fields import (
@@ -203,6 +211,22 @@ class Service(Part):
     cache_precision: Annotated[
         Literal["bf16", "fp16", "fp8"] | None, Choice('"fp8"', ("bf16", "fp16", "fp8"))
     ] = Field(None, description="Number format of the cached keys and values; default: 16 bits")
+    precisions: Annotated[
+        tuple[Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"], ...],
+        Several(Choice('"fp8"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"))),
+    ] = Field((), description="Other number formats of the weights that the plan may choose; default: none")
+    models: Annotated[tuple[str, ...], Several(Text('"llama-3.1-8b"'), most=4)] = Field(
+        (), description="Other models of the catalogue that the plan may choose; default: none"
+    )
+    techniques: TechniqueNames = Field(
+        (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
+    )
+    quality_budget_fraction: Annotated[float | None, Fraction("0.02", Range(0, 1))] = Field(
+        None,
+        alias="quality_budget",
+        description="Largest share of quality that other formats, models and techniques may lose together; "
+        "default: no limit",
+    )
     engine: Annotated[str | None, Text('"vllm"')] = Field(
         None, description="Serving engine; default: the newest of the catalogue"
     )
@@ -372,6 +396,10 @@ class Policy(Part):
         description="What operation may decide by the hour: shift moves pools and pausable jobs between "
         "hours, pack lets replicas rest off the peak, lend (with pack) lets pools work on their nodes; "
         "default: nothing, work and requests are spread evenly",
+    )
+    techniques: TechniqueNames = Field(
+        (),
+        description="Published techniques that the plan may use for services in their scope; default: none",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

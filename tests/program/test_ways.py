@@ -1,0 +1,195 @@
+"""Ways to do a service: what is asked for multiplies, what does not apply changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.answers.plan.chosen_ways import way_sentences
+from planner.answers.plan.work import service_records
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.physics.nodes import node_columns
+from planner.physics.serving import Replicas, replica_columns, serving_candidates
+from planner.physics.ways import every_way, way_said
+from planner.program.assembly import assemble
+from planner.program.plan import plan_fleet
+
+CATALOGUE = load_catalogue()
+TEXT = """
+title = "one service"
+[horizon]
+start = 2027-01-01
+periods = 3
+period = "month"
+[[sites]]
+name = "here"
+grid = "se"
+pue = 1.1
+power_cap = "5 MW"
+racks = 100
+space = "owned"
+[[fleet]]
+sku = "{sku}"
+site = "here"
+nodes = 20
+in_service = 2026-01-01
+[[services]]
+name = "chat"
+model = "llama-3.1-8b"
+precision = "bf16"
+tokens_in = 1000
+tokens_out = 200
+peak_rate = "60 /s"
+mean_to_peak = 0.5
+first_token = "1 s"
+per_token = "40 ms"
+availability = 0.99
+{more}
+[reliability]
+failures = "meta-rsc-2"
+restart = "10 min"
+repair = "5 d"
+spare_confidence = 0.9
+[policy]
+objective = "carbon"
+discount_rate = 0.08
+node_life = "5 y"
+"""
+
+
+def scenario(more: str = "", sku: str = "h100-8") -> Scenario:
+    found = parse_scenario(TEXT.format(sku=sku, more=more), "mine.toml")
+    check_scenario(found, CATALOGUE)
+    return found
+
+
+def worked(more: str, sku: str = "h100-8") -> tuple[Inputs, Replicas]:
+    """Each way of the service, on replicas of one accelerator."""
+    tried = every_way(Inputs(scenario(more, sku), CATALOGUE))
+    candidates, _ = serving_candidates(tried, (1,))
+    return tried, replica_columns(tried, node_columns(tried), candidates)
+
+
+def column(replicas: Replicas, name: str, way: int) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = np.asarray(getattr(replicas, name).value)[
+        replicas.candidates.service == way
+    ]
+    return found
+
+
+def test_without_a_choice_the_inputs_are_the_same() -> None:
+    inputs = Inputs(scenario(), CATALOGUE)
+
+    assert every_way(inputs) is inputs
+
+
+def test_a_technique_before_its_date_changes_nothing_and_helps_afterwards() -> None:
+    """8-bit keys and values take two weeks: January begins without, February with."""
+    tried, replicas = worked('techniques = ["kv-fp8"]')
+
+    assert [way.techniques for way in tried.ways.services] == [(), ("kv-fp8",)]
+    for name in ("carrying", "kgco2e", "requests_per_s"):
+        assert column(replicas, name, 1)[:, 0] == pytest.approx(column(replicas, name, 0)[:, 0], rel=1e-12)
+    assert (column(replicas, "carrying", 1)[:, 1:] < column(replicas, "carrying", 0)[:, 1:]).all()
+
+
+def test_a_technique_out_of_scope_changes_nothing() -> None:
+    """The A100 has no matrix rate in 8-bit floats."""
+    _, replicas = worked('techniques = ["kv-fp8"]', "a100-80-8")
+
+    for name in ("carrying", "kgco2e", "requests_per_s"):
+        assert column(replicas, name, 1) == pytest.approx(column(replicas, name, 0), rel=1e-12)
+
+
+def test_faster_requests_need_fewer_replicas_by_the_ratio() -> None:
+    """Distillation at its middle, usable at once: a request takes 1/2.83 of what it took."""
+    facts = '[facts]\n"adoption.retraining.time" = "0 d"'
+    _, replicas = worked(f'techniques = ["distillation"]\n{facts}')
+    ratio = float(CATALOGUE.fact("technique.distillation.throughput").value)
+
+    assert ratio == pytest.approx(8**0.5, rel=1e-2)
+    for name, wanted, near in (("requests_per_s", ratio, 0.05), ("carrying", 1 / ratio, 0.1)):
+        more = column(replicas, name, 1) / column(replicas, name, 0)
+        assert more == pytest.approx(np.full(more.shape, wanted), rel=near)  # fewer share bursts less well
+
+
+def test_what_is_asked_for_multiplies_but_not_what_excludes_itself() -> None:
+    more = (
+        'precisions = ["fp8"]\nmodels = ["llama-3.1-70b"]\n'
+        'techniques = ["layerskip", "speculative-decoding"]\n'
+    )
+    tried = every_way(Inputs(scenario(more), CATALOGUE))
+    said = [way_said(tried, row) for row in range(len(tried.scenario.services))]
+
+    assert len(said) == 2 * 2 * 3
+    assert said[0] == "llama-3.1-8b in bf16"
+    assert not any("layerskip, speculative" in one for one in said)
+    assert tried.ways.services[2].base == 0
+    assert tried.ways.services[-1].base == 9
+
+
+def test_a_quality_budget_leaves_out_what_loses_more() -> None:
+    """Llama 3.1 8B scores 69.4 on MMLU and 70B 83.6: 17 % less."""
+    base = 'models = ["llama-3.1-405b"]\nprecisions = ["fp8", "nvfp4"]\n'
+    tried = every_way(Inputs(scenario(base + "quality_budget = 0.01"), CATALOGUE))
+    said = {way_said(tried, row) for row in range(len(tried.scenario.services))}
+
+    assert said == {"llama-3.1-8b in bf16", "llama-3.1-8b in fp8"} | {
+        f"llama-3.1-405b in {one}" for one in ("bf16", "fp8", "nvfp4")
+    }
+
+
+def test_the_way_as_stated_stays_an_option_of_the_program() -> None:
+    """So an optional technique never makes the optimum worse; each adoption is paid for by people."""
+    plain = assemble(Inputs(scenario(), CATALOGUE)).problem.serve_options
+    found = assemble(Inputs(scenario('techniques = ["kv-fp8"]'), CATALOGUE))
+    options = found.problem.serve_options
+    assert found.replicas is not None
+    ways = found.replicas.candidates.service[found.replica_row]
+    person, hour = (CATALOGUE.fact(f).value for f in ("adoption.setting.person_time", "planning.person_hour"))
+
+    assert set(options.service) == {0}
+    assert {tuple(row) for row in plain.usd} <= {tuple(row) for row in options.usd[ways == 0]}
+    assert options.begun_usd[ways == 1].max() - options.begun_usd[ways == 0].max() == pytest.approx(
+        person * hour
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('techniques = ["kvfp8"]', "services.chat.techniques[0]: the catalogue has no technique 'kvfp8'"),
+        ('precisions = ["fp9"]', "services.chat.precisions[0]: 'fp9' is not possible here"),
+        ('models = ["no-model"]', "services.chat.models[0]: the catalogue has no model 'no-model'"),
+        ('models = ["gemma-7b"]\nquality_budget = 0.1', "the catalogue has no score (mmlu) of gemma-7b"),
+        ("quality_budget = 2", "services.chat.quality_budget: 2 is out of range"),
+    ],
+)
+def test_bad_keys_are_answered_in_one_line(more: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        scenario(more)
+
+    assert said in str(refused.value)
+    assert len(refused.value.problems) == 1
+
+
+@pytest.mark.solve
+def test_a_plan_says_what_it_chose_and_why() -> None:
+    """Its ledger agrees with the program's sums, or the plan would have been refused."""
+    plan = plan_fleet(scenario('precisions = ["fp8"]\ntechniques = ["kv-fp8"]'), baselines=False)
+    solution = plan.answer.solution
+
+    assert solution is not None
+    (said,) = way_sentences(plan, solution)
+    assert said.startswith(
+        "chat is served mostly as llama-3.1-8b in fp8, kv-fp8, of 4 ways: a request takes 0."
+    )
+    rows = service_records(plan, solution)
+    assert {row["way"] for row in rows if row["period"] == "2027-03"} == {
+        "llama-3.1-8b in fp8, kv-fp8 from 2027-01-15"
+    }

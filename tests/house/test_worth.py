@@ -18,13 +18,13 @@ from benchmarks.studies.worth import (
     Outcome,
     saved_fraction,
 )
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.scenario import load_scenario
 
 
 def family(carbon: float, worse: float = 100.0) -> Family:
-    plans = {
+    plans: dict[str, Outcome | None] = {
         USUAL: Outcome(1000.0, worse, 0.001),
         CHEAPEST: Outcome(900.0, worse, 0.001),
         OVER_USUAL: Outcome(1040.0, carbon, 0.001),
@@ -47,7 +47,7 @@ def test_the_cap_is_five_percent_more_money() -> None:
     from planner.inputs.resolved import Inputs
     from planner.program.assembly import assemble
 
-    scenario = load_scenario(worth.data_folder() / "scenarios" / "one-training-job.toml")
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     problem = assemble(Inputs(scenario, load_catalogue())).problem
     limited = worth.capped(problem, 1000.0)
 

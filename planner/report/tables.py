@@ -124,6 +124,11 @@ _SHEETS = {
         "What each lever brings on the same fleet",
         "lever saved_usd saved_kgco2e alone_saved_usd alone_saved_kgco2e",
     ),
+    "site_energy": (
+        "What batteries and the sun at the sites would change",
+        "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
+        "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
+    ),
     "places": (
         "What sites charge",
         "period site occupied_kw committed_kw space_usd peak_kw peak_usd",

@@ -352,6 +352,7 @@ def details(made: Planned) -> None:
         "services",
         "pools",
         "contracts",
+        "site_energy",
         "whole_ledger",
         "whole_scopes",
         "water",

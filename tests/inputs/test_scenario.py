@@ -70,6 +70,18 @@ rack_power = "20 kW"
 cooling = "liquid"
 space_price = ["170 USD/kW/month", "0.18 kUSD/kW/month"]
 space_committed = "0.1 MW"
+storage = "20 PB"
+storage_medium = "ssd"
+solar = "0.4 MW"
+solar_yield = "18 %"
+solar_latitude = 36.8
+solar_longitude = -119.8
+battery = "2 MWh"
+battery_hours = "4 h"
+battery_efficiency = 0.86
+battery_price = "300 USD/kWh"
+battery_embodied = "104 kg/kWh"
+battery_life = "12 y"
 
 [[power_groups]]
 name = "campus"
@@ -338,6 +350,9 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
     assert (north.space, north.demand_charge_usd_per_kw_month) == ("owned", pytest.approx((15, 15)))
     assert (south.space, south.space_price_usd_per_kw_month) == (None, pytest.approx((170, 180)))
     assert south.space_committed_kw == pytest.approx((100, 100))
+    assert (south.storage_gb, south.storage_medium) == (pytest.approx(20e6), "ssd")
+    assert (south.solar_kw, south.solar_yield_fraction) == pytest.approx((400, 0.18))
+    assert (south.battery_kwh, south.battery_full_power_h) == pytest.approx((2000, 4))
     assert whole.power_groups[0].power_cap_kw == (2000, 2500)
     assert (offer.price_usd, offer.lead_time_h) == (pytest.approx((280e3, 260e3)), 14 * 24)
     assert (offer.order_nodes, offer.supply_nodes, offer.sites) == (4, (8, 0), ("south",))

@@ -17,6 +17,7 @@ from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.notes import notes_of
 from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
+from planner.answers.plan.site_energy import site_energy_sentences
 from planner.answers.plan.stress import stress_sentences
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
@@ -116,6 +117,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
     if solved:
         document["headline"], document["why"] = why_this_plan(plan)
         document["why"] += median_sentences(document["totals"])
+        document["why"] += site_energy_sentences(plan, tables["site_energy"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])

@@ -21,6 +21,7 @@ from planner.answers.plan.money import (
     term_records,
 )
 from planner.answers.plan.places import place_records
+from planner.answers.plan.site_energy import site_energy_records
 from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
@@ -64,6 +65,7 @@ NAMES = (
     "water",
     "hours",
     "levers",
+    "site_energy",
     "by_period",
     "limits",
     "prices",
@@ -103,6 +105,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "places": place_records(plan, solution),
             "hours": hour_records(plan, solution),
             "levers": lever_records(plan, solution),
+            "site_energy": site_energy_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

@@ -150,8 +150,7 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         yield (
             f"The plan minimises {mass(counted)}. Around it stand {mass(around)}: standing nodes, network, "
             f"storage that is stated, building and end of life of the nodes of one's own{rented}. All of it "
-            f"is {mass(whole)}; no decision was priced by the {percent_text(around / whole, 0)} that stand "
-            "around."
+            f"is {mass(whole)}, of which {percent_text(around / whole, 0)} weighs in no decision."
         )
     onsite = sum(float(one.value) for _, one, _ in found.water)
     offsite = sum(float(one.value) for _, _, one in found.water)

@@ -28,7 +28,7 @@ from planner.inputs.scenario.schema_fleet import (
     order_problems,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
-from planner.inputs.scenario.schema_places import Site, counted_twice, owned_and_priced
+from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.trace.units import UnitError, parse_quantity
 
@@ -173,7 +173,7 @@ OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leavi
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
-OF_SITES = (owned_and_priced, counted_twice)
+OF_SITES = (owned_and_priced, counted_twice, energy_in_parts)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")

@@ -8,7 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SiteRef
-from planner.inputs.scenario.fields import Choice, Count, EachPeriod, Number, Quantity, Range, Several, Text
+from planner.inputs.scenario.fields import (
+    Choice,
+    Count,
+    EachPeriod,
+    Fraction,
+    Number,
+    Quantity,
+    Range,
+    Several,
+    Text,
+)
 from planner.inputs.scenario.problems import Problem
 
 _SITE = Text('"dallas"')
@@ -117,6 +127,44 @@ class Site(Part):
         description="Price of the site's highest power in a period, next to the price of energy; default: "
         "none, the catalogue's prices of energy are mean bills",
     )
+    solar_kw: Annotated[float | None, Quantity('"400 kW"', "kW", Range(0, 1e7, open=True))] = Field(
+        None,
+        alias="solar",
+        description="Rated power of the sun's cells that stand at the site: used by the hour where `levers` "
+        "are allowed, never sold",
+    )
+    solar_yield_fraction: Annotated[float | None, Fraction("0.18", Range(0, 0.5, open=True))] = Field(
+        None, alias="solar_yield", description="Mean power of them over their rated power, through the year"
+    )
+    solar_latitude_deg: Annotated[float | None, Number("36.8", Range(-65, 65))] = Field(
+        None, alias="solar_latitude", description="Latitude of the site in degrees, north above 0"
+    )
+    solar_longitude_deg: Annotated[float | None, Number("-119.8", Range(-180, 180))] = Field(
+        None, alias="solar_longitude", description="Longitude of the site in degrees, east above 0"
+    )
+    battery_kwh: Annotated[float | None, Quantity('"2 MWh"', "kWh", Range(0, 1e8, open=True))] = Field(
+        None,
+        alias="battery",
+        description="Most battery that may be bought for the site; it is sized by the hour where `levers` "
+        "are allowed, by the load of the plan",
+    )
+    battery_full_power_h: Annotated[float | None, Quantity('"4 h"', "h", Range(0.25, 48))] = Field(
+        None, alias="battery_hours", description="Hours for which it gives its full power"
+    )
+    battery_efficiency_fraction: Annotated[float | None, Fraction("0.86", Range(0.1, 1))] = Field(
+        None, alias="battery_efficiency", description="Energy out over energy in, both ways together"
+    )
+    battery_price_usd_per_kwh: Annotated[
+        float | None, Quantity('"300 USD/kWh"', "USD/kWh", Range(0, 1e5))
+    ] = Field(None, alias="battery_price", description="Price of it, installed")
+    battery_embodied_kgco2e_per_kwh: Annotated[
+        float | None, Quantity('"104 kg/kWh"', "kgCO2e/kWh", Range(0, 1e4))
+    ] = Field(
+        None, alias="battery_embodied", description="Carbon of making it; 74 to 134 kg/kWh are published"
+    )
+    battery_life_y: Annotated[float | None, Quantity('"12 y"', "y", Range(1, 40))] = Field(
+        None, alias="battery_life", description="Life over which its price and its making are spread"
+    )
 
 
 class PowerGroup(Part):
@@ -147,3 +195,31 @@ def counted_twice(site: Site, at: str) -> Iterator[Problem]:
             "is missing, and demand_charge needs it: the catalogue's prices are mean bills, with demand "
             'charges in them. Write for example electricity_price = "45 USD/MWh"',
         )
+
+
+OF_THE_SUN = {
+    "solar_yield": "solar_yield_fraction",
+    "solar_latitude": "solar_latitude_deg",
+    "solar_longitude": "solar_longitude_deg",
+}
+OF_THE_BATTERY = {
+    "battery_hours": "battery_full_power_h",
+    "battery_efficiency": "battery_efficiency_fraction",
+    "battery_price": "battery_price_usd_per_kwh",
+    "battery_embodied": "battery_embodied_kgco2e_per_kwh",
+    "battery_life": "battery_life_y",
+}
+
+
+def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:
+    """A battery and the sun's cells are stated whole, or not at all."""
+    for key, attribute, others in (
+        ("solar", "solar_kw", OF_THE_SUN),
+        ("battery", "battery_kwh", OF_THE_BATTERY),
+    ):
+        lacking = [name for name, one in others.items() if not site.has(one)]
+        if site.has(attribute) and lacking:
+            yield Problem(f"{at}.{key}", f"needs {', '.join(lacking)} next to it")
+        elif not site.has(attribute) and len(lacking) < len(others):
+            stated = [name for name in others if name not in lacking]
+            yield Problem(f"{at}.{stated[0]}", f"has no effect without {key}: write it, or remove this")

@@ -1,0 +1,413 @@
+"""Writes docs/worth.md: how much less carbon the levers bring at how little more money, family by family.
+
+    python -m benchmarks.studies.worth [family ... | --page]
+
+Each family is planned as operators usually do, for least money, and for least carbon at no more than five
+percent more money than either of the two. Every plan is judged by one program: the family's own, with the
+hours of its grids. Then operation is chosen again on the fleet of the carbon plan, without each lever, and
+with it alone. What a run found is kept in worth.json next to this file, so that one family can be made again
+without the others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from benchmarks.studies.savings import FAMILIES as SHIPPED
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import with_cards
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, load_scenario, with_changes
+from planner.program.assembly import Assembled, assemble
+from planner.program.baselines import spare_confidence_fraction, usual_practice
+from solver.answer import Answer, answer
+from solver.levers import allowed_levers, operated, with_levers
+from solver.problem import Objective, Problem, Solution
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, KEPT = ROOT / "docs" / "worth.md", Path(__file__).with_name("worth.json")
+OWN = Path(__file__).with_name("families")
+MORE_MONEY = 0.05
+GAP_FRACTION, TIME_LIMIT_S, LEVER_SECONDS = 0.005, 25.0, 15.0
+LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
+ALL = ("shift", "pack", "lend")
+AIM_FRACTION, SURE_FRACTION = 0.15, 0.05
+
+USUAL, CHEAPEST = "usual practice", "least money"
+OVER_USUAL, OVER_CHEAPEST = "least carbon, 5 % over usual practice", "least carbon, 5 % over least money"
+NO_LEVER = "least carbon without levers, 5 % over usual practice"
+PLANS = (USUAL, CHEAPEST, NO_LEVER, OVER_USUAL, OVER_CHEAPEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a plan comes to, and how close to the best of its kind it is proved to be."""
+
+    usd: float
+    kgco2e: float
+    gap_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """Carbon that operation takes more without a lever, and less with it alone; None where it cannot do."""
+
+    left_out_kgco2e: float | None
+    alone_kgco2e: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What one family came to."""
+
+    title: str
+    plans: dict[str, Outcome | None]
+    levers: dict[str, Lever] = field(default_factory=dict)
+    hours: tuple[str, ...] = ()  # which hours of the grids were known
+    confidence_fraction: float | None = None  # of the spares of usual practice, where they were too few
+
+
+def families() -> dict[str, Path]:
+    """Files of the families: eight that ship, and four with room for levers."""
+    shipped = {name: data_folder() / "scenarios" / f"{name}.toml" for name in SHIPPED}
+    return shipped | {path.stem: path for path in sorted(OWN.glob("*.toml"))}
+
+
+def with_all_levers(scenario: Scenario) -> Scenario:
+    """The scenario with every lever by the hour, and nodes that may be off."""
+    return with_changes(scenario, {"policy.levers": list(ALL), "policy.park_idle": True})
+
+
+def at_location(scenario: Scenario) -> Scenario:
+    """The scenario by the grids where energy is drawn: hours of a grid say nothing of contracts."""
+    if scenario.policy.accounting == "location":
+        return scenario
+    return with_changes(scenario, {"policy.accounting": "location", "contracts": None})
+
+
+def capped(problem: Problem, usd: float) -> Problem:
+    """The problem of least carbon with no more money than a plan takes, and five percent."""
+    limits = replace(problem.limits, money_cap_usd=usd * (1 + MORE_MONEY))
+    return replace(problem, limits=limits, objective=LEAST_CARBON)
+
+
+def measured(scenario: Scenario) -> Family:
+    """All plans of a family."""
+    scenario = at_location(scenario)
+    catalogue = with_cards(scenario, load_catalogue())
+    inputs = Inputs(with_all_levers(scenario), catalogue)
+    assembled = assemble(inputs)
+    full, none = assembled.problem, with_levers(assembled.problem, ())
+    usual, confidence = _usual(scenario, inputs)
+    cheapest = _solved(replace(full, objective=LEAST_MONEY))
+    plans: dict[str, Outcome | None] = {USUAL: _outcome(usual), CHEAPEST: _outcome(cheapest)}
+    best: Solution | None = None
+    known = [] if cheapest is None or cheapest.solution is None else [cheapest.solution]
+    for name, problem, other in (
+        (NO_LEVER, none, usual),
+        (OVER_USUAL, full, usual),
+        (OVER_CHEAPEST, full, cheapest),
+    ):
+        # A search that ran out of time may have missed what another one found on its way.
+        if name == OVER_CHEAPEST and _is_cheaper(best, cheapest):
+            other = cheapest = _solved(replace(full, objective=LEAST_MONEY), best) or cheapest
+            plans[CHEAPEST] = _outcome(cheapest)
+        found = None
+        if other is not None and other.solution is not None:
+            limited = capped(problem, other.solution.usd)
+            # A plan without levers keeps every rule of one with them: a start where its money is enough.
+            starts = [] if problem is none else known
+            starts = [one for one in starts if one.usd <= limited.limits.money_cap_usd]
+            found = _solved(limited, min(starts, key=lambda one: one.kgco2e, default=None))
+        plans[name] = _outcome(found)
+        if found is not None and found.solution is not None:
+            known.append(found.solution)
+            best = found.solution if name == OVER_USUAL else best
+    levers: dict[str, Lever] = {}
+    if best is not None and usual is not None and usual.solution is not None:
+        levers = _levers(capped(full, usual.solution.usd), best)
+    notes = () if assembled.levers is None else assembled.levers.times.notes
+    return Family(scenario.title, plans, levers, notes, confidence)
+
+
+def _is_cheaper(one: Solution | None, other: Answer | None) -> bool:
+    return (
+        one is not None and other is not None and other.solution is not None and one.usd < other.solution.usd
+    )
+
+
+def _usual(scenario: Scenario, full: Inputs) -> tuple[Answer | None, float | None]:
+    """Usual practice by the hours of the full program; with the spares that failures ask for.
+
+    Its own share of spares is kept where that is enough. Where it is not, it is planned with the spares that
+    are, and the share of time for which its own were enough is told.
+    """
+
+    def hourly(one: Scenario) -> tuple[Inputs, Assembled]:
+        own = Inputs(with_changes(one, {"policy.levers": list(ALL)}), full.catalogue)
+        return own, assemble(own)
+
+    as_usual = usual_practice(scenario)
+    own, assembled = hourly(as_usual)
+    found = _solved(with_levers(assembled.problem, ()))
+    if found is None or found.solution is None:
+        return None, None
+    reached = spare_confidence_fraction(own, assembled, found.solution)
+    if reached >= scenario.reliability.spare_confidence_fraction:
+        return found, None
+    stated = scenario.reliability.spare_share_fraction
+    _, enough = hourly(with_changes(as_usual, {"reliability.spare_share": stated}))
+    return _solved(with_levers(enough.problem, ())) or found, reached
+
+
+def _solved(problem: Problem, start: Solution | None = None) -> Answer | None:
+    found = answer(problem, gap_fraction=GAP_FRACTION, time_limit_s=TIME_LIMIT_S, start=start)
+    return None if found.solution is None else found
+
+
+def _outcome(found: Answer | None) -> Outcome | None:
+    if found is None or found.solution is None:
+        return None
+    return Outcome(found.solution.usd, found.solution.kgco2e, found.gap_fraction)
+
+
+def _levers(problem: Problem, plan: Solution) -> dict[str, Lever]:
+    """Each lever left out and alone on the fleet of a plan; lending comes on top of packing."""
+
+    def kgco2e(some: Iterable[str]) -> float | None:
+        found = operated(with_levers(problem, tuple(some)), plan, time_limit_s=LEVER_SECONDS)
+        return None if found is None else found.kgco2e
+
+    allowed = allowed_levers(problem)
+    everyone, none = kgco2e(allowed), kgco2e(())
+    found: dict[str, Lever] = {}
+    for lever in allowed:
+        gone = {lever, "lend"} if lever == "pack" else {lever}
+        below = ("pack",) if lever == "lend" else ()
+        base = kgco2e(below) if below else none
+        found[lever] = Lever(
+            _less(kgco2e(one for one in allowed if one not in gone), everyone),
+            _less(base, kgco2e((*below, lever))),
+        )
+    return found
+
+
+def _less(more: float | None, less: float | None) -> float | None:
+    return None if more is None or less is None else more - less
+
+
+# The page
+
+INTRODUCTION = f"""\
+# What the levers are worth
+
+Written by `python -m benchmarks.studies.worth`: eight families that ship (`data/scenarios`) and four with
+room for levers by the hour (`benchmarks/studies/families`). For each:
+
+- **usual practice**: at today's sites, at the least cost by annual factors; nodes stay to the end of their
+  life; a checkpoint every hour; 3 % of spares, and more where failures ask for them; replicas awake all
+  day, work spread evenly;
+- **least money**: the same work at the least cost, with every lever allowed;
+- **least carbon** with no more than {MORE_MONEY:.0%} more money than usual practice, and than least money.
+
+All of them are judged by one program, whose services follow their curve of the day through the hours of the
+grid. So a plan is not better here because it was judged by other hours. Much of what is saved against usual
+practice is no lever of the hour: it is nodes that are sold, work at the cleaner site, sizes and checkpoints,
+which the column *without levers* has alone."""
+
+METHOD = f"""\
+## How to read it
+
+Levers: *shift* moves pools and pausable runs between hours, *pack* lets replicas rest and nodes be off,
+*lend* lets pools work on nodes of replicas that rest. *Left out*: carbon that the operation of the same
+fleet takes more without the lever; *alone*: what it takes less with it alone (lending on top of packing).
+Blank: the fleet is too small without it, so that its worth is the nodes that it saves. The two differ where
+levers get in each other's way, and their sum is not what all of them bring.
+
+Each program was searched for {TIME_LIMIT_S:.0f} s at the most; the gap says how far a plan may be from the
+best of its kind. Where a gap is larger than a saving, the saving may be more, and what is measured is what
+was found. Carbon is that which the plan minimises: electricity, and the making of what is bought; standing
+nodes are sunk, and network, storage and building are left out of all plans alike.
+
+Families that count carbon market-based are counted here by the grids where energy is drawn, without
+contracts.
+
+Not done here: fronts, plans replayed under drawn futures, and bands for other habits of usual practice."""
+
+
+def page(found: dict[str, Family]) -> str:
+    """The whole page."""
+    parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found), METHOD]
+    parts += [_family(name, one) for name, one in found.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def saved_fraction(one: Family, plan: str, against: str) -> float | None:
+    """Share of the carbon of one plan that another saves.  1 - C / C_against"""
+    better, worse = one.plans.get(plan), one.plans.get(against)
+    if better is None or worse is None or worse.kgco2e <= 0:
+        return None
+    return 1.0 - better.kgco2e / worse.kgco2e
+
+
+def _more_money(one: Family, plan: str, against: str) -> float | None:
+    better, worse = one.plans.get(plan), one.plans.get(against)
+    return None if better is None or worse is None else better.usd / worse.usd - 1.0
+
+
+COMPARED = ((OVER_USUAL, USUAL), (OVER_CHEAPEST, CHEAPEST))
+
+
+def _summary(found: dict[str, Family]) -> str:
+    rows = []
+    for name, one in found.items():
+        cells = []
+        for plan, against in COMPARED:
+            saved, more = saved_fraction(one, plan, against), _more_money(one, plan, against)
+            cells.append(
+                "no plan" if saved is None or more is None else f"**{100 * saved:.1f}** for {100 * more:+.1f}"
+            )
+        without = saved_fraction(one, NO_LEVER, USUAL)
+        cells.append("no plan" if without is None else f"{100 * without:.1f}")
+        cells.append(_main_lever(one))
+        gaps = [plan.gap_fraction for plan in one.plans.values() if plan is not None]
+        cells.append(_gap_text(max(gaps)) if gaps else "")
+        rows.append((f"[{name}](#{name})", *cells))
+    head = (
+        "family",
+        "carbon saved against usual practice, %, for money, %",
+        "against least money",
+        "against usual practice without levers",
+        "lever that brings most",
+        "largest gap, %",
+    )
+    return _markdown(head, rows)
+
+
+def _main_lever(one: Family) -> str:
+    """The lever without which the same fleet takes the most carbon, where that is one part in a thousand."""
+    best = one.plans.get(OVER_USUAL)
+    known = {
+        name: lever.left_out_kgco2e for name, lever in one.levers.items() if lever.left_out_kgco2e is not None
+    }
+    if best is None or not known:
+        return "purchases, sites and sizes alone"
+    name = max(known, key=lambda lever: known[lever] or 0.0)
+    share = (known[name] or 0.0) / best.kgco2e
+    return f"{name}, {100 * share:.1f} %" if share > 1e-3 else "none of them pays"
+
+
+def _said(found: dict[str, Family]) -> str:
+    lines = []
+    for plan, against in COMPARED:
+        known = {name: saved_fraction(one, plan, against) for name, one in found.items()}
+        some = {name: value for name, value in known.items() if value is not None}
+        enough = [name for name, value in some.items() if value >= AIM_FRACTION]
+        nothing = [name for name, value in some.items() if value < 0.01]
+        text = (
+            f"Against *{against}*, {AIM_FRACTION:.0%} less carbon or more is found in {len(enough)} of "
+            f"{len(found)} families"
+        )
+        text += f" ({', '.join(enough)})" if enough else ""
+        sure = [name for name in enough if _largest_gap(found[name], (plan, against)) <= SURE_FRACTION]
+        text += f", in {len(sure)} of them by plans within {SURE_FRACTION:.0%} of the best" if enough else ""
+        text += f"; less than 1 % in {', '.join(nothing)}." if nothing else "."
+        lines.append(text)
+    return "\n\n".join(lines)
+
+
+def _family(name: str, one: Family) -> str:
+    base = one.plans.get(USUAL)
+    rows = []
+    for plan in PLANS:
+        outcome = one.plans.get(plan)
+        if outcome is None:
+            rows.append((plan, "no plan found", "", "", ""))
+            continue
+        less = "" if base is None else f"{100 * (1 - outcome.kgco2e / base.kgco2e):.1f}"
+        rows.append(
+            (
+                plan,
+                f"{outcome.usd / 1e3:,.0f}",
+                f"{outcome.kgco2e / 1e3:,.1f}",
+                less,
+                _gap_text(outcome.gap_fraction),
+            )
+        )
+    head = ("plan", "kUSD", "tCO2e", "carbon under usual practice, %", "gap, %")
+    parts = [f"## {name}", one.title + ".", _markdown(head, rows)]
+    if one.levers:
+        held = [
+            (lever, _tonnes(both.left_out_kgco2e), _tonnes(both.alone_kgco2e))
+            for lever, both in one.levers.items()
+        ]
+        parts.append(_markdown(("lever, on the fleet of the carbon plan", "left out, t", "alone, t"), held))
+    else:
+        parts.append("Nothing is decided by the hour here.")
+    if one.confidence_fraction is not None:
+        parts.append(
+            f"Spares of 3 % would be enough for {one.confidence_fraction:.1%} of the time; usual practice is "
+            "planned here with the spares that the scenario asks for."
+        )
+    parts += [" ".join(one.hours)] if one.hours else []
+    return "\n\n".join(parts)
+
+
+def _largest_gap(one: Family, plans: Iterable[str]) -> float:
+    return max(held.gap_fraction for name in plans if (held := one.plans.get(name)) is not None)
+
+
+def _gap_text(fraction: float) -> str:
+    return f"{100 * fraction:.1f}" if math.isfinite(fraction) else "not known"
+
+
+def _tonnes(kgco2e: float | None) -> str:
+    return "" if kgco2e is None else f"{kgco2e / 1e3 + 0.0:,.2f}".replace("-0.00", "0.00")
+
+
+def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def kept() -> dict[str, Family]:
+    """What earlier runs found."""
+    if not KEPT.exists():
+        return {}
+    found = json.loads(KEPT.read_text(encoding="utf-8"))
+    return {
+        name: Family(
+            one["title"],
+            {plan: None if held is None else Outcome(**held) for plan, held in one["plans"].items()},
+            {lever: Lever(**held) for lever, held in one["levers"].items()},
+            tuple(one["hours"]),
+            one["confidence_fraction"],
+        )
+        for name, one in found.items()
+    }
+
+
+def main(names: list[str]) -> None:
+    """Measure the families that are named, or all; then write the page of all that are known.
+
+    With `--page` nothing is measured: what earlier runs found is written once more.
+    """
+    files, found = families(), kept()
+    for name in () if names == ["--page"] else names or files:
+        found[name] = measured(load_scenario(files[name]))
+        KEPT.write_text(
+            json.dumps({one: asdict(held) for one, held in found.items()}, indent=1) + "\n", encoding="utf-8"
+        )
+        print(
+            name, {plan: held and round(held.kgco2e) for plan, held in found[name].plans.items()}, flush=True
+        )
+    PAGE.write_text(page({name: found[name] for name in files if name in found}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,84 @@
+"""The worth page: its families, the cap on money, and that what it says follows from what was found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.studies import worth
+from benchmarks.studies.worth import (
+    CHEAPEST,
+    OVER_CHEAPEST,
+    OVER_USUAL,
+    USUAL,
+    Family,
+    Lever,
+    Outcome,
+    saved_fraction,
+)
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.scenario import load_scenario
+
+
+def family(carbon: float, worse: float = 100.0) -> Family:
+    plans: dict[str, Outcome | None] = {
+        USUAL: Outcome(1000.0, worse, 0.001),
+        CHEAPEST: Outcome(900.0, worse, 0.001),
+        OVER_USUAL: Outcome(1040.0, carbon, 0.001),
+        OVER_CHEAPEST: Outcome(940.0, carbon, 0.002),
+    }
+    return Family("A family", plans, {"shift": Lever(5.0, 7.0), "pack": Lever(None, 2.0)})
+
+
+def test_twelve_families_of_which_four_have_known_hours() -> None:
+    """Each is read and fine; the four of this page stand at grids whose hours ship."""
+    files = worth.families()
+    assert len(files) == 12
+    for path in worth.OWN.glob("*.toml"):
+        scenario = load_scenario(path)
+        check_scenario(scenario, load_catalogue())
+        assert {site.grid for site in scenario.sites} <= {"es", "de", "us-camx", "us-erct"}
+
+
+def test_the_cap_is_five_percent_more_money() -> None:
+    from planner.inputs.resolved import Inputs
+    from planner.program.assembly import assemble
+
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    problem = assemble(Inputs(scenario, load_catalogue())).problem
+    limited = worth.capped(problem, 1000.0)
+
+    assert limited.limits.money_cap_usd == pytest.approx(1050.0)
+    assert limited.objective == worth.LEAST_CARBON
+    np.testing.assert_array_equal(limited.limits.power_kw, problem.limits.power_kw)
+
+
+def test_the_page_says_where_something_is_saved_and_where_nothing_is() -> None:
+    """80 of 100 is 20 %; 99.5 of 100 is under 1 %; no plan is told as none."""
+    good, nothing = family(80.0), family(99.5)
+    none = replace(good, plans=dict.fromkeys(good.plans, None), levers={})
+    text = worth.page({"good": good, "nothing": nothing, "none": none})
+
+    assert saved_fraction(good, OVER_USUAL, USUAL) == pytest.approx(0.2)
+    assert "**20.0** for +4.0" in text
+    assert "is found in 1 of 3 families (good)" in text
+    assert "less than 1 % in nothing" in text
+    row = next(line for line in text.splitlines() if line.startswith("| [none]"))
+    assert row.count("no plan") == 3
+    assert "| shift | 0.01 | 0.01 |" in text
+    assert "| pack |  | 0.00 |" in text
+
+
+def test_the_shipped_page_follows_from_what_was_found() -> None:
+    """Made by hand it would differ."""
+    files, found = worth.families(), worth.kept()
+    assert worth.PAGE.read_text(encoding="utf-8") == worth.page(
+        {name: found[name] for name in files if name in found}
+    )
+    for one in found.values():
+        better, cap = one.plans[OVER_USUAL], one.plans[USUAL]
+        if better is not None and cap is not None:
+            assert better.usd <= cap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)

@@ -20,7 +20,7 @@ from planner.physics.nodes import energy_by_site
 from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
-from solver.account import nodes_of_runs, nodes_under_way, peak_kw, totals_by
+from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
 from solver.account_slots import lent_work_h
 from solver.problem import Problem, Solution
 
@@ -93,7 +93,8 @@ class Desk:
     hours_done: Floats  # [o] hours of the reference in an hour of work
     held: Floats  # [o, T] nodes for an hour of work
     there: Floats  # [P, T] as the plan has it
-    power_left_kw: Floats  # [S, T] beyond runs and idling nodes
+    power_left_kw: Floats  # [L, T] beyond runs and idling nodes, of each site and of sites that share a limit
+    power_sites: NDArray[np.bool_]  # [L, S] whose power counts there
     whole: bool  # whether every way of the program is looked at
     traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
     lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
@@ -187,6 +188,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         work_node_h=np.zeros_like(solution.work_node_h),
         parked=np.zeros_like(solution.parked),
     )
+    drawn_kw, limits = peak_kw(problem, fixed, solution.in_service), problem.limits
     carrying = _carrying(problem, solution, serve) / serves.nodes[serve][:, None]
     return Desk(
         problem,
@@ -197,7 +199,12 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         hours_done=works.speed[work],
         held=works.held_ratio[work] / extra / groups.hours,
         there=_there(problem, solution),
-        power_left_kw=problem.limits.power_kw - peak_kw(problem, fixed, solution.in_service),
+        power_left_kw=np.concatenate(
+            [limits.power_kw - drawn_kw, limits.shared_power_kw - shared_power_kw(problem, drawn_kw)]
+        ),
+        power_sites=np.concatenate(
+            [np.eye(len(problem.site_names), dtype=bool), limits.shared_power_sites.astype(bool)]
+        ),
         whole=whole,
         traced=_traced(inputs, assembled, serve),
         lent_h=lent_work_h(problem, solution),
@@ -302,7 +309,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     room = table.rows(np.minimum(world.there, ENDLESS))
     table.put(room[n_serve], serve, np.ones_like(at.capacity))
     table.put(room[n_work], work, at.held)
-    capped = np.flatnonzero(np.isfinite(problem.limits.power_kw).any(axis=1))
+    capped = np.flatnonzero(np.isfinite(at.power_left_kw).any(axis=1)).tolist()
     power = table.rows(np.minimum(at.power_left_kw, ENDLESS))
     for rows, columns, kw in (
         (
@@ -312,8 +319,9 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         ),
         (n_work, work, (works.active_kw[at.work] / problem.node_groups.hours[:, None]).T),
     ):
-        own = ~problem.node_groups.off_site[rows] & np.isin(problem.node_groups.site[rows], capped)
-        table.put(power[problem.node_groups.site[rows[own]]], columns[own], kw[own])
+        for limit in capped:
+            own = ~problem.node_groups.off_site[rows] & at.power_sites[limit, problem.node_groups.site[rows]]
+            table.put(power[limit] * np.ones_like(columns[own]), columns[own], kw[own])
     drawn_kw = _working_kw(problem)
     per_usd, per_kgco2e = prices.hourly["usd"], prices.hourly["kgco2e"]
     rentable = np.flatnonzero(np.isfinite(per_usd).all(axis=1) & means.rent)
@@ -321,7 +329,9 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     table.put(room[rentable], hourly, -np.ones(hourly.shape))
     # What is rented draws its power elsewhere.
     elsewhere = -drawn_kw[rentable][:, None] * np.ones(hourly.shape)
-    table.put(power[problem.node_groups.site[rentable]], hourly, elsewhere)
+    for limit in capped:
+        own = at.power_sites[limit, problem.node_groups.site[rentable]]
+        table.put(power[limit] * np.ones_like(hourly[own]), hourly[own], elsewhere[own])
     more = table.single(
         [
             one.whole * (weights.money_weight * one.usd + weights.carbon_weight * one.kgco2e)
@@ -335,7 +345,8 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         table.put(room[one.node_group, later], np.full(later.shape, column), -each)
         kw = problem.node_groups.idle_kw[one.node_group] if one.on_site else -drawn_kw[one.node_group]
         site = int(problem.node_groups.site[one.node_group])
-        table.put(power[site, later], np.full(later.shape, column), each * kw)
+        for limit in np.flatnonzero(at.power_sites[:, site]).tolist():
+            table.put(power[limit, later], np.full(later.shape, column), each * kw)
     penalty = problem.services.unmet_usd if means.drop else np.full(demand.shape, np.inf)
     dear = DEAR * max(float(np.abs(table.costs()).max(initial=0.0)), 1.0)
     stated = np.isfinite(penalty)

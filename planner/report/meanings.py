@@ -193,7 +193,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "way": "a way out that does the work",
         "added_nodes": "most nodes that it adds at once",
         "cheapest": "whether it takes the least money",
-        "usd": "its cost",
+        "usd": "its cost, without people's time for deployments; contracts for clean energy stay as planned",
         "kgco2e": "its carbon",
     },
     "knowable": {

@@ -226,3 +226,29 @@ def test_a_mix_of_ordering_and_renting_is_a_way_out() -> None:
     (ordered,) = [way for way in ways if way.text.startswith("order ") and "by the hour" not in way.text]
 
     assert [way.usd <= ordered.usd * (1 + 1e-3) for way in mixed] == [True]
+
+
+def test_a_way_out_keeps_a_power_cap_that_sites_share() -> None:
+    """What the nodes of all sites may draw above idling together is what is placed on them, and no more."""
+    at = desk_of(planned())
+    every = np.ones((1, len(at.problem.site_names)), dtype=bool)
+    serves = at.problem.serve_options
+    kw = serves.active_kw[at.serve] / serves.nodes[at.serve]
+    free = operate(at, at.stated(), Means(rent=True, drop=True), at.prices())
+    assert free is not None
+    drawn = (free.serving[at.serve] * kw[:, None]).sum(axis=0)
+    half = replace(
+        at,
+        power_left_kw=np.vstack([at.power_left_kw, 0.5 * drawn]),
+        power_sites=np.vstack([at.power_sites, every]),
+    )
+    found = operate(half, at.stated(), Means(rent=True, drop=True), at.prices())
+    assert found is not None
+    most_kw = np.array([kw[serves.node_group[at.serve] == p].max(initial=0.0) for p in range(len(at.there))])
+    there = (found.serving[at.serve] * kw[:, None]).sum(axis=0) - (found.rented * most_kw[:, None]).sum(
+        axis=0
+    )
+
+    assert (there <= 0.5 * drawn + 1e-6).all()
+    assert found.rented.sum() > 0
+    assert found.usd > free.usd

@@ -38,7 +38,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
 SAID_EVERY = 8  # draws
-TOLD = 0.1  # share of the width below which what is rented is no news
+SAID_FROM = 0.1  # share of the width below which what is rented is no news
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def held_sentences(held: Held) -> list[str]:
             f"; in half of the others no more than {nodes_text(math.ceil(held.rented))} at once "
             f"{'is' if math.ceil(held.rented) == 1 else 'are'} rented by the hour, which the ranges pay for"
         )
-    if held.rent_share > TOLD:
+    if held.rent_share > SAID_FROM:
         low, high = (money(end) for end in held.owned_usd)
         said += (
             f". That rent is {percent_text(held.rent_share, 0)} of the width of the cost's range "

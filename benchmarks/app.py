@@ -245,6 +245,6 @@ def own_title(visitor: Session, title: str, own: str = "") -> None:
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(prog="python -m benchmarks.app")
-    asked.add_argument("--quick", action="store_true", help="few repeats: does it run?")
-    print("\n".join(app_lines(app_measured(quick=asked.parse_args().quick))))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.app")
+    parser.add_argument("--quick", action="store_true", help="few repeats: does it run?")
+    print("\n".join(app_lines(app_measured(quick=parser.parse_args().quick))))

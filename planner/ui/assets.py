@@ -26,13 +26,13 @@ HEADERS = {"Cache-Control": "public, immutable, max-age=31536000"}  # a name cha
 
 
 class KeptAssets:
-    """Answers for the files of Streamlit that never change; everything else is handed on."""
+    """Answers for the files of Streamlit that never change; everything else is passed on."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from memory, or hand on; a page is told which files it will need."""
+        """Answer from memory, or pass on; a page is told which files it will need."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -17,13 +17,13 @@ STATIC = Path(get_static_dir())
 
 
 async def others(scope: Scope, receive: Receive, send: Send) -> None:
-    """Whatever is handed on: the page at the root, and words elsewhere."""
+    """Whatever is passed on: the page at the root, and words elsewhere."""
     page = scope["path"] == "/"
-    answer = HTMLResponse("<h1>page</h1>") if page else PlainTextResponse("handed on")
+    answer = HTMLResponse("<h1>page</h1>") if page else PlainTextResponse("passed on")
     await answer(scope, receive, send)
 
 
-def asked(address: str, method: str = "GET") -> httpx.Response:
+def request(address: str, method: str = "GET") -> httpx.Response:
     """The answer to one request."""
 
     async def ask() -> httpx.Response:
@@ -40,7 +40,7 @@ def test_every_file_that_a_page_names_is_the_one_on_the_disk() -> None:
 
     for name in named:
         for _ in range(2):  # read, then kept
-            answer = asked(f"/{name}")
+            answer = request(f"/{name}")
             assert answer.content == (STATIC / name).read_bytes(), name
             assert answer.headers["content-type"].startswith(("text/javascript", "text/css")), name
             assert "immutable" in answer.headers["cache-control"]
@@ -51,8 +51,8 @@ def test_nothing_else_is_answered_from_memory() -> None:
     first = next(iter(assets()))
 
     for address in ("/static/js/none.js", "/static/js/../../index.html", "/index.html", f"{first}/"):
-        assert asked(address).text == "handed on", address
-    assert asked(first, "POST").text == "handed on"
+        assert request(address).text == "passed on", address
+    assert request(first, "POST").text == "passed on"
 
 
 def test_a_page_names_the_large_files_that_charts_and_tables_need() -> None:
@@ -60,8 +60,8 @@ def test_a_page_names_the_large_files_that_charts_and_tables_need() -> None:
     links = fetched_ahead().split(", ")
     files = [re.match(r"</(static/js/[^>]+\.js)>; rel=modulepreload; crossorigin", link) for link in links]
 
-    assert asked("/").headers["link"] == ", ".join(links)
-    assert "link" not in asked("/elsewhere").headers
+    assert request("/").headers["link"] == ", ".join(links)
+    assert "link" not in request("/elsewhere").headers
     assert all(found is not None and (STATIC / found[1]).is_file() for found in files)
     assert any("/embed." in link for link in links), "what draws charts"
     assert any("/DataFrame." in link for link in links), "what draws tables"

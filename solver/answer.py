@@ -225,7 +225,9 @@ def _from_longer_slots(
                 should_stop=should_stop,
                 engine=engine,
             )
-            known += [operated] if operated is not None else []
+            if operated is not None:
+                known.append(operated)
+                break
     return _best(program, known, tolerance)
 
 

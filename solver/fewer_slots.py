@@ -16,16 +16,19 @@ TINY = 1e-9  # hours of a type of day that a period lacks
 
 
 def fewer_slots(problem: Problem, parts: int) -> Problem:
-    """The problem with slots of each type of day joined to so many parts of a day, alike in length.
+    """The problem with its slots joined to so many parts of a day, alike in length, on one type of day.
 
     What happens in a joined slot happens in each of its slots: hours and what is saved add up, prices of an
     hour are their mean, and it has to be ready for its busiest slot. Days begin where the least more has to
-    be ready. A problem whose days do not divide so stays as it is.
+    be ready. A problem whose days do not divide so, or differ in their slots, stays as it is.
     """
-    a_day = len(problem.slots) // max(int(problem.slots.day_type.max(initial=-1)) + 1, 1)
-    if a_day <= parts or a_day % parts:
+    slots, types = problem.slots, np.unique(problem.slots.day_type)
+    a_day = len(slots) // max(len(types), 1)
+    alike = np.array_equal(slots.day_type, np.repeat(types, a_day))
+    if not alike or a_day <= parts or a_day % parts:
         return problem
-    turned = [_joined(problem.slots, a_day, parts, turn) for turn in range(a_day // parts)]
+    clock = np.arange(len(slots)) % a_day
+    turned = [(clock - turn) % a_day * parts // a_day for turn in range(a_day // parts)]
     return _with(problem, min(turned, key=lambda of: _readiness_h(problem, of)))
 
 
@@ -34,18 +37,11 @@ def _readiness_h(problem: Problem, of: Whole) -> float:
     return float((_most(problem.slot_demand.ready_fraction, of) * _sum(problem.slots.hours.T, of)).sum())
 
 
-def _joined(slots: Slots, a_day: int, parts: int, turn: int) -> Whole:
-    """The joined slot that each is of [Y]."""
-    clock = np.arange(len(slots)) % a_day
-    found: Whole = slots.day_type * parts + (clock - turn) % a_day * parts // a_day
-    return found
-
-
 def _with(problem: Problem, of: Whole) -> Problem:
-    slots, first = problem.slots, np.unique(of, return_index=True)[1]
-    count, hours = len(first), slots.hours.T
-    start = np.array([np.flatnonzero((of == one) & (of[slots.before] != one))[0] for one in range(count)])
-    wide = _sum(hours, of)
+    """The problem with slots joined to those that `of` says [Y], in the order of the clock."""
+    slots, hours, parts = problem.slots, problem.slots.hours.T, int(of.max()) + 1
+    wide, part = _sum(hours, of), np.arange(parts)
+    days = slots.days[np.unique(slots.day_type, return_index=True)[1]].sum(axis=0)
 
     def joined(table: Joined) -> Joined:
         """What is said of an hour by its mean, and what is said of a slot by its sum."""
@@ -64,9 +60,9 @@ def _with(problem: Problem, of: Whole) -> Problem:
         problem,
         slots=Slots(
             hours=wide.T,
-            before=of[slots.before[start]],
-            day_type=slots.day_type[first],
-            days=slots.days[first],
+            before=(part - 1) % parts,
+            day_type=0 * part,
+            days=np.broadcast_to(days, (parts, problem.periods)).copy(),
         ),
         slot_demand=replace(demand, ready_fraction=_most(demand.ready_fraction, of)),
         work_shifts=joined(problem.work_shifts),

@@ -642,6 +642,46 @@ def test_joined_halves_are_the_slot() -> None:
     assert fewer_slots(whole, 2) is whole
 
 
+def test_joined_types_of_day_are_the_day() -> None:
+    """Halves of two slots on days of two types, three of one and two of the other, with the same prices."""
+    whole = everything()
+    once = in_halves(whole)
+    share = np.repeat([0.6, 0.4], 4)
+
+    def twice(table: Any) -> Any:
+        columns = {}
+        for name, shape in table.SHAPES.items():
+            column = getattr(table, name)
+            if shape.axes == "*TY":
+                saved = name.split("_")[0] in ("quiet", "rest", "off")
+                column = np.tile(column, 2) * (share if saved else 1.0)
+            columns[name] = column
+        return type(table)(**columns)
+
+    slots = Slots(
+        hours=np.tile(once.slots.hours, (2, 1)) * share[:, None],
+        before=np.array([3, 0, 1, 2, 7, 4, 5, 6]),
+        day_type=np.repeat([0, 1], 4),
+        days=5.0 * share[:, None],
+    )
+    names = ("work_shifts", "resting", "slot_demand", "switching")
+    case = dataclasses.replace(
+        once,
+        slots=slots,
+        pausable_shifts=Shifting.none(0),
+        **{name: twice(getattr(once, name)) for name in names},
+    )
+    joined = fewer_slots(case, 2)
+    for name in ("slots", *names):
+        for column in getattr(whole, name).SHAPES:
+            got, wanted = (getattr(getattr(one, name), column) for one in (joined, whole))
+            assert got == pytest.approx(wanted), f"{name}.{column}"
+    best = best_operation(case, solved(joined).solution, time_limit_s=20.0)  # type: ignore[arg-type]
+    assert best is not None
+    assert not verify(case, best, 1e-6)
+    assert best.usd + 10 * best.kgco2e <= solved(whole).objective + 1e-6
+
+
 def test_a_plan_of_longer_slots_is_one_of_the_problem() -> None:
     """Its fleet operated in the slots of the problem costs no more than in longer ones."""
     case = in_halves(everything())

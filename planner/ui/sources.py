@@ -11,6 +11,7 @@ import streamlit as st
 
 from planner.answers.check import check
 from planner.answers.dependents import facts_used, shipped_dependents
+from planner.answers.lists import listed
 from planner.inputs.editing import with_values
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.own.uploads import laid_out, without_own
@@ -57,8 +58,20 @@ def render() -> None:
         on_click="ignore",
     )
     opened(list(found["key"]))
+    published_techniques()
     changed()
     own_facts()
+
+
+def published_techniques() -> None:
+    """Techniques that take less for the same work: their scope, effect with its range, quality and source."""
+    st.subheader("Techniques")
+    st.markdown(
+        "What was published to take less for the same work, with its range: a headline is the high end, "
+        "never the middle. A job tells those that apply; a service may name those that a plan may use."
+    )
+    with st.expander("All of them"):
+        shared.sheet(table_of("", listed("techniques")), "Published techniques")
 
 
 # Looking for facts

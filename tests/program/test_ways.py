@@ -193,3 +193,31 @@ def test_a_plan_says_what_it_chose_and_why() -> None:
     assert {row["way"] for row in rows if row["period"] == "2027-03"} == {
         "llama-3.1-8b in fp8, kv-fp8 from 2027-01-15"
     }
+
+
+def with_bought_nodes(more: str) -> Scenario:
+    """The same service at ten times the load, for the least money, on nodes that have to be bought."""
+    text = TEXT.format(sku="h100-8", more=more)
+    stands, rest = text.partition("[[fleet]]")[0], text.partition("[[services]]")[2]
+    text = f'{stands}[[market]]\nsku = "h100-8"\nlead_time = "0 d"\norder_nodes = 1\n[[services]]{rest}'
+    text = text.replace('objective = "carbon"', 'objective = "money"').replace('"60 /s"', '"600 /s"')
+    found = parse_scenario(text, "mine.toml")
+    check_scenario(found, CATALOGUE)
+    return found
+
+
+@pytest.mark.solve
+def test_caps_pay_on_nodes_that_have_time_and_nowhere_else() -> None:
+    """A node-hour costs twenty times its power: slower replicas pay on nodes that stand alone."""
+    caps = "power_caps = [1.0, 0.5]"
+    bought, capped, standing, slower = (
+        plan_fleet(one, baselines=False).answer.solution
+        for one in (with_bought_nodes(""), with_bought_nodes(caps), scenario(), scenario(caps))
+    )
+
+    assert bought is not None
+    assert capped is not None
+    assert capped.usd == pytest.approx(bought.usd, rel=1e-9)
+    assert standing is not None
+    assert slower is not None
+    assert slower.kgco2e < 0.97 * standing.kgco2e

@@ -16,6 +16,7 @@ from planner.inputs.overrides import override_of, overrides_in, with_override, w
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
+from planner.inputs.techniques import techniques
 from planner.trace.errors import InputError
 from planner.ui import shared
 from planner.ui.workers.planning import plan
@@ -55,6 +56,14 @@ def test_every_fact_is_found_and_each_choice_narrows() -> None:
     worded = found_rows(CATALOGUE, Wanted("H100 tdp", units=("kW",)))
     assert TDP in [row["key"] for row in worded]
     assert found_rows(CATALOGUE, Wanted("no such words anywhere")) == []
+
+
+def test_the_page_has_every_technique_with_its_range(page: AppTest) -> None:
+    """As `everfleet techniques` lists them."""
+    (table,) = [one.value for one in page.dataframe if "technique" in one.value.columns]
+
+    assert list(table["technique"]) == list(techniques())
+    assert {"times less", "low", "high", "quality", "source"} <= set(table.columns)
 
 
 def test_choices_are_those_of_the_facts() -> None:

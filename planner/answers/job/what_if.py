@@ -224,12 +224,9 @@ def _techniques(footprint: Footprint) -> Iterator[Change]:
             float(supposed(changed.carbon, {fact.key: _at(fact, end) for fact in facts}).value) / before - 1.0
             for end in ("low", "high")
         )
-        said = "no effect" if least == most == 0 else f"{_signed(least)} to {_signed(most)} by its range"
+        span = " to ".join(percent_text(end, 1, sign=True) for end in (least, most))
+        said = "no effect" if least == most == 0 else f"{span} by its range"
         yield Change(what, "without", technique.name, changed.carbon, f"{said}; {technique.quality}")
-
-
-def _signed(fraction: float) -> str:
-    return f"{100 * fraction:+.1f} %".replace("+0.0 %", "0 %").replace("-0.0 %", "0 %")
 
 
 def _utilisation(footprint: Footprint) -> Iterator[Change]:

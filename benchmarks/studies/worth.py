@@ -104,10 +104,14 @@ def measured(scenario: Scenario) -> Family:
     assembled = assemble(inputs)
     full, none = assembled.problem, with_levers(assembled.problem, ())
     usual, confidence = _usual(scenario, inputs)
-    cheapest = _solved(replace(full, objective=LEAST_MONEY))
+    # Without levers the program is small: its cheapest plan is where the search of the whole one begins.
+    small = _solved(replace(none, objective=LEAST_MONEY))
+    known = [] if small is None or small.solution is None else [small.solution]
+    cheapest = _solved(replace(full, objective=LEAST_MONEY), next(iter(known), None))
+    if cheapest is not None and cheapest.solution is not None:
+        known.append(cheapest.solution)
     plans: dict[str, Outcome | None] = {USUAL: _outcome(usual), CHEAPEST: _outcome(cheapest)}
     best: Solution | None = None
-    known = [] if cheapest is None or cheapest.solution is None else [cheapest.solution]
     for name, problem, other in (
         (NO_LEVER, none, usual),
         (OVER_USUAL, full, usual),
@@ -121,8 +125,7 @@ def measured(scenario: Scenario) -> Family:
         if other is not None and other.solution is not None:
             limited = capped(problem, other.solution.usd)
             # A plan without levers keeps every rule of one with them: a start where its money is enough.
-            starts = [] if problem is none else known
-            starts = [one for one in starts if one.usd <= limited.limits.money_cap_usd]
+            starts = [one for one in known if one.usd <= limited.limits.money_cap_usd]
             found = _solved(limited, min(starts, key=lambda one: one.kgco2e, default=None))
         plans[name] = _outcome(found)
         if found is not None and found.solution is not None:

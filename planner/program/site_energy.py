@@ -43,11 +43,12 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
     levers, inputs = plan.assembled.levers, plan.inputs
     if levers is None or not states_energy(plan):
         return []
-    nodes = slot_nodes(inputs, plan.assembled, solution, plan.ledger)
+    nodes = slot_nodes(plan.assembled, solution, plan.ledger)
     if nodes is None:
         return []
     times, periods, found = levers.times, inputs.periods, list[SiteUse]()
     hours = times.hours.T
+    kwh = np.sum([each.value for each in nodes.kwh.values()], axis=0)
     for s, one in enumerate(inputs.scenario.sites):
         if one.battery_kwh is None and one.solar_kw is None:
             continue
@@ -57,7 +58,7 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
             mean * np.array([np.asarray(ratio[i].value) for i in items])
             for ratio in (times.day_ratio, times.fixed_ratio)
         )
-        load = np.divide(nodes.kwh[s], hours, out=np.zeros_like(nodes.kwh[s]), where=hours > 0)
+        load = np.divide(kwh[s], hours, out=np.zeros_like(kwh[s]), where=hours > 0)
         site = Site(
             load_kw=np.maximum(load, 0.0),
             hours=hours,

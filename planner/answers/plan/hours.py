@@ -27,6 +27,7 @@ STATES = (
 )
 
 LEVER_SECONDS = 10.0  # of each linear program
+ROUNDING = 1e-9  # of the totals: so little is no saving
 
 
 def hour_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -141,11 +142,12 @@ def hour_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
             yield "Nothing is decided by the hour: no hours of any grid are known, or slots is 1."
         return
     ledger = plan.ledger
+    few = (ROUNDING * abs(float(ledger.cost.value)), ROUNDING * abs(float(ledger.carbon.value)))
     saved = [
         f"{words} {mass(-carbon)} {f'and {money(-usd)}' if usd < 0 else f'for {money(usd)}'}"
         for term, words in (("shifted", "work that moves saves"), ("resting", "replicas that rest save"))
         for usd, carbon in [_taken(ledger, term)]
-        if usd or carbon
+        if abs(usd) > few[0] or abs(carbon) > few[1]
     ]
     if saved:
         yield f"Decided by the hour: {', '.join(saved)}, against all awake and all hours alike."

@@ -309,7 +309,7 @@ def chromium() -> Iterator[Browser]:
         pytest.skip(missing)
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=30_000)  # ms
+    expect.set_options(timeout=60_000)  # ms: two browsers, their servers and planners may share two cores
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM_ARGUMENTS)
         yield browser

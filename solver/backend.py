@@ -254,8 +254,9 @@ def relax(
     if outcome.status is not Status.OPTIMAL:
         return Relaxation(outcome.status, {}, outcome.stopped, {})
     found = running.engine.getSolution()
-    reduced = {each.name: float(found.col_dual[each.index]) for each in solver.columns}
-    prices = dict(zip(model.constraints, map(float, found.row_dual), strict=True))
+    costs, duals = found.col_dual, found.row_dual  # read once: each time is a copy of all
+    reduced = {each.name: float(costs[each.index]) for each in solver.columns}
+    prices = dict(zip(model.constraints, map(float, duals), strict=True))
     return Relaxation(outcome.status, outcome.values, outcome.stopped, reduced, outcome.objective, prices)
 
 

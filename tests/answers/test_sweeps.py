@@ -149,7 +149,7 @@ def dask() -> Iterator[DaskCluster]:
     """A cluster in threads of this process, reached by an address as any other."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2,
+        n_workers=2 if at_night() else 1,  # by day draws are patched, for one at a time
         threads_per_worker=1,
         processes=False,
         dashboard_address=":0",  # none at all asks for port 8787, which another run may hold

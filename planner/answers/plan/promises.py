@@ -26,6 +26,7 @@ from planner.program.solution import (
     promised_nodes,
     spares_of_promise,
 )
+from planner.trace.numbers import written_text
 from planner.trace.quantities import Traced, chosen, derive
 from reliability.promises import kept_fraction
 
@@ -158,12 +159,12 @@ def shortfall_text(short: Shortfall) -> str:
     if not short.services:
         return (
             f"reliability.spare_confidence of {short.wanted_fraction:g} asks for {spares} of {short.place} "
-            f"next to the {nodes}, and {there}: {short.kept_fraction:.10g} can be kept."
+            f"next to the {nodes}, and {there}: {written_text(short.kept_fraction, 10)} can be kept."
         )
     paths = " and ".join(f"services.{name}.availability" for name in short.services)
     return (
         f"{paths} of {short.wanted_fraction:g} asks for {spares} of {short.place} next to the {nodes}, "
-        f"standby included, and {there}: {short.kept_fraction:.10g} can be kept."
+        f"standby included, and {there}: {written_text(short.kept_fraction, 10)} can be kept."
     )
 
 

@@ -127,9 +127,9 @@ def _failures(document: Record) -> str:
 
 
 def _changes(document: Record) -> str:
-    told = [_table_of_changes([row for row in document["changes"] if not _is_technique(row)])]
-    told.append(_techniques([row for row in document["changes"] if _is_technique(row)]))
-    return "\n\n".join(filter(None, told))
+    parts = [_table_of_changes([row for row in document["changes"] if not _is_technique(row)])]
+    parts.append(_techniques([row for row in document["changes"] if _is_technique(row)]))
+    return "\n\n".join(filter(None, parts))
 
 
 def _is_technique(row: Record) -> bool:

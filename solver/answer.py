@@ -49,6 +49,7 @@ class Answer:
     bound: float
     gap_fraction: float
     elapsed_s: float
+    searched_on: str = ""  # the day, ISO 8601, where it was kept from an earlier search
 
 
 def check(program: Program, solution: Solution, tolerance: float) -> list[verify.Violation]:

@@ -79,11 +79,16 @@ def _by_name(options: argparse.Namespace, option: str) -> dict[str, Path]:
     return found
 
 
-def solve(scenario: Scenario, *, quiet: bool, baselines: bool) -> Plan:
-    """Plan, with progress on stderr; the first Ctrl-C stops the solver and keeps its best plan."""
-    from planner.program.plan import plan_fleet
+def solve(scenario: Scenario, *, quiet: bool, baselines: bool, anew: bool = False) -> Plan:
+    """Plan, with progress on stderr; the first Ctrl-C stops the solver and keeps its best plan.
 
-    plan = plan_fleet(scenario, baselines=baselines, watch=None if quiet else progress)
+    What was searched before is found again, but `anew`.
+    """
+    from planner.program.plan import plan_fleet
+    from planner.store.searches import kept_searches
+
+    memory = kept_searches(anew=anew)
+    plan = plan_fleet(scenario, baselines=baselines, memory=memory, watch=None if quiet else progress)
     if not quiet:
         progress("")
     return plan

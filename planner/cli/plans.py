@@ -95,7 +95,7 @@ def run_plan(options: argparse.Namespace) -> int:
     if options.save:
         see_store(options.store)
     question = _plan_question(options)
-    plan = solve(scenario, quiet=options.quiet, baselines=question.baselines)
+    plan = solve(scenario, quiet=options.quiet, baselines=question.baselines, anew=question.anew)
     plan = _defended(plan, question, options)
     document = plan_document(plan, watch=watcher(options) or silent)
     clear(options)

@@ -22,3 +22,4 @@ class PlanQuestion:
     within_fraction: float = question_field(
         "how much more they may cost, '2 %'", 0.02, reads="excess", option="--within", value="SHARE"
     )
+    anew: bool = question_field("search again what was searched before", False, reads="flag")

@@ -37,6 +37,7 @@ def plan(
     prices: bool = False,
     alternatives: int = 0,
     within_fraction: Quantity = 0.02,
+    anew: bool = False,
     traffic: Files = None,
     hourly: Files = None,
     electricity: Files = None,
@@ -61,6 +62,7 @@ def plan(
         prices: whether to say what one more of each limit is worth.
         alternatives: how many other plans to look for that cost little more.
         within_fraction: how much more they may cost: 0.02 or "2 %".
+        anew: whether to search again what was searched before.
         traffic: a trace of requests (CSV) by the name of a service: `{"chat": "requests.csv"}`.
         hourly: hours of a grid (CSV) by the name of a site; what they count is read from the file.
         electricity: hours of electricity prices (CSV) by the name of a site.
@@ -78,6 +80,7 @@ def plan(
     from planner.inputs.plan_question import PlanQuestion
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent
+    from planner.store.searches import kept_searches
 
     files: dict[str, Files] = {"traffic": traffic, "hourly": hourly, "electricity": electricity}
     meant, notes = scenario_with_files(scenario, changes, **files)
@@ -85,7 +88,9 @@ def plan(
         for note in notes:
             watch(note)
     question = PlanQuestion(**given_in_python(said, PlanQuestion))
-    found = defended(plan_fleet(meant, baselines=baselines, watch=watch), question, watch=watch)
+    memory = kept_searches(anew=anew)
+    made = plan_fleet(meant, baselines=baselines, memory=memory, watch=watch)
+    found = defended(made, question, watch=watch)
     return plan_made(plan_document(found, watch=watch or silent), meant)
 
 

@@ -28,6 +28,7 @@ from planner.program.baselines import (
     without_purchases,
 )
 from planner.program.engines import refusing, require_trusted
+from planner.program.found_before import Memory, searched, searched_ties
 from planner.program.ledger import PlanLedger, plan_ledger
 from planner.program.remedies import Remedy, find_remedies
 from planner.trace.numbers import count_text, fixed_text, percent_text
@@ -144,6 +145,7 @@ def plan_fleet(
     catalogue: Catalogue | None = None,
     baselines: bool = True,
     remedies: bool = True,
+    memory: Memory | None = None,
     watch: Watch | None = None,
     progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -157,6 +159,7 @@ def plan_fleet(
             keeps every node to the end of its life, and the plan that operators usually make; and to look
             for ties: of the plans found within the gap, the one with the fewest changes is taken.
         remedies: whether to try, where no plan exists, which other values are enough.
+        memory: where searches that proved their plan are kept, and found again; none searches all of it.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -180,7 +183,7 @@ def plan_fleet(
         own[USUAL_PRACTICE] = its_inputs, assemble(its_inputs)
         return own[USUAL_PRACTICE][1].problem
 
-    search = _Search(problem, scenario.solve, ends, watch, progress, should_stop, usual)
+    search = _Search(problem, scenario.solve, ends, watch, progress, should_stop, usual, memory)
     search.problem, search.first = first_stage(scenario.policy, problem, search.alone)
     assembled = replace(assembled, problem=search.problem)
     found, references = search.run(baselines)
@@ -240,8 +243,9 @@ class _Search:
         progress: Callable[[Progress], None] | None,
         should_stop: Callable[[], bool] | None,
         usual: Callable[[], Problem],
+        memory: Memory | None,
     ) -> None:
-        self.usual = usual
+        self.usual, self.memory = usual, memory
         self.problem, self.settings, self.watch, self.progress = problem, settings, watch, progress
         self.base, self.ends, self.should_stop = problem, ends, should_stop
         self.first: Answer | None = None  # the plan that is best in what comes first
@@ -304,15 +308,25 @@ class _Search:
         """Of the plan and what is found within its gap the one with the fewest changes, and the others."""
         plan, gap_fraction = found.solution, self.settings.gap_fraction
         assert plan is not None, "a plan was proven"
-        left_s = min(TIE_SECONDS, TIE_SHARE * self.settings.time_limit_s, self.ends - time.monotonic())
-        others = ties(
+        whole_s = min(TIE_SECONDS, TIE_SHARE * self.settings.time_limit_s)
+        left_s = min(whole_s, self.ends - time.monotonic())
+        others = searched_ties(
+            self.memory,
             self.problem,
-            plan,
-            bound=found.bound,
+            found,
+            lambda: ties(
+                self.problem,
+                plan,
+                bound=found.bound,
+                gap_fraction=gap_fraction,
+                time_limit_s=left_s,
+                should_stop=self._should_stop,
+                engine=self.settings.engine,
+            ),
             gap_fraction=gap_fraction,
-            time_limit_s=left_s,
-            should_stop=self._should_stop,
             engine=self.settings.engine,
+            time_limit_s=whole_s,
+            complete=lambda: left_s == whole_s and not self._should_stop(),
         )
         compared = [] if self.first is not None else _plans_of(references)
         least = min((objective_value(self.problem, one) for one in compared), default=np.inf)
@@ -333,14 +347,21 @@ class _Search:
     def _solve(
         self, problem: Problem, watched: bool = False, start: Solution | None = None, share: float = 1.0
     ) -> Answer:
-        return answer(
+        return searched(
+            self.memory,
             problem,
+            lambda: answer(
+                problem,
+                gap_fraction=self.settings.gap_fraction,
+                time_limit_s=share * max(self.ends - time.monotonic(), 0.0),
+                watch=self._progress if watched and (self.watch or self.progress) else None,
+                should_stop=self._should_stop,
+                start=start,
+                engine=self.settings.engine,
+            ),
             gap_fraction=self.settings.gap_fraction,
-            time_limit_s=share * max(self.ends - time.monotonic(), 0.0),
-            watch=self._progress if watched and (self.watch or self.progress) else None,
-            should_stop=self._should_stop,
-            start=start,
             engine=self.settings.engine,
+            start=start,
         )
 
     def _should_stop(self) -> bool:

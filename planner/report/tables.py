@@ -461,12 +461,13 @@ def provenance(document: Document) -> list[str]:
     checked = "re-checked by plain sums" if status["verified"] else "not re-checked"
     gap = status["gap_fraction"]
     rate = currency_of(document)
+    again = f" on {status['searched_on']} and found again" if "searched_on" in status else ""
     proved = f"gap {percent_text(gap, None)}, " if gap is not None and math.isfinite(gap) else ""
     return [
         f"everfleet {document['everfleet']}, document schema {SCHEMA}",
         f"scenario {document['scenario']}, sha256 {document['scenario_digest']}",
         f"facts, sha256 {document['facts_digest']}",
-        f"solved in {number_text(status['seconds'])} s, {proved}{checked}",
+        f"solved in {number_text(status['seconds'])} s{again}, {proved}{checked}",
         *([] if rate is None else [rate_line(rate)]),
     ]
 

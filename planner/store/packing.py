@@ -14,6 +14,7 @@ from planner.report.editions import up_to_date
 from planner.report.plain import to_json
 from planner.trace.records import Record
 
+OF_A_RUN = ("seconds", "searched_on")  # of a status
 LIBRARIES = ("everfleet", "highspy", "pulp", "numpy", "scipy")
 
 
@@ -33,11 +34,11 @@ def content_digest(document: Mapping[str, Any]) -> str:
 
 
 def repeatable(document: Mapping[str, Any]) -> Record:
-    """A document without what no two runs share: the seconds that the solver took."""
+    """A document without what no two runs share: the seconds that the solver took, the day if not today."""
     status = document.get("status")
     if not isinstance(status, dict):
         return dict(document)
-    return {**document, "status": {key: value for key, value in status.items() if key != "seconds"}}
+    return {**document, "status": {key: value for key, value in status.items() if key not in OF_A_RUN}}
 
 
 def versions_here() -> dict[str, str]:

@@ -13,7 +13,9 @@ ROOMS = ("planner", "carbon", "reliability", "solver")
 # Each with its reason; a name that is short enough must leave the list.
 ALLOWED = {
     "checkpoint_document": "what a person asks: an argument for each flag and field",
-    **dict.fromkeys(("checkpoint", "fit", "job_carbon", "throughput"), "what a person asks in Python"),
+    **dict.fromkeys(
+        ("checkpoint", "fit", "job_carbon", "plan", "throughput"), "what a person asks in Python"
+    ),
 }
 
 

@@ -230,6 +230,7 @@ def _status(plan: Plan) -> Record:
         "text": text,
         "gap_fraction": gap,
         "seconds": found.elapsed_s,
+        **({"searched_on": found.searched_on} if found.searched_on else {}),
         "verified": found.solution is not None,
     }
 

@@ -22,8 +22,9 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     """Plan the scenario `text` of the file `name` with the `files` that it names; save and give its document.
 
     Asked to stop, it keeps the best plan found so far. With `prices` it goes on, once the plan is told as a
-    part, to what each limit is worth; with `verify` to playing its services. The store is that at
-    `store_address`; none is the user's own, and an empty one keeps nothing.
+    part, to what each limit is worth; with `verify` to playing its services. What was searched before is
+    found again. The store is that at `store_address`; none is the user's own, and an empty one keeps
+    nothing.
 
     Raises:
         InputError: the scenario is wrong, or names what nobody knows.
@@ -36,12 +37,19 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     from planner.inputs.scenario.bundle import KeptScenario, restored
     from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
+    from planner.store.searches import kept_searches
 
     name, text, files = arguments["name"], arguments["text"], arguments.get("files") or {}
     with restored(KeptScenario("", "", name, text, files)) as scenario:
         check_scenario(scenario, load_catalogue())
         tell(part={"unit": _objective_unit(scenario)} | currency_record(shown_in(scenario)))
-        made = plan_fleet(scenario, watch=tell, progress=_steps(tell), should_stop=should_stop)
+        made = plan_fleet(
+            scenario,
+            memory=kept_searches(),
+            watch=tell,
+            progress=_steps(tell),
+            should_stop=should_stop,
+        )
         tell("adding up what the plan costs, emits and draws")
         written = {"scenario": {"name": name, "text": text}}
         answer = written | _saved(scenario, made, arguments.get("store_address"), tell)

@@ -36,9 +36,10 @@ def front(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
     from planner.answers.tradeoffs.carbon_front import document_of, find_front
     from planner.answers.tradeoffs.points import capped_changes, numbered, point_record, reference_record
     from planner.program.plan import Plan, plan_fleet
+    from planner.store.searches import kept_searches
 
     with checked_scenario(arguments) as scenario:
-        own = plan_fleet(scenario, watch=tell, should_stop=should_stop)
+        own = plan_fleet(scenario, memory=kept_searches(), watch=tell, should_stop=should_stop)
         references = [reference_record(name, plan) for name, plan in _own_and_today(own)]
         tell("the scenario's own plan is there; now the front", part={"beside": references})
         records: dict[int, Record] = {}
@@ -105,9 +106,12 @@ def alternatives(arguments: Record, tell: Tell, should_stop: Stop) -> Record:
         with_alternatives,
     )
     from planner.program.plan import plan_fleet
+    from planner.store.searches import kept_searches
 
     with checked_scenario(arguments) as scenario:
-        made = plan_fleet(scenario, baselines=False, watch=tell, should_stop=should_stop)
+        made = plan_fleet(
+            scenario, baselines=False, memory=kept_searches(), watch=tell, should_stop=should_stop
+        )
         tell("looking for plans of nearly the same worth that decide otherwise")
         made = with_alternatives(
             made,

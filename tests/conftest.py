@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # long as a room of tests, and the programs that tests start would be compiled at each start.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["EVERFLEET_SEARCHES"] = ""  # what a test plans is searched; those of the memory name a folder
 # Each process has a core of its own: on matrices as small as ours, threads only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Documents are made of many small parts that stay: they are looked through for garbage less often.

@@ -65,7 +65,7 @@ def _run_list(what: str) -> Callable[[argparse.Namespace], int]:
             return ANSWER
         if rows:
             show(list_text(rows))
-        say(f"{len(rows)} {what}")
+        say(f"{len(rows)} {what if len(rows) != 1 else what.removesuffix('s')}")
         return ANSWER if rows else NO_PLAN
 
     run.__doc__ = f"List {_LISTS[what]}."

@@ -11,7 +11,7 @@ from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
-from planner.inputs.scenario.checks import entries_of, own_facts, unknown_names
+from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
 from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.parts import once, read_far
 from planner.inputs.scenario.problems import place, shown_key
@@ -104,6 +104,7 @@ def _against(
         *doubled_figures(own_facts(document), catalogue),
         *_measured_elsewhere(measured, shipped),
         *_quality_unknown(document, catalogue),
+        *_without_effect(document, catalogue),
     ]
 
 
@@ -127,6 +128,32 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
                     "one plan needs one signal. Choose regions of one family (us-*, gcp-* or countries), "
                     "or write grid_intensity",
                 )
+
+
+def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Techniques that change nothing of the services that may use them, and a budget of no choice."""
+    policy, every = document.get("policy"), list[str]()
+    of_all = list_in(policy, "techniques") if isinstance(policy, dict) else []
+    for i, entry in entries_of(document, "services"):
+        at, named = place(("services", i), document), (entry.get("model"), *list_in(entry, "models"))
+        models = [one for one in named if isinstance(one, str) and catalogue.has(f"model.{one}.layers")]
+        every += models
+        yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), models, catalogue)
+        chosen = ("precisions", "models", "techniques")
+        if "quality_budget" in entry and not of_all and not any(entry.get(key) for key in chosen):
+            yield Problem(
+                f"{at}.quality_budget",
+                f"has no effect without {', '.join(chosen[:-1])} or {chosen[-1]}: write one, or remove this",
+            )
+    yield from _idle_techniques("policy.techniques", of_all, every, catalogue)
+
+
+def _idle_techniques(at: str, names: list[Any], models: list[str], catalogue: Catalogue) -> Iterator[Problem]:
+    for k, name in enumerate(names):
+        if isinstance(name, str) and name in techniques() and models:
+            why = [techniques()[name].idle_in_service(catalogue, model) for model in models]
+            if all(why):
+                yield Problem(f"{at}[{k}]", f"'{name}' changes nothing here: {why[0]}. Remove it")
 
 
 def _quality_unknown(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any
@@ -29,6 +29,10 @@ HANDLES = (
     "preprocessing",
     "stored_bytes",
 )
+
+# Handles that a prediction of serving reads.
+SERVING = ("decode_time", "prompt_reading", "kv_bytes", "throughput", "step_time", "lookups")
+KINDS = ("language", "recommendation", "diffusion", "any")
 
 
 class UnknownTechnique(InputError):
@@ -70,6 +74,22 @@ class Technique:
             accelerator: that it works on; empty for devices and drives.
             predicted: whether a model of ours says how long it takes, which counts what engines do.
         """
+        on_chip = {
+            f"{accelerator} has no matrix rate in {self.needs}": bool(self.needs)
+            and not catalogue.has(f"accelerator.{accelerator}.{self.needs}_peak"),
+            f"it does not run on {accelerator}": bool(self.accelerators)
+            and not any(fnmatch(accelerator, one) for one in self.accelerators),
+        }
+        of_work = self._out_of_work(catalogue, phase, model, predicted)
+        return of_work or next((reason for reason, holds in on_chip.items() if holds), "")
+
+    def idle_in_service(self, catalogue: Catalogue, model: str) -> str:
+        """Why it changes nothing of a service of a plan, whatever chip; empty where it may."""
+        handles = set(self.handles) & set(SERVING)
+        idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of a service"
+        return self._out_of_work(catalogue, "inference", model, predicted=True) or idle
+
+    def _out_of_work(self, catalogue: Catalogue, phase: str, model: str | None, predicted: bool) -> str:
         reasons = {
             f"it is for {' and '.join(map(_plain, self.phases))}": phase not in self.phases,
             "what it does is in our predictions, or not known for them": self.only == "measured"
@@ -79,10 +99,6 @@ class Technique:
             and not catalogue.has(f"model.{model}.experts_per_token"),
             "it is for attention with keys for each head": self.plain_attention
             and not _has_plain_attention(catalogue, model),
-            f"{accelerator} has no matrix rate in {self.needs}": bool(self.needs)
-            and not catalogue.has(f"accelerator.{accelerator}.{self.needs}_peak"),
-            f"it does not run on {accelerator}": bool(self.accelerators)
-            and not any(fnmatch(accelerator, one) for one in self.accelerators),
         }
         return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -100,7 +116,13 @@ def techniques() -> Mapping[str, Technique]:
     wrong = [
         f"techniques.toml: {one.name}: '{word}' means nothing here"
         for one in found.values()
-        for words, known in ((one.phases, PHASES), (one.handles, HANDLES), (one.excludes, tuple(found)))
+        for words, known in (
+            (one.phases, PHASES),
+            (one.handles, HANDLES),
+            (one.excludes, tuple(found)),
+            ((one.models,), KINDS),
+            ((one.only,), ("", "experiments", "measured")),
+        )
         for word in words
         if word not in known
     ]
@@ -145,7 +167,7 @@ def _plain(phase: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to do a piece of work of a scenario: which piece, with which techniques, from when on.
+    """One way to do a service of a scenario: which one, with which techniques, from when on.
 
     Until `usable_h` hours after the start, the way `base` counts in its place.
     """
@@ -158,7 +180,6 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Ways to do the services and the runs of a scenario; none where each is done as it is stated."""
+    """Ways to do the services of a scenario; none where each is done as it is stated."""
 
-    services: tuple[Way, ...] = field(default=())
-    training: tuple[Way, ...] = field(default=())
+    services: tuple[Way, ...] = ()

@@ -42,7 +42,6 @@ def name_of(
     options: Sequence[str],
     key: str,
     at: DeltaGenerator | None = None,
-    **how: Any,
 ) -> str:
     """One of some names."""
     one, place = fields_of(question)[name], at if at is not None else st

@@ -167,6 +167,9 @@ def test_the_way_as_stated_stays_an_option_of_the_program() -> None:
         ('precisions = ["fp9"]', "services.chat.precisions[0]: 'fp9' is not possible here"),
         ('models = ["no-model"]', "services.chat.models[0]: the catalogue has no model 'no-model'"),
         ('models = ["gemma-7b"]\nquality_budget = 0.1', "the catalogue has no score (mmlu) of gemma-7b"),
+        ('techniques = ["recd"]', "techniques[0]: 'recd' changes nothing here: it is for training and data"),
+        ('techniques = ["chai"]', "it is for attention with keys for each head"),
+        ("quality_budget = 0.1", "has no effect without precisions, models or techniques"),
         ("quality_budget = 2", "services.chat.quality_budget: 2 is out of range"),
     ],
 )

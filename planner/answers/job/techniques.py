@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
-from planner.inputs.techniques import Technique, technique_named, techniques
+from planner.inputs.techniques import SERVING, Technique, technique_named, techniques
 from planner.performance.power import node_power_kw
 from planner.physics.nodes import host_facts
 from planner.physics.techniques import DATA_TIME, SERVING_TIME, TRAINING_TIME, effect_ratio, lowered_kwh
@@ -27,7 +27,6 @@ TIME = {
     "fine_tuning": TRAINING_TIME,
     "inference": SERVING_TIME,
 }
-IN_PREDICTION = ("decode_time", "prompt_reading", "kv_bytes", *SERVING_TIME)
 ENERGY = ("energy",)
 WITHOUT_NODES = {"storage": ("stored_bytes",), "federated": ("energy", "traffic")}
 
@@ -123,8 +122,7 @@ def turns(setting: Setting, technique: Technique, phases: tuple[str, ...]) -> tu
         handle
         for phase in phases
         for handle in (
-            WITHOUT_NODES.get(phase)
-            or (*(IN_PREDICTION if _is_served(setting, phase) else TIME[phase]), *ENERGY)
+            WITHOUT_NODES.get(phase) or (*(SERVING if _is_served(setting, phase) else TIME[phase]), *ENERGY)
         )
     }
     return tuple(f"technique.{technique.name}.{one}" for one in technique.handles if one in counted)

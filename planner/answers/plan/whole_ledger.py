@@ -35,6 +35,7 @@ from planner.trace.records import Record
 WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
 OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 TOLERANCE = 1e-6
+AROUND = ("standing nodes", "network", "storage", "building", "end of life")  # in names of lines
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
 
 
@@ -144,13 +145,15 @@ def water_records(found: WholeLedger) -> list[Record]:
 def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
     """What the carbon of the plan leaves out, and what it takes in water."""
     counted, whole = float(plan.ledger.carbon.value), float(found.whole.value)
-    if whole > 0:
-        around = whole - counted
+    around = [one for one in found.entries if not one.minimised]
+    if around:
+        left, *words = (word for word in AROUND if any(word in one.name for one in around))
+        what = " and ".join([", ".join([left, *words[:-1]]), *words[-1:]])
         rented = f"; {RENTED_NOTE}" if plan.inputs.rented.any() else ""
         yield (
-            f"The plan minimises {mass(counted)}. Around it stand {mass(around)}: standing nodes, network, "
-            f"storage that is stated, building and end of life of the nodes of one's own{rented}. All of it "
-            f"is {mass(whole)}, of which {percent_text(around / whole, 0)} weighs in no decision."
+            f"The plan minimises {mass(counted)}. Around it stand {mass(whole - counted)}: {what} of the "
+            f"nodes of one's own{rented}. All of it is {mass(whole)}, of which "
+            f"{percent_text((whole - counted) / whole, 0)} weighs in no decision."
         )
     onsite = sum(float(one.value) for _, one, _ in found.water)
     offsite = sum(float(one.value) for _, _, one in found.water)

@@ -322,11 +322,11 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
                 if isinstance(name := entry.get(key), str):
                     yield from _unknown(f"{at}.{key}", name, kind, names)
             for key, (kind, names) in several.items():
-                for k, name in enumerate(_listed(entry, key)):
+                for k, name in enumerate(list_in(entry, key)):
                     if isinstance(name, str):
                         yield from _unknown(f"{at}.{key}[{k}]", name, kind, names)
     policy = document.get("policy")
-    for k, name in enumerate(_listed(policy, "techniques") if isinstance(policy, dict) else ()):
+    for k, name in enumerate(list_in(policy, "techniques") if isinstance(policy, dict) else ()):
         if isinstance(name, str):
             yield from _unknown(f"policy.techniques[{k}]", name, "technique", known.techniques)
     reliability = document.get("reliability")
@@ -467,7 +467,7 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
                 ("skus", "is neither in the fleet nor on the market", skus),
                 ("skus_today", "is neither in the fleet nor on the market", skus),
             ):
-                for k, name in enumerate(_listed(entry, key)):
+                for k, name in enumerate(list_in(entry, key)):
                     yield from _absent(f"{at}.{key}[{k}]", name, why, names)
 
 
@@ -533,6 +533,7 @@ def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:
     return {word for _, entry in entries_of(document, section) if isinstance(word := entry.get(key), str)}
 
 
-def _listed(entry: Mapping[str, Any], key: str) -> list[Any]:
+def list_in(entry: Mapping[str, Any], key: str) -> list[Any]:
+    """A list of a table; empty where it is none."""
     value = entry.get(key)
     return value if isinstance(value, list) else []

@@ -61,7 +61,7 @@ from planner.physics.serving_options import (
     stacked,
 )
 from planner.physics.slots import SlotTimes
-from planner.physics.techniques import SERVING_TIME, serving_ratio
+from planner.physics.techniques import DECODE, PROMPTS, SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
 from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, each_row, pick, rows
@@ -530,8 +530,8 @@ def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -
 
     Their range is measured with what it takes to guess and to check: no tokens are charged for it again.
     """
-    at_once = serving_ratio(inputs, service, sku, ("decode_time",))
-    known = serving_ratio(inputs, service, sku, ("prompt_reading",))
+    at_once = serving_ratio(inputs, service, sku, DECODE)
+    known = serving_ratio(inputs, service, sku, PROMPTS)
     if at_once is None and known is None:
         return {}
     one = chosen("accepted_tokens", np.ones(len(service)), "a token for each step")

@@ -17,7 +17,7 @@ from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
 from planner.physics.engines import engine_batch_limit, engine_of, has_slow_links, served_model
-from planner.physics.techniques import serving_ratio
+from planner.physics.techniques import CACHE, serving_ratio
 from planner.physics.training_options import (
     Dropped,
     Indices,
@@ -173,7 +173,7 @@ def served_models(inputs: Inputs, service: Indices, sku: Indices) -> Transformer
         for one in inputs.scenario.services
     ]
     model = stacked(models, service)
-    smaller = serving_ratio(inputs, service, sku, ("kv_bytes",))
+    smaller = serving_ratio(inputs, service, sku, CACHE)
     if smaller is None:
         return model
     return replace(model, kv_bytes=(model.kv_bytes / smaller).named("kv_bytes"))

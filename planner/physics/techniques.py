@@ -20,6 +20,8 @@ Column = float | NDArray[Any]
 DATA_TIME = ("throughput", "preprocessing")
 TRAINING_TIME = ("tokens", "samples", "step_time", "throughput", "traffic", "lookups")
 SERVING_TIME = ("throughput", "step_time", "lookups")
+# Handles that change a step of an engine: tokens at once, prompts that are known, the cache.
+DECODE, PROMPTS, CACHE = ("decode_time",), ("prompt_reading",), ("kv_bytes",)
 
 
 def effect_ratio(facts: Facts, names: Iterable[str], handles: Iterable[str]) -> Traced | None:

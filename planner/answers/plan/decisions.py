@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.report.meanings import meaning_of
-from planner.report.tables import COLUMNS
 from planner.trace.quantities import Chosen
 from planner.trace.records import Record, is_number
 from planner.trace.units import unit_of
@@ -19,6 +18,9 @@ STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"
 CLOSED = "by the closed form that the plan is made with"
+
+# States of nodes in a slot that the plan decides; the rest are idle.
+DECIDED_STATES = ("awake_nodes", "quiet_nodes", "lent_nodes", "pool_nodes", "job_nodes", "off_nodes")
 
 # Table -> column -> what the number is; {name} is what the row says under that name.
 REASONS: Mapping[str, Mapping[str, str]] = {
@@ -74,11 +76,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "hours": {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},
-        **{
-            name: f"{DECIDED}: {meaning_of('hours', name)}"
-            for name in COLUMNS["hours"]
-            if name.endswith("_nodes") and name != "idle_nodes"
-        },
+        **{name: f"{DECIDED}: {meaning_of('hours', name)}" for name in DECIDED_STATES},
     },
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {

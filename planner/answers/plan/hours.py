@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from planner.answers.plan.decisions import decided
+from planner.answers.plan.decisions import DECIDED_STATES, decided
 from planner.program.ledger import PlanLedger
 from planner.program.plan import Plan
 from planner.program.searches import Worth, allowed_levers, operated, with_levers
@@ -16,15 +16,7 @@ from planner.trace.numbers import count_text, mass, money, percent_text
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record
 
-STATES = (
-    "awake_nodes",
-    "quiet_nodes",
-    "lent_nodes",
-    "pool_nodes",
-    "job_nodes",
-    "off_nodes",
-    "idle_nodes",
-)
+STATES = (*DECIDED_STATES, "idle_nodes")
 
 LEVER_SECONDS = 10.0  # of each linear program
 ROUNDING = 1e-9  # of the totals: so little is no saving

@@ -76,7 +76,7 @@ POOLS = {
             planner/physics/training_options.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
-            planner/answers/plan/hours.py planner/physics/levers.py planner/program/slot_tables.py
+            planner/answers/plan/decisions.py planner/physics/levers.py planner/program/slot_tables.py
             planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """

@@ -676,7 +676,9 @@ def test_a_better_baseline_within_the_gap_is_the_plan_with_its_bound() -> None:
     plan = planned("one-training-job")
     best = plan.answer
     assert best.solution is not None
-    search = _Search(plan.problem, plan.inputs.scenario.solve, 0.0, None, None, None, lambda: plan.problem)
+    search = _Search(
+        plan.problem, plan.inputs.scenario.solve, 0.0, None, None, None, lambda: plan.problem, None
+    )
     worse = replace(
         best,
         objective=1.0005 * best.objective,

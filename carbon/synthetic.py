@@ -68,7 +68,7 @@ def synthetic_kgco2e_per_kwh(
     hour = np.arange(year_hours(year), dtype=np.float64) + 0.5
     days = len(hour) / 24
     solar_h = (hour + longitude_deg / DEGREES_AN_HOUR) % 24
-    sun = sun_height(hour / 24, solar_h, latitude_deg)
+    sun = sun_height(day=hour / 24, solar_h=solar_h, latitude_deg=latitude_deg)
     solar = profile.solar_fraction * sun / sun.mean()
     if solar.max() >= 1:
         raise ValueError(
@@ -84,8 +84,13 @@ def synthetic_kgco2e_per_kwh(
     return scaled
 
 
-def sun_height(day: NDArray[Any], solar_h: NDArray[Any], latitude_deg: float) -> Hours:
-    """Sine of the sun's height above the horizon, zero at night."""
+def sun_height(*, day: NDArray[Any], solar_h: NDArray[Any], latitude_deg: float) -> Hours:
+    """Sine of the sun's height above the horizon at days of the year and solar hours, zero at night.
+
+    h = max(0, sin(phi) sin(delta) + cos(phi) cos(delta) cos(15 deg * (solar_h - 12)))
+
+    Source: Cooper, Solar Energy 12, 1969.
+    """
     tilt = -EARTH_TILT_RAD * np.cos(2 * np.pi * (day + SOLSTICE_DAYS_BEFORE_NEW_YEAR) / 365.25)
     latitude, angle = math.radians(latitude_deg), np.radians((solar_h - 12) * DEGREES_AN_HOUR)
     height = math.sin(latitude) * np.sin(tilt) + math.cos(latitude) * np.cos(tilt) * np.cos(angle)

@@ -37,7 +37,7 @@ def sun_kw(inputs: Inputs, times: SlotTimes, site: Site) -> Floats:
     assert site.solar_longitude_deg is not None, "refused on reading"
     hours = (np.arange(24) + 0.5 + site.solar_longitude_deg / DEGREES_AN_HOUR) % 24
     days = np.arange(365) + 0.5
-    height = sun_height(days[:, None], hours[None, :], latitude)
+    height = sun_height(day=days[:, None], solar_h=hours[None, :], latitude_deg=latitude)
     scaled = np.minimum(rated, rated * site.solar_yield_fraction * height / height.mean())
     by_slot = scaled.reshape(len(days), SLOTS_A_DAY, -1).mean(axis=2)
     month = np.minimum(days // MONTH_DAYS, 11).astype(int)

@@ -55,6 +55,7 @@ HOURLY = {
     "day_types",
     "two_columns",
     "scope_two",
+    "sun_height",
     "synthetic_kgco2e_per_kwh",
 }
 ONE_OF = {"lever_ratio"}  # takes one of its parameters, never two

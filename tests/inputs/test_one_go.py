@@ -31,7 +31,6 @@ grid = "se"
 pue = 1.1
 power_cap = "2 MW"
 racks = 60
-wue = "0.2 L/kWh"
 
 [[market]]
 sku = "h100-9"
@@ -111,7 +110,6 @@ def test_a_scenario_is_told_every_problem_in_one_go(tmp_path: Path) -> None:
         "training.train-8b.checkpoint_storage",
         "reliability.failures",
         "sites.lulea.grid",  # meaning
-        "sites.lulea.wue",
         "facts.accelerator.h100-sxm-80gb.bf16_peak",
         "futures.boom.set.market.h100-7.sku",  # what a future sets
         "pools.fine-tuning.reference",  # physics
@@ -189,7 +187,7 @@ def test_a_text_is_checked_like_its_file() -> None:
     with pytest.raises(ScenarioError) as raised:
         check(SCENARIO, "s.toml")
 
-    assert len(raised.value.problems) == 16
+    assert len(raised.value.problems) == 15
 
 
 @pytest.mark.parametrize("folder", ["scenarios", "jobs"])

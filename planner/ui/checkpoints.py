@@ -117,13 +117,13 @@ def own_log() -> None:
 def chosen_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
     """What the reader sets."""
     inputs: dict[str, Any] = {"failures": chosen_failures(choices["failures"])}
-    inputs["nodes"] = question_inputs.number(CheckpointQuestion, "nodes", "nodes") or 1
+    inputs["nodes"] = question_inputs.number(CheckpointQuestion, "nodes", "nodes")
     today = question_inputs.number(CheckpointQuestion, "today_min", "today")
     for name, options in (("sku", "skus"), ("model", "models"), ("storage", "storages")):
         inputs[name] = question_inputs.name_of(CheckpointQuestion, name, choices[options], name)
     inputs["asynchronous"] = question_inputs.switch(CheckpointQuestion, "asynchronous", "asynchronous")
     inputs["grid"] = question_inputs.name_of(CheckpointQuestion, "grid", choices["grids"], "grid")
-    inputs["restart_min"] = question_inputs.number(CheckpointQuestion, "restart_min", "restart") or 0.0
+    inputs["restart_min"] = question_inputs.number(CheckpointQuestion, "restart_min", "restart")
     return inputs | ({"today_min": today} if today else {})
 
 

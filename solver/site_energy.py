@@ -77,6 +77,7 @@ def best_use(site: Site, objective: Objective, *, time_limit_s: float = 20.0) ->
 
     Raises:
         ValueError: its load is more than its feed carries, whatever is done.
+        TimeoutError: nothing was found in the time limit.
         WrongUse: the engine's answer breaks a rule.
     """
     model = pulp.LpProblem("site", pulp.LpMinimize)
@@ -110,8 +111,10 @@ def best_use(site: Site, objective: Objective, *, time_limit_s: float = 20.0) ->
         model += discharge[at] <= site.kw_per_kwh * battery
     model.setObjective(total)
     found = backend.solve(model, gap_fraction=1e-9, time_limit_s=time_limit_s)
-    if not found.status.has_plan:
+    if found.status is backend.Status.INFEASIBLE:
         raise ValueError("the feed carries less than the load of the site, whatever its battery and sun do")
+    if not found.status.has_plan:
+        raise TimeoutError(f"no use of battery and sun was found within {time_limit_s:g} s")
 
     def read(variables: dict[tuple[int, int], pulp.LpVariable]) -> Floats:
         values = np.zeros(site.load_kw.shape)

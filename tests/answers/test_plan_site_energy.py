@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.answers.plan.cells import cell_explanation
+from planner.answers.plan.document import plan_document
 from planner.answers.plan.site_energy import site_energy_records, site_energy_sentences
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
@@ -15,6 +17,7 @@ from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with
 from planner.physics.site_energy import battery_terms, sun_kw
 from planner.physics.slots import slot_times
 from planner.program.plan import plan_fleet
+from planner.trace.records import is_number
 
 BATTERY = {
     "battery": "2 MWh",
@@ -90,6 +93,13 @@ def test_a_plan_says_what_battery_and_sun_would_change() -> None:
     assert row["battery_kwh"] == 0.0
     price = float(plan.inputs.electricity[0].value)
     assert row["saved_usd"] == pytest.approx(price * row["solar_kwh"], rel=1e-6)
+    document = plan_document(plan)
+    [shown] = document["tables"]["site_energy"]
+    for key in [key for key, value in shown.items() if is_number(value)]:
+        found = cell_explanation(document, "site_energy", shown, key)
+        assert found is not None, key
+        assert found.steps[0].value == pytest.approx(row[key]), key
+        assert "next to the plan" in found.to_text(), key
     [said] = site_energy_sentences(plan, [row])
     assert "no battery pays" in said
     assert "by the hour" in said

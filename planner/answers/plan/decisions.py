@@ -17,10 +17,24 @@ MOVED = "objective of the best plan with so much {side} of this limit, solved ag
 STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"
+NEXT_TO_PLAN = "by a linear program of the site next to the plan, whose fleet and operation stay"
 CLOSED = "by the closed form that the plan is made with"
 
 # States of nodes in a slot that the plan decides; the rest are idle.
 DECIDED_STATES = ("awake_nodes", "quiet_nodes", "lent_nodes", "pool_nodes", "job_nodes", "off_nodes")
+SITE_ENERGY = (
+    "battery_kwh",
+    "load_kwh",
+    "import_kwh",
+    "solar_kwh",
+    "spilled_kwh",
+    "peak_before_kw",
+    "peak_kw",
+    "matched_year_fraction",
+    "matched_hour_fraction",
+    "saved_usd",
+    "saved_kgco2e",
+)
 
 # Table -> column -> what the number is; {name} is what the row says under that name.
 REASONS: Mapping[str, Mapping[str, str]] = {
@@ -78,6 +92,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},
         **{name: f"{DECIDED}: {meaning_of('hours', name)}" for name in DECIDED_STATES},
     },
+    "site_energy": {name: f"{meaning_of('site_energy', name)}: {NEXT_TO_PLAN}" for name in SITE_ENERGY},
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {
         "needed": "what the scenario asks for: the peak of a service, hours of a pool, hours to a deadline",

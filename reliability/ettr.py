@@ -111,17 +111,14 @@ def rollback_ettr_fraction(
     """
     require_not_negative(rollback_intervals=rollback_intervals)
     _check_one_in_flight(interval_h, persist_h, write_h=write_h)
-    forward = asynchronous_ettr_fraction(
+    return hours_by_state(
         interval_h=interval_h,
         mttf_h=mttf_h,
-        blocking_h=write_h,
+        write_h=write_h,
+        restart_h=np.add(restart_h, queue_h),
         persist_h=persist_h,
-        restart_h=restart_h,
-        queue_h=queue_h,
-    )
-    back = np.multiply(interval_h, rollback_intervals) / (np.add(restart_h, queue_h) + mttf_h)
-    share: Column = np.maximum(forward - back, 0.0)
-    return share
+        rolled_back_h=np.multiply(interval_h, rollback_intervals),
+    ).ettr_fraction
 
 
 def linear_ettr_fraction(

@@ -14,6 +14,7 @@ from reliability.domain import (
     require_positive_or_infinite,
     require_share,
 )
+from reliability.rollback import useful_and_repeated_h
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
@@ -38,6 +39,7 @@ def finish_quantile_h(
     rate_shape: Column = np.inf,
     queue_h: Column = 0.0,
     restart_deviation_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Hours after its start by which a job is done with a given chance.
 
@@ -53,17 +55,26 @@ def finish_quantile_h(
     From one expected failure on, with restarts shorter than an interval, the 95 % quantile is within 1 % of
     played jobs. `rate_shape` a says how sure the rate is (its standard error is 1/sqrt(a) of it; infinite for
     known), as `updated_rate` gives it. s is `restart_deviation_h`. The queue is that after failures; the one
-    before the start is left out. With a background write the job is done once the last one is stored.
+    before the start is left out. With a background write the job is done once the last one is stored. Stored
+    work that stops throw away (`rolled_back_h`) is done again: its mean counts, its spread does not.
 
     Source: mean and variance of a restarted exponential task; gamma approximation of their sum.
     """
     require_share(quantile_fraction=quantile_fraction)
     require_not_negative(restart_h=restart_h, queue_h=queue_h)
+    all_h = useful_and_repeated_h(
+        useful_h=useful_h,
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=write_h,
+        persist_h=persist_h,
+        rolled_back_h=rolled_back_h,
+    )
     columns = np.broadcast_arrays(
         *(
             np.asarray(c, dtype=float)
             for c in (
-                useful_h,
+                all_h,
                 interval_h,
                 mttf_h,
                 write_h,
@@ -92,6 +103,7 @@ def on_time_fraction(
     rate_shape: Column = np.inf,
     queue_h: Column = 0.0,
     restart_deviation_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Chance that a job is done within the hours that it has.
 
@@ -103,11 +115,19 @@ def on_time_fraction(
     """
     require_positive_or_infinite(available_h=available_h)
     require_not_negative(restart_h=restart_h, queue_h=queue_h)
+    all_h = useful_and_repeated_h(
+        useful_h=useful_h,
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=write_h,
+        persist_h=persist_h,
+        rolled_back_h=rolled_back_h,
+    )
     columns = np.broadcast_arrays(
         *(
             np.asarray(c, dtype=float)
             for c in (
-                useful_h,
+                all_h,
                 interval_h,
                 mttf_h,
                 write_h,

@@ -409,6 +409,22 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "policy": "how checkpoints are written",
         "local_saves": "saves on the node for one save to storage",
     },
+    "stops": {
+        "cause": "what sends the run back",
+        "per_month": "how often in a month of running, in the mean",
+        "restart_min": "from the stop to running again",
+        "rolled_back_min": "stored work that is thrown away, too",
+        "lost_h_a_month": "hours of a month that it takes, to first order",
+    },
+    "recovery": {
+        "choice": "how the run comes back after a failure",
+        "restart_min": "from the failure to running again",
+        "spares": "nodes held in reserve",
+    },
+    "detection": {
+        "choice": "whether results are checked for silent corruption",
+        "unfound_per_month": "silent corruptions of a month that nobody notices",
+    },
     "by_nodes": {
         "nodes": "size of the job",
         "money_interval_min": "best interval for money",

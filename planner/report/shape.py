@@ -114,7 +114,7 @@ FORMS: Mapping[str, Form] = {
         "checkpoints",
         (
             *("marks", "policies", "best", "rows", "today", "finish", "simulation"),
-            *("sizes", "map", "curves"),
+            *("stops", "recovery", "detection", "sizes", "map", "curves"),
         ),
         single=("flat", "worth"),
         kept=(),

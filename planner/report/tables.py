@@ -184,6 +184,24 @@ COLUMNS["policies"] = (
     "usd_per_useful_h",
     "kgco2e_per_useful_h",
 )
+COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h_a_month")
+COLUMNS["recovery"] = (
+    "choice",
+    "restart_min",
+    "spares",
+    "interval_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
+COLUMNS["detection"] = (
+    "choice",
+    "unfound_per_month",
+    "interval_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
 COLUMNS["by_nodes"] = (
     "nodes",
     "mttf_h",

@@ -234,6 +234,9 @@ restart = "600 s"
 repair = "2 d"
 spare_confidence = 0.99
 spare_share = "10 %"
+loss_spikes = "10 /month"
+rollback = "30 min"
+detect_corruption = true
 
 [policy]
 objective = "weighted"

@@ -329,6 +329,24 @@ class Reliability(Part):
         description="Spares for each node in use, in place of those that spare_confidence asks for; what "
         "services are promised comes on top",
     )
+    loss_spikes_per_h: Annotated[float | None, Quantity('"10 /month"', "1/h", Range(0, 1, open=True))] = (
+        Field(
+            None,
+            alias="loss_spikes",
+            description="How often the loss of a training run spikes; default: never",
+        )
+    )
+    rollback_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 168))] = Field(
+        None,
+        alias="rollback",
+        description="Stored work that a run throws away after a loss spike; default: the fact "
+        "reliability.loss_spike.rollback",
+    )
+    detect_corruption: Annotated[bool, Flag("true")] = Field(
+        False,
+        description="Whether results of training are checked for silent corruption; what is found sends the "
+        "run back to before it",
+    )
 
 
 class Performance(Part):

@@ -414,7 +414,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "per_month": "how often in a month of running, in the mean",
         "restart_min": "from the stop to running again",
         "rolled_back_min": "stored work that is thrown away, too",
-        "lost_h_a_month": "hours of a month that it takes, to first order",
+        "lost_h": "hours of a month that it takes, to first order",
     },
     "recovery": {
         "choice": "how the run comes back after a failure",

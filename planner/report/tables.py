@@ -184,7 +184,7 @@ COLUMNS["policies"] = (
     "usd_per_useful_h",
     "kgco2e_per_useful_h",
 )
-COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h_a_month")
+COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
 COLUMNS["recovery"] = (
     "choice",
     "restart_min",

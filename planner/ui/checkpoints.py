@@ -220,6 +220,7 @@ def recovery(document: Document, inputs: dict[str, Any], measure: str, digest: s
         ("recovery", "Ways to come back after a failure"),
         ("detection", "Silent corruption, with and without checks"),
     ):
+        st.markdown(f"**{title}**")
         shared.sheet(table_of(name, document[name]), title, opens(inputs, name), name)
 
 

@@ -32,9 +32,9 @@ def test_ten_spikes_of_an_hour_take_their_hours():
     row = next(one for one in spiked["stops"] if one["cause"] == "loss spike")
     half_min = best(spiked)["interval_min"] / 2.0
     assert row["per_month"] == pytest.approx(10.0)
-    assert row["lost_h_a_month"] == pytest.approx(10.0 * (60.0 + 10.0 + half_min) / 60.0)
+    assert row["lost_h"] == pytest.approx(10.0 * (60.0 + 10.0 + half_min) / 60.0)
     lost = best(plain)["ettr_fraction"] - best(spiked)["ettr_fraction"]
-    assert lost == pytest.approx(row["lost_h_a_month"] / 730.5, rel=0.1)
+    assert lost == pytest.approx(row["lost_h"] / 730.5, rel=0.1)
     assert [one["cause"] for one in plain["stops"]] == ["failure"]
     assert "thrown away" in to_text(spiked)
     assert "thrown away" not in to_text(plain)

@@ -44,7 +44,7 @@ def stop_rows(policy: Policy) -> list[Record]:
             "per_month": derive(in_a_month, per_h=cause.per_h, month_h=month()),
             "restart_min": convert(setting.restart_h, "min"),
             "rolled_back_min": convert(cause.back_h, "min"),
-            "lost_h_a_month": derive(
+            "lost_h": derive(
                 lost_in_a_month_h,
                 per_h=cause.per_h,
                 month_h=month(),

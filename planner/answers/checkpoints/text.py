@@ -261,7 +261,7 @@ def _stops(rows: list[Record]) -> Iterator[str]:
             _fixed("a month", "per_month", 10),
             _fixed("restart min", "restart_min", 12),
             _fixed("thrown away min", "rolled_back_min", 16),
-            _fixed("lost h a month", "lost_h_a_month", 15),
+            _fixed("lost h a month", "lost_h", 15),
         ],
         rows,
         gap=" ",

@@ -24,7 +24,9 @@ from planner.answers.job.ledger import TotalsDisagree, ledger_of
 from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
 from planner.answers.job.setting import setting_of
+from planner.answers.job.techniques import techniques_that_apply
 from planner.answers.job.upload import uploaded_document
+from planner.answers.job.what_if import changes_found
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
@@ -782,3 +784,62 @@ def test_a_predicted_run_names_its_software():
     (said,) = [note for note in shipped("train-8b")["notes"] if "predicted as" in note]
 
     assert said == f"training: predicted as {default_stack('h100-sxm-80gb').says} trains"
+
+
+def federated(**changes: Any) -> Footprint:
+    """The shipped federated job with other keys of its table."""
+    tables = read_toml((data_folder() / "jobs" / "federated-keyboard.toml").read_text(encoding="utf-8"), "f")
+    return footprint_of(
+        setting_of(read_job(tables | {"federated": tables["federated"] | changes}, "f", CATALOGUE), CATALOGUE)
+    )
+
+
+def test_an_ensemble_of_devices_is_as_many_jobs_side_by_side() -> None:
+    """Three models take three times the sessions, and the server's hours of one."""
+    one, three = (federated(**changes).phase("federated").federated for changes in ({}, {"models": 3}))
+    for name, part in one.parts.items():
+        times = 1.0 if "server" in name else 3.0
+        assert float(three.parts[name].value) == pytest.approx(times * float(part.value)), name
+    assert "1,000 at once for each of 3 models" in three.said
+
+
+def test_tiers_of_devices_compute_for_their_share_of_the_time() -> None:
+    """Six in ten at half the time, four at 1.5 times: 0.9 of it; the slow tier is warned of."""
+    tiers = {
+        "tiers": {"fast": 0.6, "slow": 0.4},
+        "tier_compute": {"fast": 0.5, "slow": 1.5},
+        "tier_population": {"fast": 0.3, "slow": 0.7},
+    }
+    plain, mixed = (federated(**changes) for changes in ({}, tiers))
+    compute = [float(one.phase("federated").federated.parts.compute_kgco2e.value) for one in (plain, mixed)]
+    assert compute[1] == pytest.approx(0.9 * compute[0])
+    notes = " ".join(mixed.phase("federated").federated.notes)
+    assert "slow is 70.0% of the devices and 40.0% of those picked" in notes
+    change = next(one for one in changes_found(mixed) if one.what == "tiers of devices")
+    assert (change.now, change.then) == ("as they are", "fast alone")
+    assert "slow is 70.0% of the devices and 0.0%" in change.note
+    assert float(change.carbon.value) < float(mixed.carbon.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"tier_compute": {"fast": 1.0}}, r"federated\.tier_compute: has no effect without tiers"),
+        ({"tiers": {"fast": 1.0}}, r"federated\.tier_compute: is missing"),
+        ({"tiers": {"fast": 1.0}, "tier_compute": {"slow": 1.0}}, "names each of tiers once; fast, slow"),
+        ({"models": 0}, r"federated\.models"),
+    ],
+)
+def test_tiers_and_ensembles_that_cannot_be_are_refused(keys: dict[str, Any], said: str) -> None:
+    """One message for each, with what would do."""
+    with pytest.raises(ScenarioError, match=said):
+        federated(**keys)
+
+
+def test_a_run_without_rounds_is_told_so_and_gains_nothing_from_leaving_them() -> None:
+    """Papaya's effect is that of leaving rounds: it does not apply where there are none."""
+    found = federated(mode="asynchronous", buffer=10)
+    assert any("without rounds" in note for note in found.phase("federated").federated.notes)
+    applied = {technique.name for technique, _ in techniques_that_apply(found.setting)}
+    assert "papaya" not in applied
+    assert "papaya" in {technique.name for technique, _ in techniques_that_apply(federated().setting)}

@@ -254,9 +254,10 @@ def test_without_rounds_time_is_gained_and_carbon_is_not():
 def test_an_ensemble_is_the_sum_of_its_clusters():
     """Four models, each on a quarter of the devices: the sessions of one job. On as many each: four times."""
     one = synchronous_sessions(rounds=100.0, concurrency=800.0)
+    quarter = synchronous_sessions(rounds=100.0, concurrency=200.0)
 
-    assert ensemble_sessions(models=4.0, rounds=100.0, member_concurrency=200.0) == one
-    assert ensemble_sessions(models=4.0, rounds=100.0, member_concurrency=800.0) == 4 * one
+    assert ensemble_sessions(models=4.0, member_sessions=quarter) == one
+    assert ensemble_sessions(models=4.0, member_sessions=one) == 4 * one
 
 
 @given(rounds=st.floats(1, 1e4), tuned=st.floats(1, 5))

@@ -168,6 +168,17 @@ def compressed_h(*, transfer_h: Column, compression_ratio: Column) -> Column:
     return np.divide(transfer_h, compression_ratio)
 
 
+def mean_compute_h(*, compute_h: Column, tier_ratio: Column, tier_weight: Column) -> Column:
+    """Time that a session computes, in the mean over tiers of devices, along the last axis.
+
+    t_c = t * sum(w_i * k_i) / sum(w_i)
+
+    Source: mean by shares.
+    """
+    shares: Column = np.sum(np.multiply(tier_weight, tier_ratio), axis=-1) / np.sum(tier_weight, axis=-1)
+    return compute_h * shares
+
+
 def mean_session_h(*, compute_h: Column, upload_h: Column, download_h: Column) -> Column:
     """Length of a device's session.
 

@@ -195,10 +195,40 @@ def _rounds(job: Job) -> Iterator[Problem]:
 
 def _strangers(job: Job) -> Iterator[Problem]:
     table = job.federated
-    if table is None or table.population is None:
+    if table is None:
         return
-    if strangers := sorted({*(table.devices or ())} - {*table.population}):
-        yield Problem("federated.population", f"does not hold {', '.join(strangers)}, of which devices are")
+    groups = (
+        ("population", table.population, table.devices),
+        ("tier_population", table.tier_population, table.tiers),
+    )
+    for key, whole, picked in groups:
+        if whole is not None and (strangers := sorted({*(picked or ())} - {*whole})):
+            yield Problem(f"federated.{key}", f"does not hold {', '.join(strangers)}, of which devices are")
+
+
+def _tiers(job: Job) -> Iterator[Problem]:
+    table = job.federated
+    if table is None:
+        return
+    if table.tiers is None:
+        for key in ("tier_compute", "tier_population"):
+            if table.has(key):
+                yield Problem(
+                    f"federated.{key}",
+                    "has no effect without tiers: write for example tiers = { fast = 0.3, slow = 0.7 }",
+                )
+    elif table.tier_compute is None:
+        yield Problem(
+            "federated.tier_compute",
+            "is missing, and tiers differ in nothing else: write for example "
+            "tier_compute = { fast = 0.5, slow = 1.4 }",
+        )
+    elif {*table.tiers} != {*table.tier_compute}:
+        odd = sorted({*table.tiers} ^ {*table.tier_compute})
+        yield Problem(
+            "federated.tier_compute",
+            f"names each of tiers once; {', '.join(odd)} stands in one of them alone",
+        )
 
 
 def _storage(job: Job) -> Iterator[Problem]:
@@ -265,6 +295,7 @@ CHECKS = (
     _requests,
     _answering,
     _federated,
+    _tiers,
     _rounds,
     _strangers,
     _storage,

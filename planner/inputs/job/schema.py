@@ -301,7 +301,7 @@ class Inference(Part):
 
 @dataclass(frozen=True, slots=True)
 class Mix(Table):
-    """A table of weights by grid region, which need not add to one."""
+    """A table of numbers by name, such as weights by grid region, which need not add to one."""
 
     def read(self, value: object, frame: Frame) -> dict[str, float]:
         """Weight by region."""
@@ -366,6 +366,21 @@ class Federated(Part):
     population: Annotated[dict[str, float] | None, Mix("{ us = 0.3, in = 0.7 }")] = Field(
         None,
         description="Where all devices are that could take part, as weights; default: as `devices`",
+    )
+    models: Annotated[int | None, Count("4", Range(1, 10_000))] = Field(
+        None,
+        description="Models of an ensemble, each trained by `concurrency` devices of its own side by side; "
+        "default: 1",
+    )
+    tiers: Annotated[dict[str, float] | None, Mix("{ fast = 0.3, slow = 0.7 }")] = Field(
+        None, description="Tiers of the devices of the run, as weights, under names of your own"
+    )
+    tier_compute: Annotated[dict[str, float] | None, Mix("{ fast = 0.5, slow = 1.4 }")] = Field(
+        None, description="How many times as long as `compute` a session of each tier computes"
+    )
+    tier_population: Annotated[dict[str, float] | None, Mix("{ fast = 0.2, slow = 0.8 }")] = Field(
+        None,
+        description="Tiers of all devices that could take part, as weights; default: as `tiers`",
     )
 
 

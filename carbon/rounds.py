@@ -78,14 +78,3 @@ def concurrency_growth_ratio(*, concurrency_ratio: Column, speedup_ratio: Column
     """
     _domain.positive(concurrency_ratio=concurrency_ratio, speedup_ratio=speedup_ratio)
     return np.divide(concurrency_ratio, speedup_ratio)
-
-
-def ensemble_sessions(*, models: Column, rounds: Column, member_concurrency: Column) -> Column:
-    """Sessions of an ensemble: one federated job for each model, each with its own cluster of devices.
-
-    n = k * R * K_member
-
-    Source: Hejazinia et al., "FEL", arXiv 2206.03852 (models on disjoint clusters of devices).
-    """
-    _domain.nonnegative(models=models, rounds=rounds, member_concurrency=member_concurrency)
-    return models * rounds * member_concurrency

@@ -91,58 +91,6 @@ def finish_quantile_h(
     return _quantile_h(*distinct)[row.ravel()].reshape(columns[0].shape)[()]
 
 
-def on_time_fraction(
-    *,
-    available_h: Column,
-    useful_h: Column,
-    interval_h: Column,
-    mttf_h: Column,
-    write_h: Column,
-    restart_h: Column,
-    persist_h: Column = 0.0,
-    rate_shape: Column = np.inf,
-    queue_h: Column = 0.0,
-    restart_deviation_h: Column = 0.0,
-    rolled_back_h: Column = 0.0,
-) -> Column:
-    """Chance that a job is done within the hours that it has.
-
-        P = mean over r ~ Gamma(a, a * M) of P(G <= t - n * (W + C) - P)
-
-    The same hours added by failures, and the same doubt about the rate, as in `finish_quantile_h`.
-
-    Source: mean and variance of a restarted exponential task; gamma approximation of their sum.
-    """
-    require_positive_or_infinite(available_h=available_h)
-    require_not_negative(restart_h=restart_h, queue_h=queue_h)
-    all_h = useful_and_repeated_h(
-        useful_h=useful_h,
-        interval_h=interval_h,
-        mttf_h=mttf_h,
-        write_h=write_h,
-        persist_h=persist_h,
-        rolled_back_h=rolled_back_h,
-    )
-    columns = np.broadcast_arrays(
-        *(
-            np.asarray(c, dtype=float)
-            for c in (
-                all_h,
-                interval_h,
-                mttf_h,
-                write_h,
-                np.add(restart_h, queue_h),
-                persist_h,
-                rate_shape,
-                restart_deviation_h,
-                available_h,
-            )
-        )
-    )
-    *job, available = (column[..., None] for column in columns)
-    return _share_done(_slices(*job), available)[..., 0][()]
-
-
 @dataclass(frozen=True, slots=True)
 class _Slices:
     """Finish for each slice of the belief about the rate: `least_h`, plus gamma hours unless unhurt."""

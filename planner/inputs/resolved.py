@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.grid import projected_kgco2e_per_kwh
-from carbon.market import market_kgco2e_per_kwh
+from carbon.grid import market_kgco2e_per_kwh, projected_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
 from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed

@@ -15,6 +15,7 @@ from planner.physics.equations.money import energy_usd
 from planner.physics.equations.slots import (
     changed_kwh,
     moved_kgco2e,
+    moved_usd,
     off_slot_kwh,
     ready_fraction,
     saved_slot_kwh,
@@ -26,7 +27,7 @@ from planner.physics.experiments import PoolWork
 from planner.physics.nodes import Nodes, Parked, idle_node_items
 from planner.physics.pausable import PausableJobs
 from planner.physics.serving import Replicas
-from planner.physics.slots import SlotTimes
+from planner.physics.slots import Ratios, SlotTimes
 from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
 
 Column = float | NDArray[Any]
@@ -66,6 +67,7 @@ def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Colu
 for _function in (
     lent_kwh,
     moved_kgco2e,
+    moved_usd,
     off_slot_kwh,
     saved_slot_kwh,
     slot_kgco2e,
@@ -89,7 +91,8 @@ class Moving:
 
     node_group: NDArray[np.intp]
     allowed: NDArray[np.bool_]
-    beyond_kgco2e: Traced  # over the mean of the period; the price is the same in every slot
+    beyond_usd: Traced  # over the mean of the period
+    beyond_kgco2e: Traced
     stop_h: float
     stop: Energy
     lent: Energy  # of a node-hour over an idle one (X, T, Y)
@@ -188,13 +191,21 @@ def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:
     )
 
 
-def _by_slot(inputs: Inputs, kwh: Traced, site: NDArray[np.intp], ratio: Traced) -> Energy:
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """What a kilowatt-hour costs and emits in each slot over the mean, row by row (X, T, Y)."""
+
+    price: Traced
+    grid: Traced
+
+
+def _by_slot(inputs: Inputs, kwh: Traced, site: NDArray[np.intp], met: _Met) -> Energy:
     """Energy at a site in a slot (X, T, Y)."""
     price, grid = (inputs.site_by_period(items, site) for items in (inputs.electricity, inputs.grid))
     return Energy(
         kwh,
-        derive(slot_usd, facility_kwh=kwh, electricity_usd_per_kwh=price),
-        derive(slot_kgco2e, facility_kwh=kwh, grid_kgco2e_per_kwh=grid, slot_ratio=ratio),
+        derive(slot_usd, facility_kwh=kwh, electricity_usd_per_kwh=price, slot_ratio=met.price),
+        derive(slot_kgco2e, facility_kwh=kwh, grid_kgco2e_per_kwh=grid, slot_ratio=met.grid),
     )
 
 
@@ -213,30 +224,46 @@ def _moving(
         idle_kw=rows(nodes.idle_facility_kw, group),
         active_h=hour,
     )
-    ratio = _ratio(inputs, times, site, in_period)
+    met = _Met(*(_moved_ratio(inputs, one, site, in_period) for one in (times.price, times.grid)))
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
     stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
     in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
     return Moving(
         node_group=group,
         allowed=~inputs.rented[group],
+        beyond_usd=derive(
+            moved_usd,
+            increment_kwh=each,
+            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+            slot_ratio=met.price,
+        ),
         beyond_kgco2e=derive(
             moved_kgco2e,
             increment_kwh=each,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-            slot_ratio=ratio,
+            slot_ratio=met.grid,
         ),
         stop_h=float(restart.value),
         stop=_by_period(inputs, stopped, site),
-        lent=_by_slot(inputs, in_slot, site, ratio),
+        lent=_by_slot(inputs, in_slot, site, met),
     )
 
 
-def _ratio(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], in_period: NDArray[np.bool_]) -> Traced:
-    """What a kilowatt-hour emits in each slot over the mean, by the window of each row."""
-    items: Sequence[Traced] = (*times.day_ratio, *times.period_ratio)
-    first = np.where(in_period, len(times.day_ratio), 0)[:, None]
+def _moved_ratio(
+    inputs: Inputs,
+    ratios: Ratios[tuple[Traced, ...]],
+    site: NDArray[np.intp],
+    in_period: NDArray[np.bool_],
+) -> Traced:
+    """Each slot over the mean, by the window of each row."""
+    items: Sequence[Traced] = (*ratios.day, *ratios.period)
+    first = np.where(in_period, len(ratios.day), 0)[:, None]
     return pick(items, first + site[:, None] * inputs.periods + np.arange(inputs.periods))
+
+
+def _fixed(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp]) -> _Met:
+    """What load meets that cannot move."""
+    return _Met(*(inputs.site_by_period(one.fixed, site) for one in (times.price, times.grid)))
 
 
 def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
@@ -245,7 +272,7 @@ def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
     group = replicas.candidates.node_group
     site, sku = inputs.node_group_site[group], inputs.node_group_sku[group]
     idle, pue = inputs.of_sku(idle_node_items(inputs), sku), pick(inputs.pue, site)
-    fixed, tall = inputs.site_by_period(times.fixed_ratio, site), np.arange(len(group))[:, None]
+    fixed, tall = _fixed(inputs, times, site), np.arange(len(group))[:, None]
 
     def saved(resting_kw: Traced) -> Energy:
         kwh = derive(
@@ -295,6 +322,6 @@ def _switching(inputs: Inputs, times: SlotTimes, nodes: Nodes, parked: Parked) -
     boot = _by_period(inputs, booted, site)
     wear = inputs.fact("planning.slots.wear")
     return Switching(
-        off=_by_slot(inputs, kwh, site, inputs.site_by_period(times.fixed_ratio, site)),
+        off=_by_slot(inputs, kwh, site, _fixed(inputs, times, site)),
         boot=Energy(boot.kwh, (boot.usd + wear).named("boot_usd"), boot.kgco2e),
     )

@@ -79,12 +79,11 @@ def _demand(inputs: Inputs, found: Levers) -> SlotDemand:
 
 
 def _shifting(inputs: Inputs, moving: Moving, row: NDArray[np.intp], *, shift: bool, lend: bool) -> Shifting:
-    beyond = np.asarray(moving.beyond_kgco2e.value)[row]
     allowed = moving.allowed[row]
     return Shifting(
         may_move=allowed & shift,
-        usd_per_node_h=np.zeros(beyond.shape),
-        kgco2e_per_node_h=beyond,
+        usd_per_node_h=np.asarray(moving.beyond_usd.value)[row],
+        kgco2e_per_node_h=np.asarray(moving.beyond_kgco2e.value)[row],
         stop_h=np.full(len(row), moving.stop_h),
         stop_usd=np.maximum(moving.stop.usd.value[row], 0.0),
         stop_kgco2e=np.maximum(moving.stop.kgco2e.value[row], 0.0),

@@ -114,7 +114,7 @@ def test_a_site_whose_hours_nobody_knows_is_flat_and_says_so() -> None:
     packs = slot_times(inputs_of(scenario(**(elsewhere | {"policy__levers": ["pack"]}))))
     assert packs is not None
     assert packs.notes == ("fresno: no hours of its grid are known, so its grid is taken as flat.",)
-    assert (packs.fixed_ratio[0].value == 1).all()
+    assert (packs.grid.fixed[0].value == 1).all()
 
 
 def test_slots_are_the_hours_of_the_months_of_the_period() -> None:
@@ -127,7 +127,7 @@ def test_slots_are_the_hours_of_the_months_of_the_period() -> None:
     series = load_series("synthetic-us-camx")
     months = series.time_utc.astype("datetime64[M]").astype(int) % 12 + 1
     days = series.complete()[np.isin(months, [4, 5, 6])].reshape(-1, 12, 2).mean(axis=2)
-    by_clock = times.fixed_ratio[0].value.reshape(2, 12)
+    by_clock = times.grid.fixed[0].value.reshape(2, 12)
     share = times.hours[:, 0].reshape(2, 12) / times.hours[:, 0].reshape(2, 12).sum(axis=0)
     assert (by_clock * share).sum(axis=0) == pytest.approx(days.mean(axis=0) / days.mean(), rel=1e-9)
 
@@ -323,6 +323,7 @@ def test_a_load_of_sunny_hours_emits_less_than_one_of_the_night() -> None:
         ({"policy__levers": ALL, "policy__accounting": "market"}, 'write accounting = "location"'),
         ({"policy__levers": ALL, "solve__slots": 7}, "no whole number of days of 12 parts"),
         ({"policy__levers": ALL, "sites__fresno__hourly_shape": "gb-2011"}, "there is no series 'gb-2011'"),
+        ({"policy__levers": ALL, "sites__fresno__price_shape": "mine"}, "there is no series 'mine'; a file"),
         ({"pools__search__window": "year"}, "pools.search.window"),
         ({"services__chat__busiest_time": "25 h"}, "services.chat.busiest_time"),
     ],
@@ -355,16 +356,79 @@ def test_hours_of_ones_own_are_kept_with_the_scenario(tmp_path: Path) -> None:
         times = slot_times(inputs_of(one))
         assert times is not None
         assert "hours as in hours.csv of 2025, measured" in times.notes[0]
-        ratio = times.fixed_ratio[0].value[:SLOTS_A_DAY]
+        ratio = times.grid.fixed[0].value[:SLOTS_A_DAY]
         assert ratio[4:9] == pytest.approx(100.0 / (14 * 500 / 24 + 10 * 100 / 24))
     with restored(keep(own)) as again:
         assert again == own
-        assert again.shapes["hours.csv"].mean_kgco2e_per_kwh == pytest.approx(1 / 3, rel=1e-9)
+        assert again.shapes.grids["hours.csv"].mean_kgco2e_per_kwh == pytest.approx(1 / 3, rel=1e-9)
 
 
 def test_hours_are_read_only_where_a_lever_needs_them(tmp_path: Path) -> None:
     own = hours_file(tmp_path)
-    assert not with_changes(own, {"policy.levers": None}).shapes
+    assert not with_changes(own, {"policy.levers": None}).shapes.names
+
+
+def prices_file(folder: Path, changes: dict[str, Any] | None = None, cheap: float = 20.0) -> Scenario:
+    """A scenario in a folder with prices of a year: 120 USD/MWh, and less from 8 to 18 h."""
+    times = np.datetime64("2025-01-01T00") + np.arange(8760)
+    lines = [f"{time}:00Z,{cheap if 8 <= i % 24 < 18 else 120}" for i, time in enumerate(times)]
+    (folder / "prices.csv").write_text("\n".join(["time,price (USD/MWh)", *lines]) + "\n")
+    path = folder / "mine.toml"
+    path.write_text(
+        TEXT.replace('grid = "us-camx"', 'grid = "pl"\nelectricity_price = "prices.csv"').replace(
+            "[policy]", '[policy]\nlevers = ["shift", "pack"]'
+        )
+    )
+    return with_changes(load_scenario(path), changes or {})
+
+
+def test_prices_by_the_hour_move_work_and_sum_to_the_bill(tmp_path: Path) -> None:
+    """On a flat grid pools go to cheap hours; what is the same at all hours pays the mean of the file."""
+    own = prices_file(tmp_path, {"solve.gap": "1 %"})
+    (paid,) = own.sites[0].electricity_price_usd_per_kwh or ()
+    assert paid == pytest.approx((14 * 0.12 + 10 * 0.02) / 24, rel=1e-5)
+    plan = plan_fleet(own, baselines=False)
+    times, solution = slot_times(plan.inputs), plan.answer.solution
+    assert times is not None
+    assert solution is not None
+    for column in (times.price.fixed, times.price.day, times.price.period):
+        assert (times.slot_fraction.value[0, 0] * column[0].value).sum() == pytest.approx(1.0)
+    assert "prices by the hour as in prices.csv of 2025" in times.notes[1]
+    rows = plain_rows(hour_records(plan, solution))
+    cheap = [row for row in rows if row["electricity_usd_per_kwh"] < 0.05]
+    dear = [row for row in rows if row["electricity_usd_per_kwh"] > 0.1]
+    pools = [np.mean([row["pool_nodes"] for row in some]) for some in (cheap, dear)]
+    assert pools[0] > 1.3 * pools[1]
+    assert plan.ledger.usd_terms["shifted_usd"].value < 0
+    assert plan.ledger.usd_terms["shifted_usd"].value == pytest.approx(solution.usd_terms.shift.sum())
+    assert plan.ledger.cost.value == pytest.approx(solution.usd, rel=1e-9)
+
+
+def test_a_flat_price_is_worth_nothing(tmp_path: Path) -> None:
+    """Hours that are all alike leave the coefficients of the program as they are without any."""
+    own = prices_file(tmp_path, cheap=120.0)
+    one, other = (
+        assemble(inputs_of(scenario)).problem
+        for scenario in (own, with_changes(own, {"sites.fresno.price_shape": None}))
+    )
+    assert not one.work_shifts.usd_per_node_h.any()
+    assert one.serve_options.usd == pytest.approx(other.serve_options.usd, rel=1e-12)
+    assert one.resting.rest_usd.sum(axis=2) == pytest.approx(other.resting.rest_usd.sum(axis=2), rel=1e-9)
+
+
+def test_where_price_and_grid_differ_hours_are_judged_by_what_both_weigh(tmp_path: Path) -> None:
+    """A high price of carbon puts the cleanest hours first, money alone the cheapest."""
+    sunny = {"sites.fresno.grid": "us-camx", "sites.fresno.hourly_shape": "synthetic-us-camx"}
+    spread = []
+    for objective_ in (
+        {"policy.objective": "money", "policy.carbon_price": None},
+        {"policy.carbon_price": "90 USD/kg"},
+    ):
+        times = slot_times(inputs_of(prices_file(tmp_path, sunny | objective_)))
+        assert times is not None
+        spread.append([float(np.ptp(one.period[0].value)) for one in (times.price, times.grid)])
+    assert spread[0][0] > spread[1][0]
+    assert spread[0][1] < spread[1][1]
 
 
 def test_work_that_is_lent_counts_once() -> None:

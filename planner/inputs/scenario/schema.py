@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from carbon.hourly import HourlyIntensity
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import (
@@ -44,6 +43,7 @@ from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
@@ -505,7 +505,7 @@ class Scenario(Part):
     _calibration: Calibration | None = PrivateAttr(None)
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
-    _shapes: dict[str, HourlyIntensity] = PrivateAttr(default_factory=dict)
+    _shapes: Shapes = PrivateAttr(default_factory=Shapes)
 
     @property
     def path(self) -> Path | None:
@@ -533,8 +533,8 @@ class Scenario(Part):
         return self._rows
 
     @property
-    def shapes(self) -> dict[str, HourlyIntensity]:
-        """The hours of the files that its sites name for their shape, where operation is decided by them."""
+    def shapes(self) -> Shapes:
+        """The hours of the files that it names for their shape, where operation is decided by them."""
         return self._shapes
 
     def __eq__(self, other: object) -> bool:

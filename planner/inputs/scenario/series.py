@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,6 +14,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.series import read_series, shipped_series, signal_in
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
+from planner.inputs.series.prices import HourlyPrices, hourly_prices
 from planner.inputs.series.requests import read_requests
 from planner.trace.errors import InputError
 
@@ -25,6 +27,7 @@ _STAND_INS: Mapping[str, Values] = {
     "hourly": {"grid_intensity": "0 g/kWh"},
     "electricity_price": {},
 }
+_SHAPES = {"hourly": "hourly_shape", "electricity_price": "price_shape"}  # what else a file is read for
 
 
 def is_file_of_rows(name: object) -> bool:
@@ -63,8 +66,8 @@ def with_series(
             else:
                 names.append(name)
                 entries[i] = said
-            if key == "hourly" and not isinstance(said, Problem):
-                entries[i].setdefault("hourly_shape", name)
+            if key in _SHAPES and not isinstance(said, Problem):
+                entries[i].setdefault(_SHAPES[key], name)
             if key == "hourly":
                 _keep_price(entries[i], catalogue)
     return found, tuple(names), problems
@@ -107,36 +110,59 @@ def _grid(path: Path, entry: Values, horizon: Periods | None) -> Values:
     return {**entry, "grid_intensity": values}
 
 
-def shapes_in(
-    document: Mapping[str, Any], folder: Path | None, catalogue: Catalogue
-) -> tuple[dict[str, HourlyIntensity], list[Problem]]:
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """Hours of the files that sites name for the shape of their grid and of their price."""
+
+    grids: Mapping[str, HourlyIntensity] = field(default_factory=dict)
+    prices: Mapping[str, HourlyPrices] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the files."""
+        return tuple(dict.fromkeys((*self.grids, *self.prices)))
+
+
+def shapes_in(document: Mapping[str, Any], folder: Path | None) -> tuple[Shapes, list[Problem]]:
     """Hours of the files that sites name for their shape, and what is wrong with them.
 
     Nothing is read where no lever is allowed, which is all that they are for.
     """
     policy, entries = document.get("policy"), document.get("sites")
-    found, problems = dict[str, HourlyIntensity](), list[Problem]()
+    grids, prices, problems = dict[str, HourlyIntensity](), dict[str, HourlyPrices](), list[Problem]()
     if not isinstance(policy, dict) or not policy.get("levers") or not isinstance(entries, list):
-        return found, problems
+        return Shapes(), problems
     for i, entry in enumerate(entries):
-        name = entry.get("hourly_shape") if isinstance(entry, dict) else None
-        if not isinstance(name, str):
-            continue
-        at = f"{place(('sites', i), document)}.hourly_shape"
-        if not is_file_of_rows(name):
-            if name not in shipped_series():
-                problems.append(Problem(at, f"there is no series {shown(name)}; {_near(name)}"))
-            continue
-        said = _read(name, at, folder, lambda path: {"series": _shape(path)})
-        if isinstance(said, Problem):
-            problems.append(said)
-        else:
-            found[name] = said["series"]
-    return found, problems
+        for key, into, read in _shape_readers(grids, prices):
+            name = entry.get(key) if isinstance(entry, dict) else None
+            if not isinstance(name, str) or (key == "hourly_shape" and name in shipped_series()):
+                continue
+            at = f"{place(('sites', i), document)}.{key}"
+            if not is_file_of_rows(name):
+                problems.append(Problem(at, _no_series(name, shipped=key == "hourly_shape")))
+                continue
+            said = _read(name, at, folder, partial(_only, read=read))
+            if isinstance(said, Problem):
+                problems.append(said)
+            else:
+                into[name] = said["series"]
+    return Shapes(grids, prices), problems
 
 
-def _near(name: str) -> str:
-    return f"shipped are {', '.join(shipped_series())}, and a file ends in {' or '.join(ENDINGS)}"
+def _shape_readers(
+    grids: dict[str, Any], prices: dict[str, Any]
+) -> tuple[tuple[str, dict[str, Any], Callable[[Path], Any]], ...]:
+    return ("hourly_shape", grids, _shape), ("price_shape", prices, hourly_prices)
+
+
+def _only(path: Path, read: Callable[[Path], Any]) -> Values:
+    return {"series": read(path)}
+
+
+def _no_series(name: str, *, shipped: bool) -> str:
+    ends = f"a file ends in {' or '.join(ENDINGS)}"
+    near = f"shipped are {', '.join(shipped_series())}, and {ends}" if shipped else ends
+    return f"there is no series {shown(name)}; {near}"
 
 
 def _shape(path: Path) -> HourlyIntensity:

@@ -14,10 +14,38 @@ Column = float | NDArray[Any]
 Values = NDArray[np.float64]
 
 
-def fixed_slot_ratio(
-    *, hours_kgco2e_per_kwh: Values, days: Values, day_type: Values, slots_a_day: float, types: float
+def signal_ratio(
+    *,
+    price_ratio: Values,
+    grid_ratio: Values,
+    days: Values,
+    electricity_usd_per_kwh: float,
+    grid_kgco2e_per_kwh: float,
+    money_weight_ratio: float,
+    carbon_weight_usd_per_kgco2e: float,
 ) -> Values:
-    """Intensity of each slot over the mean of the period, for load that cannot move.
+    """What a kilowatt-hour of each hour weighs in the objective; only the order of hours is used.
+
+    s[h] = a p r_p[h] + b CI r_c[h]
+
+    r are over their means on the days of the period, whose price and intensity are p and CI.
+
+    Source: definition; the hours with the least of it are the best to work in.
+    """
+    picked = np.asarray(days, dtype=np.intp)
+
+    def scaled(hours: Values) -> Values:
+        mean = float(np.asarray(hours).reshape(-1, HOURS_A_DAY)[picked].mean())
+        return np.asarray(hours) / mean if mean > 0 else np.ones(np.shape(hours))
+
+    weighed: Values = money_weight_ratio * electricity_usd_per_kwh * scaled(price_ratio)
+    return weighed + carbon_weight_usd_per_kgco2e * grid_kgco2e_per_kwh * scaled(grid_ratio)
+
+
+def fixed_slot_ratio(
+    *, hours_ratio: Values, days: Values, day_type: Values, slots_a_day: float, types: float
+) -> Values:
+    """Intensity or price of each slot over the mean of the period, for load that cannot move.
 
     r[y] = fixed[y] / mean
 
@@ -25,12 +53,13 @@ def fixed_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    return _filled(_cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day).fixed_ratio[0], types, slots_a_day)
+    return _filled(_cut(hours_ratio, None, days, day_type, slots_a_day).fixed_ratio[0], types, slots_a_day)
 
 
 def day_slot_ratio(
     *,
-    hours_kgco2e_per_kwh: Values,
+    hours_ratio: Values,
+    signal_ratio: Values,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -43,13 +72,14 @@ def day_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_day=known_fraction)
+    cut = _cut(hours_ratio, signal_ratio, days, day_type, slots_a_day, in_day=known_fraction)
     return _filled(cut.day_ratio[0], types, slots_a_day)
 
 
 def period_slot_ratio(
     *,
-    hours_kgco2e_per_kwh: Values,
+    hours_ratio: Values,
+    signal_ratio: Values,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -62,12 +92,13 @@ def period_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_period=known_fraction)
+    cut = _cut(hours_ratio, signal_ratio, days, day_type, slots_a_day, in_period=known_fraction)
     return _filled(cut.period_ratio[0], types, slots_a_day)
 
 
 def _cut(
     hours: Values,
+    signal: Values | None,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -75,9 +106,13 @@ def _cut(
     in_period: float = 1.0,
 ) -> Slots:
     """The slots of the days that are of a period."""
-    picked = np.asarray(hours).reshape(-1, HOURS_A_DAY)[np.asarray(days, dtype=np.intp)]
+
+    def picked(values: Values) -> Values:
+        return np.asarray(values).reshape(-1, HOURS_A_DAY)[np.asarray(days, dtype=np.intp)].ravel()
+
     return two_columns(
-        grid_kgco2e_per_kwh=picked.ravel(),
+        hours_ratio=picked(hours),
+        signal_ratio=None if signal is None else picked(signal),
         day_type=np.asarray(day_type, dtype=np.intp),
         slots_a_day=int(slots_a_day),
         known_in_day_fraction=float(in_day),
@@ -196,14 +231,14 @@ def wear_usd(*, node_usd: Column, nodes: Column) -> Column:
     return np.multiply(node_usd, nodes)
 
 
-def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column) -> Column:
-    """Bill of energy by slot: the price is that of the period.
+def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Bill of energy by slot.
 
-    M = E * p
+    M = E * p * r
 
-    Source: definition.
+    Source: definition; r as in `carbon.slots.two_columns`.
     """
-    bill: Column = np.asarray(facility_kwh) * np.asarray(electricity_usd_per_kwh)[..., None]
+    bill: Column = np.asarray(facility_kwh) * np.asarray(electricity_usd_per_kwh)[..., None] * slot_ratio
     return bill
 
 
@@ -218,6 +253,17 @@ def slot_kgco2e(*, facility_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio
     return emitted
 
 
+def moved_usd(*, increment_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Bill of a node-hour in a slot over that of the mean of the period.
+
+    M = E * p * (r - 1)
+
+    Source: definition; E is what the work adds to an idle node.
+    """
+    each = np.asarray(increment_kwh) * electricity_usd_per_kwh
+    return each[..., None] * (np.asarray(slot_ratio) - 1.0)
+
+
 def moved_kgco2e(*, increment_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio: Column) -> Column:
     """Carbon of a node-hour in a slot over that of the mean of the period.
 
@@ -230,7 +276,7 @@ def moved_kgco2e(*, increment_kwh: Column, grid_kgco2e_per_kwh: Column, slot_rat
 
 
 def profile_ratio(*, even_kw: Column, slot_ratio: Column, slot_fraction: Column) -> Column:
-    """Intensity that a service meets over that of the period's mean, as its load has hours of its own.
+    """Intensity or price that a service meets over the period's mean, as its load has hours of its own.
 
     r = sum_y s_y P_y r_y / sum_y s_y P_y
 

@@ -160,7 +160,7 @@ def levers(
         switching=None if parked is None or not packs else _switching(inputs, times, nodes, parked),
         ready=derive(
             ready_fraction,
-            load_fraction=rows(times.load_fraction, _first_ways(inputs)),
+            load_fraction=rows(times.ready_load_fraction, _first_ways(inputs)),
             reserve_fraction=inputs.fact("planning.slots.reserve"),
         ),
     )

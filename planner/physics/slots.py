@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from carbon.slots import HOURS_A_DAY, day_types
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Policy
+from planner.physics.day_loads import PARTS_A_DAY, day_loads
 from planner.physics.equations.slots import (
-    clock_load_fraction,
     day_slot_ratio,
     fixed_slot_ratio,
     period_slot_ratio,
@@ -28,10 +28,10 @@ from planner.physics.hour_series import (
     shared_days,
 )
 from planner.trace.errors import InputError
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, derive
 
 T = TypeVar("T")
-SLOTS_A_DAY = 12
+SLOTS_A_DAY = PARTS_A_DAY
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,8 @@ class SlotTimes:
     start_h: NDArray[np.float64]
     grid: Ratios[tuple[Traced, ...]]
     price: Ratios[tuple[Traced, ...]]
-    load_fraction: Traced  # of each service in each part of a day (I, 12)
+    load_fraction: Traced  # of each service in each part of a day (I, 12), on the mean day
+    ready_load_fraction: Traced  # the same on its highest day
     notes: tuple[str, ...]
 
     @property
@@ -110,6 +111,7 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
     rented = [(_flat(flat), _flat(flat)) for _ in inputs.scenario.rental for _ in range(periods)]
     each = [*(pair for site in of_site for pair in site), *rented]
     hours = np.array(inputs.scenario.horizon.hours)
+    load, ready, said = day_loads(inputs)
     return SlotTimes(
         hours=np.repeat(shares, SLOTS_A_DAY, axis=0) * hours / SLOTS_A_DAY,
         days=np.repeat(shares, SLOTS_A_DAY, axis=0) * hours / HOURS_A_DAY,
@@ -117,8 +119,9 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
         start_h=np.tile(np.arange(SLOTS_A_DAY) * HOURS_A_DAY / SLOTS_A_DAY, types),
         grid=_together([pair[0] for pair in each]),
         price=_together([pair[1] for pair in each]),
-        load_fraction=_loads(inputs),
-        notes=(*notes, *more),
+        load_fraction=load,
+        ready_load_fraction=ready,
+        notes=(*notes, *more, *said),
     )
 
 
@@ -224,26 +227,3 @@ def _types(hours: Sequence[NDArray[np.float64]], days: NDArray[np.intp], types: 
         return np.zeros(len(days), dtype=np.intp)
     scaled = [one / max(float(one.mean()), 1e-12) for one in columns]
     return day_types(day_values=np.concatenate(scaled, axis=1), types=types)
-
-
-def _loads(inputs: Inputs) -> Traced:
-    """Requests of each service in each part of a day over those of its peak hour (I, 12)."""
-    services = inputs.scenario.services
-    if not services:
-        return chosen("load_fraction", np.zeros((0, SLOTS_A_DAY)), "no services")
-    row = np.arange(len(services))
-    means = [
-        inputs.yours(f"services.{one.name}.mean_to_peak", one.mean_to_peak_fraction, "1") for one in services
-    ]
-    busiest = [
-        inputs.fact("traffic.default.busiest_time")
-        if one.busiest_time_h is None
-        else inputs.yours(f"services.{one.name}.busiest_time", one.busiest_time_h, "h")
-        for one in services
-    ]
-    return derive(
-        clock_load_fraction,
-        mean_to_peak_fraction=pick(means, row),
-        busiest_h=pick(busiest, row),
-        slots_a_day=chosen("slots_a_day", float(SLOTS_A_DAY), "two hours each"),
-    )

@@ -21,7 +21,7 @@ from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, pars
 from planner.inputs.scenario.bundle import keep, restored
 from planner.inputs.series import load_series
 from planner.physics.equations.serving import day_loads_per_s
-from planner.physics.equations.slots import awake_kw, clock_load_fraction
+from planner.physics.equations.slots import awake_kw, clock_load_fraction, traced_load_fraction
 from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
@@ -113,7 +113,10 @@ def test_a_site_whose_hours_nobody_knows_is_flat_and_says_so() -> None:
     assert slot_times(inputs_of(scenario(**elsewhere))) is None
     packs = slot_times(inputs_of(scenario(**(elsewhere | {"policy__levers": ["pack"]}))))
     assert packs is not None
-    assert packs.notes == ("fresno: no hours of its grid are known, so its grid is taken as flat.",)
+    assert packs.notes == (
+        "fresno: no hours of its grid are known, so its grid is taken as flat.",
+        "chat: requests by a curve around 20 h, as no trace of a day is named.",
+    )
     assert (packs.grid.fixed[0].value == 1).all()
 
 
@@ -141,6 +144,42 @@ def test_the_load_of_a_day_has_its_mean_and_its_hour() -> None:
     assert load[1] == pytest.approx(np.ones(12))
     eight = day_loads_per_s(peak_per_s=np.ones(1), mean_to_peak_fraction=np.array([0.45]))
     assert np.sort(load[0])[[0, -1]] == pytest.approx(eight[0][[0, -1]], abs=0.08)
+
+
+@pytest.mark.parametrize(("mean", "capped"), [(0.4, 0), (0.6, 2), (1.0, 12)])
+def test_the_load_of_a_trace_has_its_hours_and_the_stated_mean(mean: float, capped: int) -> None:
+    """Parts are in proportion to the trace; where the mean asks for more, its highest are at the peak."""
+    hours = np.repeat([1.0, 3.0, 2.0, 1.0], 6) / 1.75
+    load = traced_load_fraction(mean_to_peak_fraction=mean, hours_ratio=hours, slots_a_day=12)
+    assert load.mean() == pytest.approx(mean)
+    assert (load > 1 - 1e-12).sum() >= capped
+    free = load < 1 - 1e-12
+    assert np.ptp((load / hours[::2])[free], axis=0) < 1e-12 if free.any() else mean == 1.0
+
+
+def test_replicas_are_ready_for_the_highest_day_of_a_trace(tmp_path: Path) -> None:
+    """Two days of 10 requests an hour, at noon 30 and 50: the mean day says 40, and 50 is what comes."""
+    counts = [{12: 30, 36: 50}.get(i, 10) for i in range(49)]
+    lines = [
+        f"{np.datetime64('2025-03-04T00:00') + i * np.timedelta64(60, 'm')},{n}" for i, n in enumerate(counts)
+    ]
+    (tmp_path / "requests.csv").write_text("\n".join(["timestamp,requests", *lines]) + "\n")
+    path = tmp_path / "mine.toml"
+    stated = TEXT.replace('busiest_time = "20 h"', 'traffic_shape = "requests.csv"')
+    path.write_text(stated.replace("[policy]", '[policy]\nlevers = ["pack"]'))
+    own = load_scenario(path)
+    slots = slot_times(inputs_of(own))
+    assert slots is not None
+    load, ready = (np.asarray(one.value)[0] for one in (slots.load_fraction, slots.ready_load_fraction))
+    assert load.mean() == pytest.approx(0.45)
+    assert load.argmax() == 6
+    assert load[6] / load[0] == pytest.approx(2.5)
+    assert ready[6] == pytest.approx(min(1.0, 2 * load[6]))
+    assert ready[0] == pytest.approx(load[0])
+    assert "chat: requests by the hour as in requests.csv, 2.0 days." in slots.notes
+    assert "requests.csv" in keep(own).files
+    with pytest.raises(ScenarioError, match="traffic_shape and busiest_time say the same thing twice"):
+        with_changes(own, {"services.chat.busiest_time": "3 h"})
 
 
 def test_awake_power_is_that_of_two_points() -> None:

@@ -411,7 +411,10 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
     for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
-        yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
+        at = place(("services", i), document)
+        yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
+        if "traffic_shape" in entry and "busiest_time" in entry:
+            yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

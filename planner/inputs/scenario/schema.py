@@ -251,7 +251,13 @@ class Service(Part):
         None,
         alias="busiest_time",
         description="Hour of the day, in UTC, around which most requests come; "
-        "default: that of your own `traffic`, else the fact traffic.default.busiest_time",
+        "default: the fact traffic.default.busiest_time",
+    )
+    traffic_shape: Annotated[str | None, Text('"requests.csv"', name=False)] = Field(
+        None,
+        description="Trace of a day or longer (CSV) in the folder of this file, whose hours of the day "
+        "operation is planned by where `levers` allow it, in place of `busiest_time`; the mean over the peak "
+        "stays. Default: your own `traffic`, else a curve around `busiest_time`",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,

@@ -145,6 +145,45 @@ def clock_load_fraction(
     return laid_out
 
 
+def traced_load_fraction(
+    *, mean_to_peak_fraction: float, hours_ratio: Values, slots_a_day: float
+) -> NDArray[np.float64]:
+    """Requests of each part of a day over those of the peak hour, by the hours of a trace.
+
+    l[y] = min(1, c x[y]),  x[y] the mean of its hours, c so that the mean is m
+
+    Where the trace is more peaked than m says, its highest parts are at the peak and the others rise.
+
+    Source: definition.
+    """
+    parts = np.asarray(hours_ratio).reshape(int(slots_a_day), -1).mean(axis=-1)
+    mean, order = float(mean_to_peak_fraction), np.sort(parts)[::-1]
+    for at_peak in range(len(order)):  # the fewest parts at the peak
+        scale = (mean * len(order) - at_peak) / max(float(order[at_peak:].sum()), 1e-12)
+        if scale * order[at_peak] <= 1.0:
+            break
+    least: NDArray[np.float64] = np.minimum(1.0, scale * parts)
+    return least
+
+
+def ready_load_fraction(
+    *, load_fraction: Values, mean_ratio: Values, most_ratio: Values, slots_a_day: float
+) -> NDArray[np.float64]:
+    """The highest hour of each part of a day, on any day of a trace, over the peak hour.
+
+    l_max[y] = min(1, l[y] max_h(x_max[h]) / mean_h(x[h])),  h the hours of y
+
+    Source: definition; a mean day is exceeded on half of all days.
+    """
+    count = int(slots_a_day)
+    mean = np.asarray(mean_ratio).reshape(count, -1).mean(axis=-1)
+    most = np.asarray(most_ratio).reshape(count, -1).max(axis=-1)
+    above = np.divide(most, mean, out=np.ones(count), where=mean > 0)
+    # Hours without any request on the mean day have none on any day.
+    highest: NDArray[np.float64] = np.minimum(1.0, np.asarray(load_fraction) * above)
+    return highest
+
+
 def slot_loads_per_s(*, peak_per_s: Column, load_fraction: Column) -> Column:
     """Load of one of the replicas that share the demand evenly, in each part of a day.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,20 @@ def days_of_period(inputs: Inputs, period: int, shared: Sequence[Day]) -> NDArra
     months = {(first - 1 + i) % 12 + 1 for i in range(horizon.period_months)}
     own = np.flatnonzero([day[0] in months for day in shared])
     return own if own.size else np.arange(len(shared))
+
+
+def days_in_window(
+    inputs: Inputs, period: int, days: Sequence[Day], first: date, last: date
+) -> NDArray[np.bool_]:
+    """Which days of a period are from one date on and before another; all where these are of other months."""
+    start = inputs.scenario.horizon.period_starts[period]
+    months = inputs.scenario.horizon.period_months
+    found = np.ones(len(days), dtype=bool)
+    for i, (month, day) in enumerate(days):
+        if (month - start.month) % 12 < months:
+            year = start.year + (month < start.month)
+            found[i] = first <= date(year, month, day) < last
+    return found
 
 
 def _gaps(hours: int) -> str:

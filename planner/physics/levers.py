@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +26,7 @@ from planner.physics.experiments import PoolWork
 from planner.physics.nodes import Nodes, Parked, idle_node_items
 from planner.physics.pausable import PausableJobs
 from planner.physics.serving import Replicas
-from planner.physics.slots import Ratios, SlotTimes
+from planner.physics.slots import SlotTimes
 from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
 
 Column = float | NDArray[Any]
@@ -141,11 +140,19 @@ def levers(
     allowed = inputs.scenario.policy.levers
     packs = "pack" in allowed
     in_period = np.array([pool.window == "period" for pool in inputs.scenario.pools], dtype=bool)
+    site = inputs.node_group_site
     return Levers(
         times=times,
         pools=None
         if work.facility_kwh is None
-        else _moving(inputs, times, nodes, work.node_group, work.facility_kwh, in_period[work.work]),
+        else _moving(
+            inputs,
+            times,
+            nodes,
+            work.node_group,
+            work.facility_kwh,
+            _of_pools(inputs, times, site[work.node_group], in_period[work.work]),
+        ),
         pausable=None
         if pausable is None
         else _moving(
@@ -154,7 +161,7 @@ def levers(
             nodes,
             pausable.candidates.node_group,
             pausable.facility_kwh,
-            np.ones(len(pausable.candidates), dtype=bool),
+            _of_jobs(inputs, times, site[pausable.candidates.node_group], pausable.candidates.job),
         ),
         resting=_resting(inputs, times, replicas) if packs and replicas is not None else None,
         switching=None if parked is None or not packs else _switching(inputs, times, nodes, parked),
@@ -215,7 +222,7 @@ def _moving(
     nodes: Nodes,
     group: NDArray[np.intp],
     facility_kwh: Traced,
-    in_period: NDArray[np.bool_],
+    met: _Met,
 ) -> Moving:
     site, hour = inputs.node_group_site[group], chosen("active_h", 1.0, "one hour")
     each = derive(
@@ -224,7 +231,6 @@ def _moving(
         idle_kw=rows(nodes.idle_facility_kw, group),
         active_h=hour,
     )
-    met = _Met(*(_moved_ratio(inputs, one, site, in_period) for one in (times.price, times.grid)))
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
     stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
     in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
@@ -249,16 +255,26 @@ def _moving(
     )
 
 
-def _moved_ratio(
-    inputs: Inputs,
-    ratios: Ratios[tuple[Traced, ...]],
-    site: NDArray[np.intp],
-    in_period: NDArray[np.bool_],
-) -> Traced:
-    """Each slot over the mean, by the window of each row."""
-    items: Sequence[Traced] = (*ratios.day, *ratios.period)
-    first = np.where(in_period, len(ratios.day), 0)[:, None]
-    return pick(items, first + site[:, None] * inputs.periods + np.arange(inputs.periods))
+def _of_pools(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], in_period: NDArray[np.bool_]) -> _Met:
+    """What pools meet that move in their day, or in the period."""
+    at = np.where(in_period, len(times.grid.day), 0)[:, None] + _items(inputs, site)
+    return _Met(*(pick((*one.day, *one.period), at) for one in (times.price, times.grid)))
+
+
+def _of_jobs(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], job: NDArray[np.intp]) -> _Met:
+    """What pausable jobs meet that move in the period, or among the days of it that are in their window."""
+    first = np.zeros(len(inputs.scenario.training), dtype=np.intp)
+    for number, j in enumerate(times.of_jobs, start=1):
+        first[j] = number * len(times.grid.period)
+    at = first[job][:, None] + _items(inputs, site)
+    price = (*times.price.period, *(item for one in times.of_jobs.values() for item in one.price))
+    grid = (*times.grid.period, *(item for one in times.of_jobs.values() for item in one.grid))
+    return _Met(pick(price, at), pick(grid, at))
+
+
+def _items(inputs: Inputs, site: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which item of a list site by site each row has in each period."""
+    return site[:, None] * inputs.periods + np.arange(inputs.periods)
 
 
 def _fixed(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp]) -> _Met:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -18,10 +19,12 @@ from planner.physics.equations.slots import (
     fixed_slot_ratio,
     period_slot_ratio,
     signal_ratio,
+    window_slot_ratio,
 )
 from planner.physics.hour_series import (
     Day,
     KnownHours,
+    days_in_window,
     days_of_period,
     grid_hours,
     price_hours,
@@ -47,10 +50,19 @@ class Ratios(Generic[T]):
 
 
 @dataclass(frozen=True, eq=False)
+class OfJob:
+    """The same of a pausable job whose window has some days of a period alone, among these days."""
+
+    grid: tuple[Traced, ...]
+    price: tuple[Traced, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class SlotTimes:
     """Slots (Y) of each period (T), type of day by type of day, and what a kilowatt-hour in them takes.
 
-    Ratios are site by site as those of `Inputs.site_by_period`.
+    Ratios are site by site as those of `Inputs.site_by_period`; those of jobs by their number, where their
+    window is not of whole periods.
     """
 
     hours: NDArray[np.float64]  # (Y, T)
@@ -59,6 +71,7 @@ class SlotTimes:
     start_h: NDArray[np.float64]
     grid: Ratios[tuple[Traced, ...]]
     price: Ratios[tuple[Traced, ...]]
+    of_jobs: Mapping[int, OfJob]
     load_fraction: Traced  # of each service in each part of a day (I, 12), on the mean day
     ready_load_fraction: Traced  # the same on its highest day
     notes: tuple[str, ...]
@@ -100,13 +113,11 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
     shared = shared_days(known)
     count, periods = types * SLOTS_A_DAY, inputs.periods
     shares = np.zeros((types, periods))
-    cuts = [_Cut(inputs, t, days_of_period(inputs, t, shared), shared, known, types) for t in range(periods)]
+    hourly = [(grid, price) for grid, price in zip(grids, prices, strict=True)]
+    cuts = [_Cut(inputs, t, days_of_period(inputs, t, shared), shared, hourly, types) for t in range(periods)]
     for t, cut in enumerate(cuts):
         shares[:, t] = np.bincount(cut.day_type, minlength=types) / len(cut.day_type)
-    of_site = [
-        [cut.ratios(s, grid, price) for cut in cuts]
-        for s, (grid, price) in enumerate(zip(grids, prices, strict=True))
-    ]
+    of_site = [[cut.ratios(s) for cut in cuts] for s in range(len(grids))]
     flat = chosen("slot_ratio", np.ones(count), "rented nodes are the same at all hours")
     rented = [(_flat(flat), _flat(flat)) for _ in inputs.scenario.rental for _ in range(periods)]
     each = [*(pair for site in of_site for pair in site), *rented]
@@ -119,6 +130,7 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
         start_h=np.tile(np.arange(SLOTS_A_DAY) * HOURS_A_DAY / SLOTS_A_DAY, types),
         grid=_together([pair[0] for pair in each]),
         price=_together([pair[1] for pair in each]),
+        of_jobs=_of_jobs(inputs, cuts, each),
         load_fraction=load,
         ready_load_fraction=ready,
         notes=(*notes, *more, *said),
@@ -134,6 +146,24 @@ def _together(each: Sequence[Ratios[Traced]]) -> Ratios[tuple[Traced, ...]]:
     return Ratios(
         tuple(one.fixed for one in each), tuple(one.day for one in each), tuple(one.period for one in each)
     )
+
+
+def _of_jobs(
+    inputs: Inputs, cuts: Sequence[_Cut], each: Sequence[tuple[Ratios[Traced], Ratios[Traced]]]
+) -> dict[int, OfJob]:
+    """Ratios of pausable jobs that begin or end inside a period; site by site, as `each`."""
+    found: dict[int, OfJob] = {}
+    for j, job in enumerate(inputs.scenario.training):
+        inside = [cut.within(job.earliest, job.deadline) for cut in cuts]
+        if not job.pausable or not any(days.any() and not days.all() for days in inside):
+            continue
+        pairs = [(one.period, other.period) for one, other in each]
+        for s in range(len(inputs.scenario.sites)):
+            for t, (cut, days) in enumerate(zip(cuts, inside, strict=True)):
+                if days.any() and not days.all():
+                    pairs[s * len(cuts) + t] = cut.in_window(s, days, job.name)
+        found[j] = OfJob(tuple(one for one, _ in pairs), tuple(other for _, other in pairs))
+    return found
 
 
 def _hour_weights(policy: Policy) -> tuple[float, float]:
@@ -153,11 +183,12 @@ class _Cut:
         period: int,
         days: NDArray[np.intp],
         shared: Sequence[Day],
-        known: Sequence[KnownHours],
+        hourly: Sequence[tuple[KnownHours | None, KnownHours | None]],
         types: int,
     ) -> None:
-        self.inputs, self.period, self.shared = inputs, period, shared
-        self.day_type = _types([one.on(shared) for one in known], days, types)
+        self.inputs, self.period, self.shared, self.hourly = inputs, period, shared, hourly
+        known = [one.on(shared) for pair in zip(*hourly, strict=True) for one in pair if one is not None]
+        self.day_type = _types(known, days, types)
         self.days = chosen("days", days.astype(float), "days of the calendar months of the period")
         self.columns = {
             "days": self.days,
@@ -167,18 +198,38 @@ class _Cut:
         }
         self.count = types * SLOTS_A_DAY
 
-    def ratios(
-        self, site: int, grid: KnownHours | None, price: KnownHours | None
-    ) -> tuple[Ratios[Traced], Ratios[Traced]]:
+    def ratios(self, site: int) -> tuple[Ratios[Traced], Ratios[Traced]]:
         """Those of the grid and of the price of a site (Y)."""
-        no_grid = "no hours of this grid are known: it is taken as flat"
-        no_price = "no hours of this price are stated: it is the same at all hours"
-        of_grid, of_price = self._hours(grid, no_grid), self._hours(price, no_price)
-        both = grid is not None and price is not None
-        signal = self._signal(site, of_grid, of_price) if both else None
+        grid, price = self._both(site)
+        return self._cut(grid), self._cut(price)
+
+    def within(self, first: date, last: date) -> NDArray[np.bool_]:
+        """Which days of the period are in a window."""
+        days = [self.shared[int(day)] for day in np.asarray(self.days.value)]
+        return days_in_window(self.inputs, self.period, days, first, last)
+
+    def in_window(self, site: int, days: NDArray[np.bool_], name: str) -> tuple[Traced, Traced]:
+        """Those of work that is free among some days."""
+        within = chosen("within_ratio", days.astype(float), f"days from earliest to deadline of {name}")
+        known = self.inputs.fact("planning.slots.known_in_period")
+        grid, price = (
+            self._flat(one)
+            if one.known is None
+            else derive(
+                window_slot_ratio, **one.moved(self.columns), within_ratio=within, known_fraction=known
+            )
+            for one in self._both(site)
+        )
+        return grid, price
+
+    def _both(self, site: int) -> tuple[_Hours, _Hours]:
+        """Hours of the grid and of the price, and the order that both have."""
+        known = self.hourly[site]
+        grid, price = self._hours(known[0], _NO_GRID), self._hours(known[1], _NO_PRICE)
+        signal = None if None in known else self._signal(site, grid, price)
         return (
-            self._cut(grid, of_grid, signal, no_grid),
-            self._cut(price, of_price, signal, no_price),
+            _Hours(known[0], grid, grid if signal is None else signal, _NO_GRID),
+            _Hours(known[1], price, price if signal is None else signal, _NO_PRICE),
         )
 
     def _hours(self, known: KnownHours | None, otherwise: str) -> Traced:
@@ -201,23 +252,42 @@ class _Cut:
             carbon_weight_usd_per_kgco2e=chosen("carbon_weight_usd_per_kgco2e", carbon, "policy.objective"),
         )
 
-    def _cut(
-        self, known: KnownHours | None, hours: Traced, signal: Traced | None, otherwise: str
-    ) -> Ratios[Traced]:
-        if known is None:
-            return _flat(chosen("slot_ratio", np.ones(self.count), otherwise))
-        if float(np.mean(known.on([self.shared[int(day)] for day in self.days.value]))) < 0:
+    def _flat(self, one: _Hours) -> Traced:
+        return chosen("slot_ratio", np.ones(self.count), one.otherwise)
+
+    def _cut(self, one: _Hours) -> Ratios[Traced]:
+        if one.known is None:
+            return _flat(self._flat(one))
+        if float(np.mean(one.known.on([self.shared[int(day)] for day in np.asarray(self.days.value)]))) < 0:
             label = self.inputs.scenario.horizon.period_labels[self.period]
-            raise InputError(f"price_shape: the mean price of {label} is below zero ({known.said})")
-        moved = {"hours_ratio": hours, "signal_ratio": hours if signal is None else signal, **self.columns}
+            raise InputError(f"price_shape: the mean price of {label} is below zero ({one.known.said})")
+        moved = one.moved(self.columns)
         in_day, in_period = (
             self.inputs.fact(f"planning.slots.known_in_{window}") for window in ("day", "period")
         )
         return Ratios(
-            derive(fixed_slot_ratio, hours_ratio=hours, **self.columns),
+            derive(fixed_slot_ratio, hours_ratio=one.hours, **self.columns),
             derive(day_slot_ratio, **moved, known_fraction=in_day),
             derive(period_slot_ratio, **moved, known_fraction=in_period),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Hours:
+    """Hours of a grid or a price of a site, and in which order they are the best."""
+
+    known: KnownHours | None
+    hours: Traced
+    signal: Traced
+    otherwise: str  # why they are flat where they are not known
+
+    def moved(self, columns: Mapping[str, Traced]) -> dict[str, Traced]:
+        """What a ratio of work that moves is made of."""
+        return {"hours_ratio": self.hours, "signal_ratio": self.signal, **columns}
+
+
+_NO_GRID = "no hours of this grid are known: it is taken as flat"
+_NO_PRICE = "no hours of this price are stated: it is the same at all hours"
 
 
 def _types(hours: Sequence[NDArray[np.float64]], days: NDArray[np.intp], types: int) -> NDArray[np.intp]:

@@ -21,7 +21,13 @@ from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, pars
 from planner.inputs.scenario.bundle import keep, restored
 from planner.inputs.series import load_series
 from planner.physics.equations.serving import day_loads_per_s
-from planner.physics.equations.slots import awake_kw, clock_load_fraction, traced_load_fraction
+from planner.physics.equations.slots import (
+    awake_kw,
+    clock_load_fraction,
+    period_slot_ratio,
+    traced_load_fraction,
+    window_slot_ratio,
+)
 from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
@@ -400,6 +406,68 @@ def test_hours_of_ones_own_are_kept_with_the_scenario(tmp_path: Path) -> None:
     with restored(keep(own)) as again:
         assert again == own
         assert again.shapes.grids["hours.csv"].mean_kgco2e_per_kwh == pytest.approx(1 / 3, rel=1e-9)
+
+
+JOB = """
+[[training]]
+name = "tune"
+model = "llama-3-8b"
+tokens = 2e10
+sequence_tokens = 4096
+batch_tokens = 1e6
+precision = "bf16"
+deadline = {deadline}
+nodes = [4]
+checkpoint_storage = "parallel-fs"
+pausable = true
+"""
+
+
+@pytest.mark.parametrize(("deadline", "cleanest"), [("2027-05-01", 500.0), ("2027-07-01", 100.0)])
+def test_a_pausable_job_meets_the_hours_before_its_deadline(
+    tmp_path: Path, deadline: str, cleanest: float
+) -> None:
+    """A grid that is clean from May on is of no use to what has to be done by then."""
+    times = np.datetime64("2025-01-01T00") + np.arange(8760)
+    lines = [f"{time}:00Z,{100 if time >= np.datetime64('2025-05-01T00') else 500}" for time in times]
+    (tmp_path / "hours.csv").write_text("\n".join(["time,gco2e_per_kwh", *lines]) + "\n")
+    path = tmp_path / "mine.toml"
+    text = TEXT.replace('grid = "us-camx"', 'hourly = "hours.csv"').replace(
+        "[policy]", '[policy]\nlevers = ["shift"]'
+    )
+    path.write_text(text.replace("[reliability]", JOB.format(deadline=deadline) + "[reliability]"))
+    inputs = inputs_of(load_scenario(path))
+    found = slot_times(inputs)
+    assert found is not None
+    met = found.of_jobs[0].grid if found.of_jobs else found.grid.period
+    ratio, share = np.asarray(met[0].value), found.slot_fraction.value[0, 0]  # type: ignore[index]
+    mean = (30 * 500 + 61 * 100) / 91
+    assert (ratio * mean).min() == pytest.approx(cleanest)
+    assert (ratio * mean) @ share == pytest.approx(500.0 if cleanest == 500 else mean)
+    options = assemble(inputs).problem.pausable_options
+    window_h = 24.0 * (np.datetime64(deadline) - np.datetime64("2027-04-01")).astype(int)
+    assert (options.node_hours_limit <= options.nodes[:, None] * window_h).all()
+
+
+def test_hours_of_a_window_are_its_own_curve() -> None:
+    """Ten of thirty days: the best slots have the best hours of these days; with all days, those of all."""
+    rng = np.random.default_rng(4)
+    hours = rng.uniform(0.1, 0.6, 30 * 24)
+    one = {
+        "hours_ratio": hours,
+        "signal_ratio": hours,
+        "days": np.arange(30.0),
+        "day_type": np.zeros(30),
+        "slots_a_day": 12.0,
+        "types": 1.0,
+        "known_fraction": 1.0,
+    }
+    inside = np.arange(30) < 10
+    found = window_slot_ratio(**one, within_ratio=inside.astype(float))  # type: ignore[arg-type]
+    curve = np.sort(hours[: 10 * 24]).reshape(12, -1).mean(axis=1) / hours.mean()
+    assert np.sort(found) == pytest.approx(curve)
+    whole = window_slot_ratio(**one, within_ratio=np.ones(30))  # type: ignore[arg-type]
+    assert whole == pytest.approx(period_slot_ratio(**one))  # type: ignore[arg-type]
 
 
 def test_hours_are_read_only_where_a_lever_needs_them(tmp_path: Path) -> None:

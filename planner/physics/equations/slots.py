@@ -96,6 +96,44 @@ def period_slot_ratio(
     return _filled(cut.period_ratio[0], types, slots_a_day)
 
 
+def window_slot_ratio(
+    *,
+    hours_ratio: Values,
+    signal_ratio: Values,
+    days: Values,
+    within_ratio: Values,
+    day_type: Values,
+    slots_a_day: float,
+    types: float,
+    known_fraction: float,
+) -> Values:
+    """The same for work whose window has some days of the period alone, free among the hours of these days.
+
+    r[y] = (m_w - f (m_w - x(q_y))) / mean,  m_w the mean in the window
+
+    x(q_y) is the mean of the window's hours, best first, over the part of them that slot y is of the period,
+    slots in the order of their mean signal. Work that takes the best u of all slots so meets the best u of
+    the window, whatever types of day the window has.
+
+    Source: everfleet's own, as `carbon.slots.two_columns`; 1 where the window has no whole day.
+    """
+    picked, inside = np.asarray(days, dtype=np.intp), np.asarray(within_ratio, dtype=bool)
+    every = [np.asarray(one).reshape(-1, HOURS_A_DAY)[picked] for one in (hours_ratio, signal_ratio)]
+    mean = float(every[0].mean())
+    cut = _cut(signal_ratio, None, days, day_type, slots_a_day)
+    if not inside.any() or mean <= 0:
+        return np.ones(int(types) * int(slots_a_day))
+    hours, signal = (one[inside].ravel() for one in every)
+    best_first = hours[np.argsort(signal, kind="stable")]
+    order = np.argsort(cut.fixed_ratio[0], kind="stable")
+    ends = np.concatenate([[0.0], np.cumsum(cut.hours_fraction[order])]) * len(best_first)
+    taken = np.interp(ends, np.arange(len(best_first) + 1), np.concatenate([[0.0], np.cumsum(best_first)]))
+    met = np.empty(len(order))
+    met[order] = np.diff(taken) / np.diff(ends)
+    found = best_first.mean() - known_fraction * (best_first.mean() - met)
+    return _filled(found / mean, types, slots_a_day)
+
+
 def _cut(
     hours: Values,
     signal: Values | None,

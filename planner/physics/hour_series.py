@@ -32,7 +32,14 @@ class KnownHours:
 
 
 def grid_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
-    """The hours of the grid of each site, without gaps, and what has to be said of them."""
+    """The hours of the grid of each site, without gaps, and what has to be said of them.
+
+    The factor of what no contract covers is one of a year: by the market-based method no grid has hours.
+    """
+    if inputs.scenario.policy.accounting == "market":
+        return [None] * len(inputs.scenario.sites), [
+            "Market-based factors are those of a year: carbon is the same at all hours, prices need not be."
+        ]
     found: list[KnownHours | None] = []
     notes: list[str] = []
     for site in inputs.scenario.sites:

@@ -260,6 +260,35 @@ def document() -> dict[str, Any]:
     return plan_document(planned(tuple(ALL)))
 
 
+CONTRACT = {
+    "policy.accounting": "market",
+    "policy.levers": ALL,
+    "contracts": [{"name": "wind", "site": "fresno", "price_premium": "4 USD/MWh"}],
+    "solve.gap": "1 %",
+}
+
+
+@cache
+def under_contract() -> Plan:
+    return plan_fleet(with_changes(parse_scenario(TEXT), CONTRACT), baselines=False)
+
+
+def test_a_contract_covers_what_is_drawn_by_the_hour_and_no_more() -> None:
+    """Nodes that rest or are off draw less, lent ones more: what is bought follows; carbon knows no hours."""
+    plan = under_contract()
+    solution, ledger, times = plan.answer.solution, plan.ledger, slot_times(plan.inputs)
+    assert solution is not None
+    assert times is not None
+    assert (np.asarray(times.grid.day[0].value) == 1).all()
+    assert ledger.kwh_terms["resting_kwh"].value < 0
+    drawn = account.drawn_kwh(
+        plan.problem, solution, account.idle_nodes(plan.problem, solution, solution.in_service)
+    )
+    assert drawn.sum() == pytest.approx(ledger.energy.value, rel=1e-9)
+    assert 0.99 * drawn.sum() < solution.matched_kwh.sum() <= drawn.sum() * (1 + 1e-9)
+    assert ledger.carbon.value == pytest.approx(solution.kgco2e, rel=1e-9)
+
+
 def test_what_levers_take_is_explained_down_to_facts() -> None:
     plan = planned(tuple(ALL))
     carbon = explain(plan.ledger.kgco2e_terms["resting_kgco2e"]).to_text()
@@ -365,7 +394,6 @@ def test_a_load_of_sunny_hours_emits_less_than_one_of_the_night() -> None:
     [
         ({"policy__levers": ["shove"]}, "policy.levers"),
         ({"policy__levers": ["lend"]}, '"lend" needs "pack"'),
-        ({"policy__levers": ALL, "policy__accounting": "market"}, 'write accounting = "location"'),
         ({"policy__levers": ALL, "solve__slots": 7}, "no whole number of days of 12 parts"),
         ({"policy__levers": ALL, "sites__fresno__hourly_shape": "gb-2011"}, "there is no series 'gb-2011'"),
         ({"policy__levers": ALL, "sites__fresno__price_shape": "mine"}, "there is no series 'mine'; a file"),

@@ -276,17 +276,10 @@ def _weighted(policy: Policy) -> Iterator[Problem]:
 
 
 def _levers(policy: Policy) -> Iterator[Problem]:
-    """Only nodes of replicas that rest are lent.
-
-    Contracts are matched by the period: hours and contracts together would count clean energy twice.
-    """
+    """Only nodes of replicas that rest are lent."""
     if "lend" in policy.levers and "pack" not in policy.levers:
         yield Problem(
             "policy.levers", '"lend" needs "pack": nodes are lent of replicas that rest; write both'
-        )
-    if policy.levers and policy.accounting == "market":
-        yield Problem(
-            "policy.levers", 'decide by the hours of the grid: write accounting = "location", or no levers'
         )
 
 

@@ -391,6 +391,30 @@ def pay_for_the_highest_slot(program: Program) -> None:
     )
 
 
+def energy_of_slots(program: Program, row_of: Whole, counted: Floats) -> tuple[Part, ...]:
+    """What rest, nodes that are off and lent work draw over the period, in mean kW times `counted` [P]."""
+    problem = program.problem
+    if not len(problem.slots):
+        return ()
+    serves, works, hours = (
+        problem.serve_options.node_group,
+        problem.work_options.node_group,
+        problem.slots.hours.T,
+    )
+    every = np.arange(len(problem.node_groups))
+    whole = problem.node_groups.hours[:, None]
+
+    def over(group: Whole, variables: Variables, kwh: Floats) -> Part:
+        return _in_period(row_of[group], variables, counted[group][:, None, None] * kwh / whole)
+
+    return (
+        over(serves, program.quiet, problem.resting.quiet_kwh),
+        over(serves, program.rest, problem.resting.rest_kwh),
+        over(every, program.off, problem.switching.off_kwh),
+        over(works, program.lent, hours * problem.work_shifts.lent_kwh_per_node_h),
+    )
+
+
 def _something_moves(program: Program) -> NDArray[np.bool_]:
     """Node groups with anything that is decided by slot."""
     problem, found = program.problem, np.zeros(len(program.problem.node_groups), dtype=bool)

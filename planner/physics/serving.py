@@ -221,13 +221,16 @@ def replica_columns(
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     even = None if kinds.even_kw is None else rows(kinds.even_kw, back)
     if times is not None and even is not None:
-        met = derive(
-            profile_ratio,
-            even_kw=even,
-            slot_ratio=inputs.site_by_period(times.fixed_ratio, site),
-            slot_fraction=times.slot_fraction,
+        paid, emitted = (
+            derive(
+                profile_ratio,
+                even_kw=even,
+                slot_ratio=inputs.site_by_period(one.fixed, site),
+                slot_fraction=times.slot_fraction,
+            )
+            for one in (times.price, times.grid)
         )
-        kgco2e = (kgco2e * met).named("served_kgco2e")
+        usd, kgco2e = (usd * paid).named("served_usd"), (kgco2e * emitted).named("served_kgco2e")
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
     standby, covered = standing_by(

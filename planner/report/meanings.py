@@ -280,6 +280,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "days": "days of this type in the period",
         "hours": "hours of the day, in UTC",
         "grid_kgco2e_per_kwh": "carbon intensity in the mean of these hours",
+        "electricity_usd_per_kwh": "price of electricity in the mean of these hours",
         "awake_nodes": "mean nodes of replicas that are awake",
         "quiet_nodes": "mean nodes of replicas that keep their weights and serve nothing",
         "lent_nodes": "mean nodes of resting replicas that pools use",

@@ -117,8 +117,8 @@ _SHEETS = {
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
     "hours": (
         "What runs at which hour",
-        "period site day_type days hours grid_kgco2e_per_kwh awake_nodes quiet_nodes lent_nodes pool_nodes "
-        "job_nodes off_nodes idle_nodes energy_kwh",
+        "period site day_type days hours grid_kgco2e_per_kwh electricity_usd_per_kwh awake_nodes "
+        "quiet_nodes lent_nodes pool_nodes job_nodes off_nodes idle_nodes energy_kwh",
     ),
     "levers": (
         "What each lever brings on the same fleet",
@@ -222,6 +222,7 @@ _HEADINGS = {
     "sku": ("SKU", ""),
     "what": ("for", ""),
     "grid_kgco2e_per_kwh": ("grid, for a kWh", "kgCO2e"),
+    "electricity_usd_per_kwh": ("price, for a kWh", "USD"),
     "baseline_present_usd": ("its present cost", "USD"),
     "plan_present_usd": ("present cost of the plan", "USD"),
     "npv_usd": ("NPV of the plan over it", "USD"),

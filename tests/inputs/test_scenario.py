@@ -382,7 +382,11 @@ def test_whole_holds_every_key() -> None:
     keys -= {"traffic", "failures", "log", "first", "tolerance_fraction"}
     keys -= {"calibration", "data"}  # files beside the scenario, as a log is
     keys -= {"region", "hourly"}  # in place of grid and PUE
-    keys -= {"levers"}  # beside location-based accounting alone, in test_levers
+    keys -= {
+        "levers",
+        "price_shape",
+        "traffic_shape",
+    }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"

@@ -276,17 +276,10 @@ def _weighted(policy: Policy) -> Iterator[Problem]:
 
 
 def _levers(policy: Policy) -> Iterator[Problem]:
-    """Only nodes of replicas that rest are lent.
-
-    Contracts are matched by the period: hours and contracts together would count clean energy twice.
-    """
+    """Only nodes of replicas that rest are lent."""
     if "lend" in policy.levers and "pack" not in policy.levers:
         yield Problem(
             "policy.levers", '"lend" needs "pack": nodes are lent of replicas that rest; write both'
-        )
-    if policy.levers and policy.accounting == "market":
-        yield Problem(
-            "policy.levers", 'decide by the hours of the grid: write accounting = "location", or no levers'
         )
 
 
@@ -411,7 +404,10 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
     for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
-        yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
+        at = place(("services", i), document)
+        yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
+        if "traffic_shape" in entry and "busiest_time" in entry:
+            yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

@@ -78,7 +78,7 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
-    shapes, without = shapes_in(document, folder, known_facts)
+    shapes, without = shapes_in(document, folder)
     lost += [*unread, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
@@ -101,7 +101,7 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         scenario._fit = fit if isinstance(fit, FittedFleet) else None
         scenario._calibration = calibration if isinstance(calibration, Calibration) else None
         scenario._own = own if isinstance(own, OwnFacts) else None
-        scenario._rows = (*rows, *(name for name in shapes if name not in rows))
+        scenario._rows = (*rows, *(name for name in shapes.names if name not in rows))
         scenario._shapes = shapes
     stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
     problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))

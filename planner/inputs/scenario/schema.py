@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from carbon.hourly import HourlyIntensity
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import (
@@ -44,6 +43,7 @@ from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
@@ -251,7 +251,13 @@ class Service(Part):
         None,
         alias="busiest_time",
         description="Hour of the day, in UTC, around which most requests come; "
-        "default: that of your own `traffic`, else the fact traffic.default.busiest_time",
+        "default: the fact traffic.default.busiest_time",
+    )
+    traffic_shape: Annotated[str | None, Text('"requests.csv"', name=False)] = Field(
+        None,
+        description="Trace of a day or longer (CSV) in the folder of this file, whose hours of the day "
+        "operation is planned by where `levers` allow it, in place of `busiest_time`; the mean over the peak "
+        "stays. Default: your own `traffic`, else a curve around `busiest_time`",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,
@@ -523,7 +529,7 @@ class Scenario(Part):
     _calibration: Calibration | None = PrivateAttr(None)
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
-    _shapes: dict[str, HourlyIntensity] = PrivateAttr(default_factory=dict)
+    _shapes: Shapes = PrivateAttr(default_factory=Shapes)
 
     @property
     def path(self) -> Path | None:
@@ -551,8 +557,8 @@ class Scenario(Part):
         return self._rows
 
     @property
-    def shapes(self) -> dict[str, HourlyIntensity]:
-        """The hours of the files that its sites name for their shape, where operation is decided by them."""
+    def shapes(self) -> Shapes:
+        """The hours of the files that it names for their shape, where operation is decided by them."""
         return self._shapes
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""What experimentation pools get done: divisible work on hours that runs and services leave over."""
+"""What pools get done: divisible work on hours that runs and services leave over."""
 
 from __future__ import annotations
 
@@ -10,29 +10,14 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
-from planner.performance.layouts import Layout
 from planner.physics.chance import pool_headroom
+from planner.physics.divisible_work import NodeWork, check_pools, node_work
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
-from planner.physics.nodes import (
-    POWER_CURVE,
-    energy_by_site,
-    host_facts,
-    idle_node_items,
-    working_node_kw,
-)
+from planner.physics.nodes import energy_by_site, idle_node_items
 from planner.physics.promises import node_up_fraction
-from planner.physics.training import throughput, training_accelerator_kw
-from planner.physics.training_options import (
-    LAYOUT,
-    Dropped,
-    allowed,
-    check_pools,
-    pool_layouts,
-    pool_workload,
-    training_arguments,
-)
+from planner.physics.training_options import Dropped, allowed
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
 
@@ -49,26 +34,26 @@ def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Col
     return accelerator_time_h / accelerators
 
 
-def speed_ratio(*, node_tokens_per_s: Column, reference_tokens_per_s: Column) -> Column:
+def answering_node_h(*, items_per_h: Column, hours_h: Column, node_items_per_s: Column) -> Column:
+    """Hours of one reference node that answer what comes in a period.
+
+    W = n h / (3600 x)
+
+    Source: definition of a rate.
+    """
+    return items_per_h * hours_h / (3600.0 * np.asarray(node_items_per_s))
+
+
+def speed_ratio(*, node_per_s: Column, reference_per_s: Column) -> Column:
     """Work that a node does in an hour, against the reference node.
 
     v = x / x_ref
 
-    Both train the pool's model on one node in its fastest layout that fits.
+    Both do the pool's work in the fastest way that fits on them.
 
     Source: definition.
     """
-    return np.divide(node_tokens_per_s, reference_tokens_per_s)
-
-
-def node_tokens_per_s(*, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
-    """Training rate of one node.
-
-    x = x_gpu * a
-
-    Source: definition.
-    """
-    return tokens_per_s_per_gpu * accelerators
+    return np.divide(node_per_s, reference_per_s)
 
 
 def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Column:
@@ -106,25 +91,29 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     check_pools(inputs)
     dropped: list[Dropped] = []
     entries: list[tuple[int, int, Traced, Traced]] = []
+    demand: list[Traced] = []
     names = [sku.name for sku in inputs.skus]
     for w, pool in enumerate(inputs.scenario.pools):
-        layouts = pool_layouts(inputs, pool)
-        dropped += [
-            Dropped(pool.name, names[k], layout) for k, layout in layouts.items() if isinstance(layout, str)
-        ]
-        nodes = {
-            k: _node(inputs, pool, k, layout) for k, layout in layouts.items() if isinstance(layout, Layout)
-        }
+        nodes = node_work(inputs, pool)
+        dropped += [Dropped(pool.name, names[k], why) for k, why in nodes.items() if isinstance(why, str)]
         reference = nodes[names.index(pool.reference)]
+        assert isinstance(reference, NodeWork), "it was checked"
+        demand += [_demand(inputs, pool, reference, t) for t in range(inputs.periods)]
         for p, (k, s) in enumerate(inputs.node_groups):
-            if k not in nodes or not allowed(inputs, pool, k, s):
+            found = nodes.get(k)
+            if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
                 continue
-            ratio = derive(speed_ratio, node_tokens_per_s=nodes[k][0], reference_tokens_per_s=reference[0])
-            entries.append((w, p, ratio, nodes[k][1]))
+            ratio = derive(speed_ratio, node_per_s=found.rate_per_s, reference_per_s=reference.rate_per_s)
+            entries.append((w, p, ratio, found.busy_kw))
+    demand_h = (
+        pick(demand, np.arange(len(demand)).reshape(len(inputs.scenario.pools), inputs.periods))
+        if demand
+        else None
+    )
     work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
     if not entries:
         none = (None, None, None, None, None, None)
-        return PoolWork(_demand(inputs), work, node_group, *none, tuple(dropped))
+        return PoolWork(demand_h, work, node_group, *none, tuple(dropped))
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
@@ -135,7 +124,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
     return PoolWork(
-        demand_h=_demand(inputs),
+        demand_h=demand_h,
         work=work,
         node_group=node_group,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
@@ -185,50 +174,34 @@ def _up_fraction(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
     return pick(each, np.arange(len(each)))
 
 
-def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced, Traced]:
-    """Training rate and power of one node on a pool's model."""
-    work = pool_workload(inputs, pool)
-    arguments = training_arguments(inputs, work.model, sku, work.precision)
-    for name in LAYOUT:
-        arguments[name] = chosen(
-            name, float(getattr(layout, name)), "the fastest layout of one node that fits in memory"
-        )
-    arguments["global_batch"] = chosen(
-        "global_batch", float(work.batch_sequences), "sequences of one step of such work"
-    )
-    arguments["sequence_tokens"] = inputs.fact("pool.sequence_tokens")
-    count = inputs.server("accelerators")[sku]
-    step, rate = throughput(arguments, count)
-    curve: dict[str, Traced] = {
-        name: inputs.fact(f"performance.power.{inputs.skus[sku].power_curve}.{c}")
-        for name, c in POWER_CURVE.items()
-    }
-    busy = training_accelerator_kw(
-        inputs,
-        arguments,
-        step,
-        count,
-        inputs.fact(f"model.{work.model}.parameters"),
-        inputs.accelerator("tdp")[sku],
-        curve,
-    )
-    return (
-        derive(node_tokens_per_s, tokens_per_s_per_gpu=rate, accelerators=count),
-        working_node_kw(host_facts(inputs.fact, inputs.skus[sku]), count, busy),
+def _demand(inputs: Inputs, pool: Pool, reference: NodeWork, period: int) -> Traced:
+    """Node-hours of the reference that a pool needs in a period, from what states its need."""
+    way, names = pool.way, [sku.name for sku in inputs.skus]
+    if way.of_reference:
+        stated = inputs.yours(f"pools.{pool.name}.{way.key}[{period}]", pool.need[period], way.unit)
+        accelerators = inputs.server("accelerators")[names.index(pool.reference)]
+        return derive(reference_node_h, accelerators=accelerators, accelerator_time_h=stated)
+    return derive(
+        answering_node_h,
+        items_per_h=pool_items(inputs, pool, period),
+        hours_h=chosen("hours_h", inputs.scenario.horizon.hours[period], "calendar hours of the period"),
+        node_items_per_s=reference.rate_per_s,
     )
 
 
-def _demand(inputs: Inputs) -> Traced | None:
-    if not inputs.scenario.pools:
-        return None
-    names = [sku.name for sku in inputs.skus]
-    items = [
-        derive(
-            reference_node_h,
-            accelerators=inputs.server("accelerators")[names.index(pool.reference)],
-            accelerator_time_h=inputs.yours(f"pools.{pool.name}.gpu_time[{t}]", pool.gpu_time_h[t], "h"),
-        )
-        for pool in inputs.scenario.pools
-        for t in range(inputs.periods)
-    ]
-    return pick(items, np.arange(len(items)).reshape(len(inputs.scenario.pools), inputs.periods))
+def pool_items(inputs: Inputs, pool: Pool, period: int) -> Traced:
+    """Prompts that a pool answers in an hour of a period, as often as each is gone through."""
+    items = inputs.yours(f"pools.{pool.name}.items[{period}]", pool.need[period], pool.way.unit)
+    if pool.passes is None:
+        return items
+    return (items * inputs.yours(f"pools.{pool.name}.passes", pool.passes, "1")).named("items_per_h")
+
+
+def pool_tokens(inputs: Inputs, pool: Pool) -> Traced:
+    """Tokens in and out of a prompt of a pool."""
+    where = f"pools.{pool.name}"
+    read, written = (
+        inputs.yours(f"{where}.{key}", float(value or 0.0), "1")
+        for key, value in (("tokens_in", pool.tokens_in), ("tokens_out", pool.tokens_out))
+    )
+    return (read + written).named("tokens")

@@ -193,6 +193,17 @@ utilisation = 0.75
 skus = ["h100-8"]
 sites = ["south"]
 
+[[pools]]
+name = "summaries"
+model = "llama-3-8b"
+precision = "fp8"
+reference = "h100-8"
+items = "5e6 /d"
+tokens_in = 1200
+tokens_out = 150
+passes = 2
+engine = "vllm"
+
 [[services]]
 name = "chat"
 model = "llama-3-8b"

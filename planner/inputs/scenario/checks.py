@@ -29,6 +29,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
+from planner.inputs.scenario.schema_pools import one_way
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.trace.units import UnitError, parse_quantity
 
@@ -412,6 +413,8 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
         yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
+    for i, entry in entries_of(document, "pools"):
+        yield from one_way(entry, place(("pools", i), document))
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

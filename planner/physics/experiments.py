@@ -15,6 +15,7 @@ from planner.physics.divisible_work import NodeWork, check_pools, node_work
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
+from planner.physics.needs import need_node_h
 from planner.physics.nodes import energy_by_site, idle_node_items
 from planner.physics.promises import node_up_fraction
 from planner.physics.training_options import Dropped, allowed
@@ -22,26 +23,6 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
 
 Column = float | NDArray[Any]
-
-
-def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
-    """Work of a pool in hours of one reference node.
-
-    W = h / a
-
-    Source: definition.
-    """
-    return accelerator_time_h / accelerators
-
-
-def answering_node_h(*, items_per_h: Column, hours_h: Column, node_items_per_s: Column) -> Column:
-    """Hours of one reference node that answer what comes in a period.
-
-    W = n h / (3600 x)
-
-    Source: definition of a rate.
-    """
-    return items_per_h * hours_h / (3600.0 * np.asarray(node_items_per_s))
 
 
 def speed_ratio(*, node_per_s: Column, reference_per_s: Column) -> Column:
@@ -98,7 +79,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         dropped += [Dropped(pool.name, names[k], why) for k, why in nodes.items() if isinstance(why, str)]
         reference = nodes[names.index(pool.reference)]
         assert isinstance(reference, NodeWork), "it was checked"
-        demand += [_demand(inputs, pool, reference, t) for t in range(inputs.periods)]
+        demand += [need_node_h(inputs, pool, reference, t) for t in range(inputs.periods)]
         for p, (k, s) in enumerate(inputs.node_groups):
             found = nodes.get(k)
             if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
@@ -172,36 +153,3 @@ def _up_fraction(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
         )
         each = [back[p] if inputs.spot[p] else one for p, one in enumerate(each)]
     return pick(each, np.arange(len(each)))
-
-
-def _demand(inputs: Inputs, pool: Pool, reference: NodeWork, period: int) -> Traced:
-    """Node-hours of the reference that a pool needs in a period, from what states its need."""
-    way, names = pool.way, [sku.name for sku in inputs.skus]
-    if way.of_reference:
-        stated = inputs.yours(f"pools.{pool.name}.{way.key}[{period}]", pool.need[period], way.unit)
-        accelerators = inputs.server("accelerators")[names.index(pool.reference)]
-        return derive(reference_node_h, accelerators=accelerators, accelerator_time_h=stated)
-    return derive(
-        answering_node_h,
-        items_per_h=pool_items(inputs, pool, period),
-        hours_h=chosen("hours_h", inputs.scenario.horizon.hours[period], "calendar hours of the period"),
-        node_items_per_s=reference.rate_per_s,
-    )
-
-
-def pool_items(inputs: Inputs, pool: Pool, period: int) -> Traced:
-    """Prompts that a pool answers in an hour of a period, as often as each is gone through."""
-    items = inputs.yours(f"pools.{pool.name}.items[{period}]", pool.need[period], pool.way.unit)
-    if pool.passes is None:
-        return items
-    return (items * inputs.yours(f"pools.{pool.name}.passes", pool.passes, "1")).named("items_per_h")
-
-
-def pool_tokens(inputs: Inputs, pool: Pool) -> Traced:
-    """Tokens in and out of a prompt of a pool."""
-    where = f"pools.{pool.name}"
-    read, written = (
-        inputs.yours(f"{where}.{key}", float(value or 0.0), "1")
-        for key, value in (("tokens_in", pool.tokens_in), ("tokens_out", pool.tokens_out))
-    )
-    return (read + written).named("tokens")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -32,6 +33,10 @@ NO_TARGETS = Targets(
 )
 CALM = chosen("arrival_scv_ratio", 1.0, "always full: the next prompt is there")
 
+ALMOST_IDLE = {
+    "utilisation_fraction": chosen("utilisation_fraction", 1e-6, "so few prompts that each runs alone")
+}
+
 
 class PoolService(Service):
     """The prompts of a pool as a service: the pool states them."""
@@ -40,6 +45,15 @@ class PoolService(Service):
     def place(self) -> str:
         """Where the file states it."""
         return f"pools.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FullNode:
+    """Prompts that a node answers in a second, its power meanwhile, and time of a token written alone."""
+
+    rate_per_s: Traced
+    busy_kw: Traced
+    alone_s: Traced
 
 
 def node_items_per_s(*, limit_requests_per_s: Column, replica_nodes: Column) -> Column:
@@ -54,15 +68,15 @@ def node_items_per_s(*, limit_requests_per_s: Column, replica_nodes: Column) -> 
     return limit_requests_per_s / np.asarray(replica_nodes)
 
 
-def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, tuple[Traced, Traced] | str]:
-    """Prompts that a node of each SKU answers in a second and its power meanwhile, or why it answers none.
+def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, FullNode | str]:
+    """What a node of each SKU does of the prompts of a pool, or why it answers none.
 
     Of all sizes and layouts of a replica that one is taken of which a node answers most.
     """
     own = _alone(inputs, pool, skus)
     candidates, dropped = serving_candidates(own)
     reasons = {one.sku: one.reason for one in dropped}
-    found: dict[int, tuple[Traced, Traced] | str] = {
+    found: dict[int, FullNode | str] = {
         k: reasons.get(inputs.skus[k].name, "no replica of it works") for k in skus
     }
     if not len(candidates):
@@ -78,8 +92,10 @@ def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, tup
     accelerators = own.of_sku(own.server("accelerators"), sku)
     busy = accelerator_kw(own, candidates.service, sku, arguments, CALM, limit)
     node_kw = working_node_kw(host_columns(own, sku), accelerators, busy)
+    alone = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **{**arguments, **ALMOST_IDLE}).tpot_s
     for row, k in enumerate(sku.tolist()):
-        found[skus[k]] = (rows(rate, np.array(row)), rows(node_kw, np.array(row)))
+        one = np.array(row)
+        found[skus[k]] = FullNode(rows(rate, one), rows(node_kw, one), rows(alone, one))
     return found
 
 
@@ -120,7 +136,8 @@ def _made(part: type[P], **values: Any) -> P:
 
 def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> Inputs:
     """The prompts of a pool as the only service, and a node of each SKU, in their order."""
-    said = {key: getattr(pool, key) for key in ("name", "model", "precision", "engine", *LENGTHS)}
+    said = {key: getattr(pool, key) for key in ("name", "model", "engine", *LENGTHS)}
+    said["precision"] = pool.number_format
     waits = {"first_token_s": LONGEST_S, "per_token_s": LONGEST_S}
     service = _made(PoolService, **said, **waits)
     site = _made(Site, name="site")

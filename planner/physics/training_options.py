@@ -150,13 +150,18 @@ def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | st
     return found.reason if isinstance(found, NoLayout) else found
 
 
-def searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | NoLayout | str:
-    """The fastest layout of some nodes that fits in memory, the nearest to one, or why there is none."""
+def searched(
+    inputs: Inputs, work: Workload, sku: int, nodes: int, more: Mapping[str, Traced] | None = None
+) -> Layout | NoLayout | str:
+    """The fastest layout of some nodes that fits in memory, the nearest to one, or why there is none.
+
+    `more` are arguments of the step that only some work has, as adapters.
+    """
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
     return layout_of(
-        training_arguments(inputs, work.model, sku, work.precision),
+        {**training_arguments(inputs, work.model, sku, work.precision), **(more or {})},
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),
         global_batch=work.batch_sequences,
         sequence_tokens=work.sequence_tokens,

@@ -74,6 +74,7 @@ POOLS = {
             planner/inputs/consistency.py planner/inputs/resolved.py planner/inputs/scenario/__init__.py
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/inputs/scenario/schema_pools.py planner/physics/full_replicas.py
+            planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py planner/physics/needs.py
             planner/physics/divisible_work.py planner/answers/plan/stress.py
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
@@ -94,8 +95,10 @@ POOLS = {
             planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
-            planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py
-            planner/physics/full_replicas.py planner/physics/divisible_work.py planner/physics/experiments.py
+            planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py
+            planner/inputs/scenario/schema.py
+            planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
+            planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
             planner/report/meanings.py planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py

@@ -195,7 +195,7 @@ def _in_own_hours(plan: Plan) -> NDArray[np.bool_]:
     works, names = plan.problem.work_options, plan.problem.sku_names
     pools = [plan.inputs.scenario.pools[w] for w in works.work.tolist()]
     skus = [names[k] for k in plan.problem.node_groups.sku[works.node_group].tolist()]
-    own = [pool.way.of_reference and pool.reference == sku for pool, sku in zip(pools, skus, strict=True)]
+    own = [pool.in_reference_hours and pool.reference == sku for pool, sku in zip(pools, skus, strict=True)]
     return np.array(own, dtype=bool)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from planner.answers.plan.fleet import place
 from planner.answers.plan.views import even
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
-from planner.physics.experiments import pool_items, pool_tokens
+from planner.physics.needs import tokens_of_work, work_per_h
 from planner.physics.serving_options import requests_of
 from planner.program.ledger import DECIDED
 from planner.program.places import BILLS
@@ -297,11 +297,11 @@ def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
 def _pool_million_tokens(plan: Plan, number: int) -> Traced:
     """Tokens in and out of the prompts that a pool answers over the horizon, in millions."""
     inputs, pool = plan.inputs, plan.inputs.scenario.pools[number]
-    each = pool_tokens(inputs, pool)
+    each = tokens_of_work(inputs, pool)
     parts = {}
     for t, label in enumerate(inputs.scenario.horizon.period_labels):
         length = chosen("period_h", inputs.scenario.horizon.hours[t], "calendar of the horizon")
-        items = (pool_items(inputs, pool, t) * length).named("items")
+        items = (work_per_h(inputs, pool, t) * length).named("items")
         parts[label] = (items * each / 1e6).named("amount")
     return total("amount", parts, most=len(parts))
 

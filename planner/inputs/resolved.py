@@ -418,10 +418,9 @@ class Inputs:
         if service.traffic is not None:
             traffic = f"traffic.{service.traffic}"
             return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
-        where = f"services.{service.name}"
         return (
-            self.yours(f"{where}.tokens_in", float(service.tokens_in or 0), "1"),
-            self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
+            self.yours(f"{service.place}.tokens_in", float(service.tokens_in or 0), "1"),
+            self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
         )
 
     def request_mix(self, service: Service) -> RequestMix | None:

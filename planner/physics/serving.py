@@ -355,7 +355,7 @@ def replica_kinds(
         carrying=carrying,
         **by_slot,
     )
-    _check_ceiling(inputs, kinds, arguments)
+    check_peak(inputs, service, sku, whole, capacity.limit_requests_per_s, arguments)
     if faster is not None:
         more = {
             name: (capacity[name] * faster).named(name) for name in ("requests_per_s", "limit_requests_per_s")
@@ -416,15 +416,22 @@ def _sharing(
     return shared.carrying_replicas, shared.arrival_scv_ratio
 
 
-def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Arguments) -> None:
-    """Refuse a load beyond the dense peak: every answer on serving takes its rates from these kinds."""
+def check_peak(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    accelerators: Traced,
+    limit_requests_per_s: Traced,
+    arguments: Arguments,
+) -> None:
+    """Refuse a load of replicas beyond the dense peak: every answer on serving asks here."""
     requests = arguments["requests"]
     parameters = derive(matrix_parameters, model=arguments["model"])
-    limit_per_s, accelerators, peak_tflop_per_s, multiplied, head, prompt, answer = (
-        np.broadcast_to(np.asarray(node.value, dtype=np.float64), kinds.service.shape)
+    limit_per_s, whole, peak_tflop_per_s, multiplied, head, prompt, answer = (
+        np.broadcast_to(np.asarray(node.value, dtype=np.float64), service.shape)
         for node in (
-            kinds.capacity["limit_requests_per_s"],
-            kinds.accelerators,
+            limit_requests_per_s,
+            accelerators,
             arguments["chip"].peak_tflop_per_s,
             parameters,
             arguments["model"].head_parameters,
@@ -435,15 +442,15 @@ def _check_ceiling(inputs: Inputs, kinds: Kinds, arguments: Arguments) -> None:
     flop = request_flop(
         active_parameters=multiplied, head_parameters=head, input_tokens=prompt, output_tokens=answer
     )
-    services = [_services(inputs)[i] for i in kinds.service]
+    services = [_services(inputs)[i] for i in service]
     check_ceiling(
         flop_per_s=limit_per_s * flop,
-        peak_flop_per_s=accelerators * peak_tflop_per_s * 1e12,
+        peak_flop_per_s=whole * peak_tflop_per_s * 1e12,
         what=[
-            f"service '{service.name}': {service.model} in {service.precision} on "
-            f"{accelerators[k]:.0f} chips of {inputs.skus[kinds.sku[k]].name}, {limit_per_s[k]:.6g} "
+            f"service '{one.name}': {one.model} in {one.precision} on "
+            f"{whole[k]:.0f} chips of {inputs.skus[sku[k]].name}, {limit_per_s[k]:.6g} "
             f"requests/s of {prompt[k]:.5g} tokens in and {answer[k]:.5g} out"
-            for k, service in enumerate(services)
+            for k, one in enumerate(services)
         ],
     )
 
@@ -461,7 +468,7 @@ def under_a_cap(
     The load follows from the slower steps, so that latency targets hold under the cap as well.
     """
     free = derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
-    drawn = _accelerator_kw(inputs, service, sku, arguments, arrival_scv, free.requests_per_s)
+    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, free.requests_per_s)
     cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
     clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
     chip = arguments["chip"]
@@ -482,7 +489,7 @@ def _drawn_kw(
     rate_per_s: Traced,
 ) -> Traced:
     """Power of an accelerator of a replica at a load, within its cap."""
-    drawn = _accelerator_kw(inputs, service, sku, arguments, arrival_scv, rate_per_s)
+    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, rate_per_s)
     if np.all(caps == UNCAPPED):
         return drawn
     cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
@@ -569,7 +576,7 @@ def _stated(inputs: Inputs, service: NDArray[np.intp], key: str, values: list[fl
     return pick(facts, service)
 
 
-def _accelerator_kw(
+def accelerator_kw(
     inputs: Inputs,
     service: NDArray[np.intp],
     sku: NDArray[np.intp],

@@ -117,6 +117,7 @@ def training_accelerator_kw(
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
         peak_tflop_per_s=arguments["attention_tflop_per_s"],
+        **{name: one for name, one in arguments.items() if name == "adapter_parameters"},
     )
     return derive(
         training_power_kw,

@@ -42,11 +42,12 @@ from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
 from planner.performance.throughput import step_quantile_s
+from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
 from planner.physics.serving import replica_kinds, serving_candidates
 from planner.physics.training import TrainingRuns
-from planner.physics.training_options import EXPERTS, check_pools, pool_layouts, training_arguments
+from planner.physics.training_options import EXPERTS, training_arguments
 from planner.program import plan as program_plan
 from planner.program.assembly import Assembled, assemble
 from planner.program.baselines import COST_ONLY
@@ -1049,7 +1050,7 @@ def test_a_pool_on_a_reference_that_holds_its_model_says_where_it_does_not_fit()
     inputs = Inputs(parse_scenario(shipped + POOL.replace("h100-8", "b200-8"), "mine.toml"), load_catalogue())
 
     check_pools(inputs)
-    found = pool_layouts(inputs, inputs.scenario.pools[0])
+    found = pool_layouts(inputs, inputs.scenario.pools[0], list(range(len(inputs.skus))))
 
     reasons = {inputs.skus[k].name: one for k, one in found.items() if isinstance(one, str)}
     assert set(reasons) == {"h100-8", "a100-80-8"}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from planner.answers.plan.fleet import place
 from planner.answers.plan.views import even
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
+from planner.physics.needs import tokens_of_work, work_per_h
 from planner.physics.serving_options import requests_of
 from planner.program.ledger import DECIDED
 from planner.program.places import BILLS
@@ -253,6 +254,8 @@ def _amount_of(
     inputs, problem = plan.inputs, plan.problem
     if kind == "serving":
         return "million tokens", _million_tokens(plan, solution, problem.services.name.index(name))
+    if kind == "pools" and inputs.scenario.pools[problem.work.name.index(name)].answers:
+        return "million tokens", _pool_million_tokens(plan, problem.work.name.index(name))
     if kind == "pools":
         accelerators = inputs.server("accelerators")
         taken = {
@@ -288,6 +291,18 @@ def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
         )
         needed = (peak * load * length).named("requests")
         parts[label] = (needed * carried * tokens / 1e6).named("amount")
+    return total("amount", parts, most=len(parts))
+
+
+def _pool_million_tokens(plan: Plan, number: int) -> Traced:
+    """Tokens in and out of the prompts that a pool answers over the horizon, in millions."""
+    inputs, pool = plan.inputs, plan.inputs.scenario.pools[number]
+    each = tokens_of_work(inputs, pool)
+    parts = {}
+    for t, label in enumerate(inputs.scenario.horizon.period_labels):
+        length = chosen("period_h", inputs.scenario.horizon.hours[t], "calendar of the horizon")
+        items = (work_per_h(inputs, pool, t) * length).named("items")
+        parts[label] = (items * each / 1e6).named("amount")
     return total("amount", parts, most=len(parts))
 
 

@@ -29,6 +29,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
+from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.trace.units import UnitError, parse_quantity
 
@@ -197,6 +198,7 @@ class Parts:
     sites: Mapping[int, Site] = field(default_factory=dict)
     rental: Mapping[int, Rental] = field(default_factory=dict)
     futures: Mapping[int, Future] = field(default_factory=dict)
+    pools: Mapping[int, Pool] = field(default_factory=dict)
     uncertainty: Uncertainty | None = None
 
 
@@ -246,6 +248,8 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         yield from reported(OF_RENTAL, rental, at)
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
+    for i, pool in parts.pools.items():
+        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -408,6 +412,8 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
         if "traffic_shape" in entry and "busiest_time" in entry:
             yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
+    for i, entry in entries_of(document, "pools"):
+        yield from one_way(entry, place(("pools", i), document))
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
-from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
+from planner.inputs.scenario.schema import Horizon, Policy, Pool, Scenario, TrainingJob
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
@@ -218,6 +218,7 @@ def _parts(
         futures=each(Future, "futures"),
         sites=each(Site, "sites"),
         rental=each(Rental, "rental"),
+        pools=each(Pool, "pools"),
         uncertainty=read_far(Uncertainty, filled.get("uncertainty"), frame),
     )
 

@@ -16,7 +16,6 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
-    SkuName,
     SkuNames,
     TechniqueNames,
 )
@@ -42,13 +41,14 @@ from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
 # The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
-_TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
+_TOKENS, _PEAK_PER_S = Range(1, 1e18), Range(1e-6, 1e9)
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 
@@ -169,39 +169,6 @@ class TrainingJob(Part):
     )
 
 
-class Pool(Part):
-    """Many small jobs that together need accelerator-hours, whichever they run on."""
-
-    name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description=f"{_MODEL}; it represents the work")
-    reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
-    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
-        alias="gpu_time", description="Accelerator-hours of the reference in a period"
-    )
-    demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
-        None,
-        alias="demand_error",
-        description="How far off this may be a quarter ahead, as a standard deviation; "
-        "default: the fact planning.demand_error",
-    )
-    utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
-        None,
-        alias="utilisation",
-        description="Share of the available node-hours that its jobs fill; "
-        "default: the fact pool.utilisation",
-    )
-    window: Annotated[Literal["day", "period"], Choice('"day"', ("day", "period"))] = Field(
-        "day", description="How long its work may wait where it may shift: within its day, or in the period"
-    )
-    may_wait_fraction: Annotated[float | None, Fraction("0.7", Range(0, 1))] = Field(
-        None,
-        alias="may_wait",
-        description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
-    )
-    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
-    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
-
-
 class Service(Part):
     """A model that answers requests within latency targets."""
 
@@ -300,6 +267,11 @@ class Service(Part):
     sites_today: SiteNames = Field(
         None, description="Sites where it runs today; a start elsewhere costs in the first period, too"
     )
+
+    @property
+    def place(self) -> str:
+        """Where the file states it."""
+        return f"services.{self.name}"
 
 
 class Reliability(Part):
@@ -508,7 +480,7 @@ class Scenario(Part):
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
     moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")
-    pools: tuple[Pool, ...] = Field((), description="Many small jobs, as accelerator-hours")
+    pools: tuple[Pool, ...] = Field((), description="Work that may be divided and can wait")
     services: tuple[Service, ...] = Field((), description="Models that answer requests")
     reliability: Reliability = Field(description="How often nodes fail and what follows")
     performance: Performance = Field(

@@ -324,6 +324,16 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "saved_usd": "money that it saves, its price taken off",
         "saved_kgco2e": "carbon that it saves, its making taken off",
     },
+    "clean_energy": {
+        "load_kwh": "what the site draws in the plan",
+        "matched_kwh": "energy under contract, set against the load of each period",
+        "matched_hour_kwh": "the same, set against the load of each hour",
+        "matched_period_fraction": "share of the load that is matched by the period",
+        "matched_hour_fraction": "share of the load that is matched hour by hour",
+        "location_kgco2e": "carbon of its electricity by the grid where it is drawn",
+        "market_kgco2e": "market-based, matched by the period: what the plan counts",
+        "hourly_kgco2e": "market-based, matched hour by hour",
+    },
     "whole_ledger": {
         "line": "what is counted, each once",
         "scope": "scope and category of the GHG Protocol",

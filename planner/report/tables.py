@@ -129,6 +129,11 @@ _SHEETS = {
         "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
         "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
     ),
+    "clean_energy": (
+        "Clean energy by the hour",
+        "site load_kwh matched_kwh matched_hour_kwh matched_period_fraction matched_hour_fraction "
+        "location_kgco2e market_kgco2e hourly_kgco2e",
+    ),
     "places": (
         "What sites charge",
         "period site occupied_kw committed_kw space_usd peak_kw peak_usd",

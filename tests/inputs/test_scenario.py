@@ -450,6 +450,7 @@ def test_whole_holds_every_key() -> None:
         "traffic_shape",
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
+    keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 from planner.answers.plan.chance import chance_sentences
+from planner.answers.plan.clean_energy import clean_energy_sentences
 from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
@@ -118,6 +119,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["headline"], document["why"] = why_this_plan(plan)
         document["why"] += median_sentences(document["totals"])
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
+        document["why"] += clean_energy_sentences(plan, tables["clean_energy"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])

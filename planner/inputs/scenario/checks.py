@@ -26,6 +26,7 @@ from planner.inputs.scenario.schema_fleet import (
     contracts_without_effect,
     limits_twice,
     order_problems,
+    profiles_in_parts,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
@@ -170,6 +171,7 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
         )
 
 
+OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
 OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
@@ -233,7 +235,9 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     """What is wrong between values of keys, as far as they can be read."""
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
-        yield from reported((contracts_without_effect, limits_twice, order_problems), document, policy)
+        yield from reported(
+            (contracts_without_effect, limits_twice, profiles_in_parts, order_problems), document, policy
+        )
     yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)

@@ -14,10 +14,11 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.series import read_series, shipped_series, signal_in
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
-from planner.inputs.series.prices import HourlyPrices, hourly_prices
 from planner.inputs.series.requests import RATES, HourlyRequests, hourly_requests, read_requests
+from planner.inputs.series.shapes import HourlyShape, hourly_output, hourly_prices
 from planner.trace.errors import InputError
 
+PROFILES = ("flat", "sun")  # of contracts, that need no file
 ENDINGS = (".csv", ".tsv", ".txt")
 _COUNTRIES = "average/life-cycle/production"
 Values = dict[str, Any]
@@ -111,57 +112,64 @@ def _grid(path: Path, entry: Values, name: str, horizon: Periods | None) -> Valu
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Hours of the files that are named for the shape of grids, prices and requests, by their names."""
+    """Hours of the files that are named for their shape, by their names."""
 
     grids: Mapping[str, HourlyIntensity] = field(default_factory=dict)
-    prices: Mapping[str, HourlyPrices] = field(default_factory=dict)
+    prices: Mapping[str, HourlyShape] = field(default_factory=dict)
     requests: Mapping[str, HourlyRequests] = field(default_factory=dict)
+    outputs: Mapping[str, HourlyShape] = field(default_factory=dict)  # of plants under contract
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the files."""
-        return tuple(dict.fromkeys((*self.grids, *self.prices, *self.requests)))
+        return tuple(dict.fromkeys((*self.grids, *self.prices, *self.requests, *self.outputs)))
 
 
 def shapes_in(document: Mapping[str, Any], folder: Path | None) -> tuple[Shapes, list[Problem]]:
-    """Hours of the files that sites and services name for their shape, and what is wrong with them.
+    """Hours of the files that are named for their shape, and what is wrong with them.
 
     Nothing is read where no lever is allowed, which is all that they are for.
     """
     policy, problems = document.get("policy"), list[Problem]()
-    grids, prices, requests = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    grids, prices, requests, outputs = (dict[str, Any]() for _ in range(4))
     if not isinstance(policy, dict) or not policy.get("levers"):
         return Shapes(), problems
     for section, key, into, read in (
         ("sites", "hourly_shape", grids, _shape),
         ("sites", "price_shape", prices, hourly_prices),
         ("services", "traffic_shape", requests, hourly_requests),
+        ("contracts", "profile", outputs, hourly_output),
     ):
         entries = document.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
             name = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(name, str) or (key == "hourly_shape" and name in shipped_series()):
+            if not isinstance(name, str) or name in _without_file(key):
                 continue
             at = f"{place((section, i), document)}.{key}"
             if not is_file_of_rows(name):
-                problems.append(Problem(at, _no_series(name, shipped=key == "hourly_shape")))
+                problems.append(Problem(at, _no_series(name, _without_file(key))))
                 continue
             said = _read(name, at, folder, partial(_only, read=read))
             if isinstance(said, Problem):
                 problems.append(said)
             else:
                 into[name] = said["series"]
-    return Shapes(grids, prices, requests), problems
-
-
-def _no_series(name: str, *, shipped: bool) -> str:
-    ends = f"a file ends in {' or '.join(ENDINGS)}"
-    near = f"shipped are {', '.join(shipped_series())}, and {ends}" if shipped else ends
-    return f"there is no series {shown(name)}; {near}"
+    return Shapes(grids, prices, requests, outputs), problems
 
 
 def _only(path: Path, read: Callable[[Path], Any]) -> Values:
     return {"series": read(path)}
+
+
+def _without_file(key: str) -> tuple[str, ...]:
+    """What a key may name that is no file."""
+    return {"hourly_shape": shipped_series(), "profile": PROFILES}.get(key, ())
+
+
+def _no_series(name: str, others: tuple[str, ...]) -> str:
+    ends = f"a file ends in {' or '.join(ENDINGS)}"
+    near = f"there are {', '.join(others)}, and {ends}" if others else ends
+    return f"there is no series {shown(name)}; {near}"
 
 
 def _shape(path: Path) -> HourlyIntensity:

@@ -30,6 +30,7 @@ from planner.inputs.scenario.schema_fleet import (
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.service_checks import request_problems
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -411,7 +412,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
     for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
-        yield from _one_way(entry, place(("services", i), document), "traffic", ("tokens_in", "tokens_out"))
+        yield from request_problems(entry, place(("services", i), document))
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

@@ -6,6 +6,8 @@ Modules:
 - adapters: Low-rank adapters next to frozen weights (LoRA).
 - arrivals: Draws of what reaches replicas: requests of a trace, dealt out at random, and failures of
   their nodes.
+- batches: Requests that are answered in batches: what one unit takes within a response time, and how busy
+  it is.
 - bundles: Bundles: arguments that travel together, under the field's names.
 - calibrate: One measured point per accelerator, carried to all sizes; and what a probe of a device saw.
 - calibrate_serving: What measured serving points say about other batches, sizes and models of the same

@@ -156,6 +156,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "demand_per_s": "requests a second at the peak",
         "first_token_s": "time to the first token, at the percentile of the target",
         "per_token_s": "time for each further token, at the percentile of the target",
+        "response_s": "mean time to the whole answer, of scores and images",
     },
     "verification": {
         "measure": "time to the first token, or for each further one",

@@ -452,6 +452,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
+    keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 
     for part in _parts():

@@ -32,6 +32,7 @@ from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future,
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.service_checks import request_problems
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -413,7 +414,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
-        yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
+        yield from request_problems(entry, at)
         if "traffic_shape" in entry and "busiest_time" in entry:
             yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
     for i, entry in entries_of(document, "pools"):

@@ -208,6 +208,16 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
+    audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
+    )
+    candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
+        None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
+        None,
+        description="Images or films of a request that a model makes or tells apart, with `response_time`",
+    )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
     )
@@ -232,11 +242,17 @@ class Service(Part):
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
-    first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        alias="first_token", description="Longest time to the first token"
+    first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="first_token", description="Longest time to the first token, of models that write"
     )
-    per_token_s: Annotated[float, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        alias="per_token", description="Longest time for each further token"
+    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="per_token", description="Longest time for each further token, of models that write"
+    )
+    response_time_s: Annotated[float | None, Quantity('"100 ms"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        alias="response_time",
+        description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
+        "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
@@ -272,6 +288,33 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def items(self) -> float | None:
+        """Samples or images of a request; none of a model that reads and writes tokens."""
+        return self.images if self.candidates is None else self.candidates
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """The latency targets that are stated, by key."""
+        each = {
+            "first_token": self.first_token_s,
+            "per_token": self.per_token_s,
+            "response_time": self.response_time_s,
+        }
+        return {key: value for key, value in each.items() if value is not None}
+
+    @property
+    def first_answer_s(self) -> float:
+        """Longest time to the first token, or to an answer that comes at once."""
+        stated = self.response_time_s if self.first_token_s is None else self.first_token_s
+        assert stated is not None, "one of them is asked for on reading"
+        return stated
+
+    @property
+    def further_s(self) -> float:
+        """Longest time for each further token; of an answer that comes at once, which has none, its own."""
+        return self.first_answer_s if self.per_token_s is None else self.per_token_s
 
 
 class Reliability(Part):

@@ -1,11 +1,11 @@
-"""`export`: answers in formats of others."""
+"""`export` and `telemetry`: answers in formats of others, and what monitoring says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from planner.notebook.answer import Answer
-from planner.notebook.arguments import in_python
+from planner.notebook.arguments import Quantity, in_python, quantity
 from planner.trace.errors import InputError
 
 
@@ -43,3 +43,36 @@ def export(named: str | Path | Answer, written_as: str, *, store: str | None = N
     else:
         document = answer._document
     return export_made(written_as, write_as(document, written_as))
+
+
+@in_python
+def telemetry(
+    *files: str | Path,
+    name: str = "own",
+    interval_s: Quantity | None = None,
+    folder: str | Path | None = None,
+) -> Answer:
+    """What monitoring of real nodes says of facts, and what is missing in it: `everfleet telemetry`.
+
+    >>> seen = ef.telemetry("data/samples/dcgm-scrape.prom.gz")
+    >>> seen["nodes"]["sku"][0]
+    'h100-8'
+    >>> seen["facts"]["key"][0]
+    'accelerator.h100-sxm-80gb.idle_power'
+
+    Args:
+        files: Prometheus JSON or text, OTLP JSON, sacct --json; packed too.
+        name: of the fleet, under which its failures are kept.
+        interval_s: between scrapes whose samples have no time.
+        folder: of your own facts, to write these into; else they are only shown.
+
+    Raises:
+        InputError: a file cannot be read, or a fact cannot be written.
+    """
+    from planner.answers.telemetry import plain_document, telemetry_answer
+    from planner.notebook.other_answers import telemetry_made
+
+    every = quantity(interval_s, "interval_s")
+    place = None if folder is None else Path(folder)
+    _, document, _ = telemetry_answer([Path(file) for file in files], name, every, place)
+    return telemetry_made(plain_document(document))

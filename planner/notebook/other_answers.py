@@ -177,6 +177,16 @@ def list_made(what: str, rows: Sequence[Record]) -> Answer:
     return Answer(Content(what.capitalize(), said, [], tables), list(rows), kind)
 
 
+def telemetry_made(document: Record) -> Answer:
+    """What monitoring says."""
+    from planner.answers.telemetry import telemetry_text
+
+    tables = {name: rows for name, rows in document.items() if isinstance(rows, list) and name != "notes"}
+    said = (*document["notes"], *(f"missing: {row['tells']}" for row in document["missing"]))
+    kind = plain_kind("telemetry", telemetry_text, document["title"], said, tables)
+    return Answer(Content(document["title"], said, [], tables), document, kind)
+
+
 def export_made(written_as: str, files: Mapping[str, str]) -> Answer:
     """An answer in a published format; saved, it is the files of that format."""
     from planner.report.standards import save_files

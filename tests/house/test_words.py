@@ -67,7 +67,7 @@ STAYS = {
 POOLS = {
     "experimentation work": {
         "pool": """
-            planner/report/standards/kueue.py
+            planner/answers/telemetry.py planner/report/standards/kueue.py
             benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
             planner/answers/plan/repairs.py planner/physics/chance.py

@@ -4,6 +4,7 @@ Each function asks what its command asks and imports what it needs when it runs,
 """
 
 from planner.notebook.answer import Answer
+from planner.notebook.exchange import export, telemetry
 from planner.notebook.hardware import calibrate, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
@@ -31,6 +32,7 @@ __all__ = [
     "calibrate",
     "checkpoint",
     "compare",
+    "export",
     "facts",
     "fit",
     "futures",
@@ -45,6 +47,7 @@ __all__ = [
     "scenario",
     "skus",
     "techniques",
+    "telemetry",
     "throughput",
     "traces",
     "validate",

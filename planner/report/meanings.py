@@ -146,6 +146,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "services": {
         "way": "model, precision and techniques, where the plan may choose; techniques with their day",
+        "model": "model of the catalogue that it serves",
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
         "groups": "groups of them that repeat attention and share the experts of a mixture",

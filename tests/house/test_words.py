@@ -67,6 +67,7 @@ STAYS = {
 POOLS = {
     "work that can wait": {
         "pool": """
+            planner/answers/telemetry.py planner/report/standards/kueue.py
             benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
             planner/answers/plan/repairs.py planner/physics/chance.py
@@ -83,6 +84,7 @@ POOLS = {
             planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """
+            planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
             planner/inputs/sheets/guide.py planner/ui/begin.py

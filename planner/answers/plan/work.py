@@ -93,7 +93,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
-    found = []
+    found, tried = [], plan.assembled.tried
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
             count = int(solution.replicas[v, t])
@@ -106,7 +106,8 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
                     **_replica_layout(replicas.candidates, row),
-                    **_way(plan.assembled.tried, int(replicas.candidates.service[row])),
+                    **_way(tried, int(replicas.candidates.service[row])),
+                    "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
                     **_engine(plan, service),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,

@@ -88,6 +88,8 @@ KINDS = {*MARKED_PATHS, *MARKED_FIXTURES}
 DRAWING = (
     "answers/",
     "cli/",
+    "inputs/test_model_cards",
+    "inputs/test_own_facts",
     "notebook/",
     "program/",
     "report/",

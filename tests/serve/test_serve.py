@@ -117,16 +117,32 @@ async def of_app_now(
 # Answers
 
 
-def test_a_plan_over_http_is_the_plan_of_the_command(server: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, answer = ask(server, "/plan", {"scenario": "one-training-job", "baselines": False})
-    assert cli.main(["plan", "one-training-job", "--no-baselines", "--quiet", "--json"]) == 0
+@pytest.mark.parametrize(
+    ("question", "body", "command", "kind"),
+    [
+        ("checkpoint", {"nodes": 64}, "checkpoint --nodes 64", "checkpoints"),
+        pytest.param(
+            "plan",
+            {"scenario": "one-training-job", "baselines": False},
+            "plan one-training-job --no-baselines --quiet",
+            "plan",
+            marks=pytest.mark.nightly,
+        ),
+    ],
+)
+def test_an_answer_over_http_is_that_of_the_command(
+    server: str, capsys: pytest.CaptureFixture[str], question: str, body: Any, command: str, kind: str
+) -> None:
+    status, answer = ask(server, f"/{question}", body)
+    assert cli.main([*command.split(), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     timed = ("seconds", "elapsed_s")
     for one in (document, answer["document"]):
-        one["status"] = {name: value for name, value in one["status"].items() if name not in timed}
+        if "status" in one:
+            one["status"] = {name: value for name, value in one["status"].items() if name not in timed}
 
     assert status == 200
-    assert (answer["kind"], answer["title"]) == ("plan", document["title"])
+    assert (answer["kind"], answer["title"]) == (kind, document["title"])
     assert answer["document"] == document
 
 
@@ -176,7 +192,7 @@ def test_the_description_names_every_question_and_its_arguments(server: str) -> 
 
 def test_a_client_has_its_numbers_explained(server: str) -> None:
     """Down to the facts, by a client that people use; an unknown number is told which there are."""
-    run = {"model": "llama-3.1-8b", "tokens": 1e11, "nodes": 8, "grid": "us-srvc"}
+    run = {"accelerator_hours": 1e5, "sku": "a100-80-8", "grid": "us-srvc"}
     headers = {"Authorization": f"Bearer {SECRET}"}
     with httpx.Client(base_url=server, headers=headers, timeout=100) as client:
         right = client.post("/job_carbon", json=run | {"explain": ["carbon"]})

@@ -316,6 +316,7 @@ def test_a_stated_decline_carries_the_grid_to_the_jobs_year() -> None:
     assert float(then.embodied.value) == float(now.embodied.value)
 
 
+@pytest.mark.slow
 def test_failed_work_is_part_of_the_run() -> None:
     """Carbon by state sums to the training phase; useful work is the effective time but for its power."""
     found = shipped("train-8b")

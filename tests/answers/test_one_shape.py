@@ -84,6 +84,7 @@ def test_each_command_prints_the_one_shape(printed: Callable[[str], str], name: 
     assert json.loads(answer_json(read_back(document))) == document, "nothing is lost on the way back"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_number_opens(printed: Callable[[str], str], name: str) -> None:
     document = json.loads(printed(name))

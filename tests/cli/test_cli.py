@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_the_best_plan_so_far(run: Run, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("planner.cli.loading.progress", progress)
     code, out, _ = run(
-        "plan", "bursty-serving", "--json", "--set", "solve.gap=0 %", "--set", "solve.time_limit=50 s"
+        "plan", "tight-power", "--json", "--set", "solve.gap=0 %", "--set", "solve.time_limit=50 s"
     )
     status = strict_json(out)["status"]
 

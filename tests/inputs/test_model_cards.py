@@ -351,7 +351,7 @@ def test_a_missing_file_a_folder_and_a_file_of_weights_are_refused(tmp_path: Pat
 
 
 @pytest.mark.slow
-@settings(max_examples=size(40, nightly=100))
+@settings(max_examples=size(20, nightly=100))
 @given(
     layers=st.integers(2, 100),
     hidden=st.integers(64, 16384),

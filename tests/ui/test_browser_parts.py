@@ -179,6 +179,7 @@ def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> N
 # Searches that take their time
 
 
+@pytest.mark.nightly  # by day test_app_survival.py finds the work again, and test_workers.py keeps the best
 @pytest.mark.timeout(600)  # a busy machine adds up for minutes
 def test_a_search_of_a_closed_tab_is_found_again_and_cancelled_keeps_its_best(
     new_page: NewPage, app_url: str, long_scenario: Path

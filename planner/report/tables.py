@@ -496,6 +496,17 @@ def provenance(document: Document) -> list[str]:
     ]
 
 
+def found_again(document: Document) -> str:
+    """Where a plan is that of an earlier search: the day, and how far it was proved; empty elsewhere."""
+    status = document["status"]
+    if "searched_on" not in status:
+        return ""
+    gap = status["gap_fraction"]
+    proved = "" if gap is None else f", proved to within {percent_text(max(gap, 1e-4), 2)} of the best"
+    longer = "; a longer solve.time_limit goes on from it" if status["name"] == "time limit" else ""
+    return f"Found again from {status['searched_on']}{proved}{longer}; --anew searches again."
+
+
 def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]:
     """Heading with unit, and the values in that unit, `row_unit` where the name has none."""
     label, unit = _HEADINGS.get(key) or _split(key)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shape_check import shape_problems, unopened
 
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.report.integrity import disagreements
 from planner.report.shape import answer_json, is_written, read_back, written
-from planner.report.shape_check import shape_problems, unopened
 
 Record = dict[str, Any]
 SAMPLES, PUBLISHED = data_folder() / "samples", data_folder() / "published"

@@ -346,16 +346,6 @@ def states_kgco2e(**states: float) -> float:
     return sum(states.values())
 
 
-def mean_kgco2e_per_kwh(*, hourly_kgco2e_per_kwh: NDArray[np.float64]) -> float:
-    """Mean of a series of hours.
-
-    CI = mean_h(CI_h)
-
-    Source: definition.
-    """
-    return float(np.nanmean(hourly_kgco2e_per_kwh))
-
-
 def phases_kgco2e(
     *,
     data_kgco2e: Column = 0.0,

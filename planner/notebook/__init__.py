@@ -19,6 +19,7 @@ from planner.notebook.reference import (
     traces,
     validate,
 )
+from planner.notebook.scaling import scaling
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -42,6 +43,7 @@ __all__ = [
     "plan",
     "prices",
     "regions",
+    "scaling",
     "scenario",
     "skus",
     "techniques",

@@ -443,6 +443,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"region", "hourly"}  # in place of grid and PUE
     keys -= {"levers"}  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
+    keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     written = WHOLE + "grid traffic failures log"
 

@@ -16,6 +16,7 @@ from planner.cli import (
     own,
     plans,
     saved,
+    scaling,
     telemetry,
     traces,
     tradeoffs,
@@ -28,7 +29,20 @@ from planner.trace.errors import InputError
 # What reads no facts, or names its own files by `--data`.
 WITHOUT_DATA = ("validate", "schema", "add", "telemetry")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, telemetry, own, about)
+SUBJECTS = (
+    plans,
+    tradeoffs,
+    futures,
+    saved,
+    jobs,
+    scaling,
+    failures,
+    hardware,
+    traces,
+    telemetry,
+    own,
+    about,
+)
 
 
 def main(given: Sequence[str] | None = None) -> int:

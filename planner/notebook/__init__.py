@@ -20,6 +20,7 @@ from planner.notebook.reference import (
     traces,
     validate,
 )
+from planner.notebook.scaling import scaling
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -44,6 +45,7 @@ __all__ = [
     "plan",
     "prices",
     "regions",
+    "scaling",
     "scenario",
     "skus",
     "techniques",

@@ -44,6 +44,8 @@ Modules:
 - replica: One replica under a mix of requests: state at a load, share of first tokens in time, largest
   load.
 - rounding: Things that are counted whole: devices, nodes, replicas, workers, drives.
+- scaling: How the loss of a model falls with its size, its data or its compute, and what a wanted loss
+  then takes.
 - serving: Speed of a replica that serves a language model with continuous batching and chunked prefill.
 - simulation: Replicas played step by step: what each request of a drawn stream waits for, next to the
   closed form.

@@ -147,6 +147,7 @@ FORMS: Mapping[str, Form] = {
         title=lambda _: "Measured on this machine",
         headline=lambda document: [f"{document['device']}, driver {document['driver']}"],
     ),
+    "everfleet_scaling": Form("scaling", ("fits",), kept=("title", "headline")),
     "everfleet_validation": Form(
         "validation",
         ("rows",),

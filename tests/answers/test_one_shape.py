@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "serving": ("throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--why", "h100-8:2"),
     "calibration": ("calibrate", str(SAMPLES / "measurements.csv")),
     "serving calibration": ("calibrate", str(SAMPLES / "serving-measurements.csv")),
+    "scaling": ("scaling", str(SAMPLES / "scaling-runs.csv"), "--target", "2.1"),
     "validation": ("validate", str(PUBLISHED / "carbon.csv")),
     "front": ("pareto", JOB, "--points", "2", "--quiet"),
     "sensitivity": ("sensitivity", JOB, "--vary", "grid=0.8..1.2", "--quiet"),

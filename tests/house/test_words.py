@@ -76,6 +76,7 @@ POOLS = {
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/inputs/scenario/schema_pools.py planner/physics/full_replicas.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py planner/physics/needs.py
+            planner/inputs/scenario/growth.py
             planner/physics/divisible_work.py planner/answers/plan/stress.py
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
@@ -98,7 +99,7 @@ POOLS = {
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py
-            planner/inputs/scenario/schema.py
+            planner/inputs/scenario/growth.py planner/inputs/scenario/schema.py
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py

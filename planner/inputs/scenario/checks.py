@@ -172,8 +172,14 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
         )
 
 
+def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A loss is reached along a curve."""
+    if job.has("target_loss") and not job.has("curve"):
+        yield Problem(f"{at}.target", 'has no effect without curve: write for example curve = "runs.csv"')
+
+
 OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
-OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+OF_JOBS = (target_without_curve, partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)

@@ -41,6 +41,7 @@ from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.series import Shapes
@@ -115,7 +116,17 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
+    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(
+        description="Tokens to train on; or `curve` and `target`"
+    )
+    curve: Annotated[str | None, Text('"runs.csv"', name=False)] = Field(
+        None,
+        description="In place of `tokens`, your runs next to this file (CSV: tokens or compute, and loss): "
+        "the tokens at which the power law through them reaches `target`",
+    )
+    target_loss: Annotated[float | None, Number("2.1", Range(0, 1e6, open=True))] = Field(
+        None, alias="target", description="Loss that the run has to reach by `curve`"
+    )
     sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
         description="Tokens in one sequence"
     )
@@ -220,6 +231,11 @@ class Service(Part):
     )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
+    growth_per_y: Annotated[float | None, GROWTH] = Field(
+        None,
+        alias="growth",
+        description="Growth of `peak_rate`, which then is that of the first period; default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"

@@ -262,8 +262,12 @@ def held_requests(
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
     model, requests = served_models(inputs, service, sku), requests_of(inputs, service)
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
+    states: dict[str, Traced] = {}
+    if np.any(np.asarray(model.state_bytes.value) > 0):
+        states["state_gb"] = derive(split_state_gb, state_bytes=model.state_bytes, tp=tp)
     return derive(
         largest_batch,
+        **states,
         memory_gb=inputs.of_sku(inputs.accelerator("memory"), sku),
         usable_fraction=inputs.fact("performance.serving.usable_memory"),
         weights_gb=derive(
@@ -295,6 +299,16 @@ def held_requests(
         ),
         batch_limit=engine_batch_limit(inputs, engines, sku),
     )
+
+
+def split_state_gb(*, state_bytes: Column, tp: Column) -> Column:
+    """What the layers with a state keep of a request on one of the accelerators that share attention.
+
+    S = S_0 / t
+
+    Source: definition; channels are split, as heads are.
+    """
+    return np.divide(state_bytes, tp) / 1e9
 
 
 def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:

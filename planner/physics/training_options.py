@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, ScenarioError, Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
+from planner.physics.hybrids import is_hybrid
 from planner.physics.precisions import value_bytes
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
@@ -173,10 +174,23 @@ def _on_one_node(inputs: Inputs, work: Workload, sku: int) -> Layout | str:
 
 
 def training_arguments(
-    inputs: Inputs, model: str, sku: int, precision: str, *, mixed: bool = False
+    inputs: Inputs,
+    model: str,
+    sku: int,
+    precision: str,
+    *,
+    mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout, on one of the SKUs."""
-    arguments = step_arguments(inputs, model, inputs.skus[sku].accelerator, precision, mixed=mixed)
+    arguments = step_arguments(
+        inputs,
+        model,
+        inputs.skus[sku].accelerator,
+        precision,
+        mixed=mixed,
+        with_hybrid=with_hybrid,
+    )
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
@@ -225,6 +239,10 @@ def _searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | 
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
+    if is_hybrid(inputs, work.model) and is_mixture(inputs, work.model):
+        return (
+            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
+        )
     return layout_of(
         training_arguments(inputs, work.model, sku, work.precision),
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),

@@ -249,7 +249,7 @@ class Service(Part):
     )
     images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
         None,
-        description="Images or films of a request that a model makes or tells apart, with `response_time`",
+        description="Images or films of a request that a model makes or classifies, with `response_time`",
     )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")

@@ -382,6 +382,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"levers"}  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
+    keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
     keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 

@@ -29,6 +29,7 @@ REQUESTS = {
 }
 TRAINS = {"training": (LANGUAGE, VISION), "pools": (LANGUAGE, VISION)}
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
+OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
 
 
 def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
@@ -65,6 +66,9 @@ def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterato
         for key in OF_ENGINES:
             if key in entry:
                 yield Problem(f"{at}.{key}", f"works for models that write tokens; '{name}' is {WORDS[kind]}")
+    for key in OF_TEXTS if kind != LANGUAGE else ():
+        if key in entry:
+            yield Problem(f"{at}.{key}", f"works for a language model; '{name}' is {WORDS[kind]}")
     for k, other in enumerate(list_in(entry, "models")):
         its = kind_of_model(catalogue, other if isinstance(other, str) else None)
         if its and its != kind:

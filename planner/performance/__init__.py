@@ -49,6 +49,8 @@ Modules:
 - serving: Speed of a replica that serves a language model with continuous batching and chunked prefill.
 - simulation: Replicas played step by step: what each request of a drawn stream waits for, next to the
   closed form.
+- state_space: Layers that keep a state of constant size in place of keys and values, and hybrids with
+  attention.
 - throughput: From step time to rates, hours, utilisation and spread, and the one-point calibration.
 - timeline: What an accelerator did when, from the intervals of its kernels: busy, communicating, waiting.
 - token_times: What a request waits for between its tokens: steps next to others, and prompts that are

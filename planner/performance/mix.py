@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
 
+_PARTS = 8  # of equal chance, of answers that spread like exponential ones
+
 Column = float | NDArray[np.float64]
 
 
@@ -46,6 +48,29 @@ def request_mix(*, context_tokens: ArrayLike, generated_tokens: ArrayLike, reque
     require_not_negative(context_tokens=prompts, requests=counts)
     require_positive(generated_tokens=answers, requests_in_all=float(counts.sum()))
     return RequestMix(input_tokens=prompts, output_tokens=answers, share_fraction=counts / counts.sum())
+
+
+def spread_mix(
+    *,
+    share_fraction: NDArray[np.float64],
+    input_tokens: NDArray[np.float64],
+    output_tokens: NDArray[np.float64],
+) -> RequestMix:
+    """A mix from classes of which only means are known: answers of each spread like exponential ones.
+
+    o_jm = o_j p [(1 - ln s) s] from s_(m+1) to s_m,  p = 8 parts of equal chance, s_m = 1 - m/p
+
+    Source: means of an exponential law between its quantiles.
+    """
+    require_positive(input_tokens=input_tokens)
+    survives = 1.0 - np.arange(_PARTS + 1.0) / _PARTS
+    beyond = survives * (1.0 - np.log(np.maximum(survives, np.finfo(np.float64).tiny)))
+    of_part = _PARTS * (beyond[:-1] - beyond[1:])
+    return RequestMix(
+        input_tokens=np.repeat(input_tokens, _PARTS),
+        output_tokens=np.maximum(np.outer(output_tokens, of_part).ravel(), 1.0),
+        share_fraction=np.repeat(share_fraction / _PARTS, _PARTS),
+    )
 
 
 def mean_tokens(mix: RequestMix) -> tuple[float, float]:

@@ -227,13 +227,13 @@ def _exchanged(
 
 
 def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images: Traced) -> BatchWork:
-    """Images or films made, or images told apart, by accelerators that each hold the whole model."""
+    """Images or films made, or images classified, by accelerators that each hold the whole model."""
     fact = inputs.fact
     tall = np.ndim(images.value) > 1
     diffusion = kind_of_model(inputs.catalogue, model) == DIFFUSION
     own = f"{'diffusion' if diffusion else 'model'}.{model}"
     parts = _denoiser(inputs, model) if diffusion else _encoder(inputs, model)
-    once = "images are told apart in one pass"
+    once = "images are classified in one pass"
     steps: Traced = fact(f"{own}.steps") if diffusion else chosen("steps", 1.0, once)
     passes: Traced = fact(f"{own}.passes") if diffusion else chosen("passes", 1.0, once)
     size = chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value")
@@ -344,7 +344,7 @@ def _denoiser(inputs: Inputs, model: str) -> dict[str, Traced]:
     tokens = derive(all_tokens, latent_tokens=latent, text_tokens=fact(f"{own}.text_tokens"))
     nothing = "the decoder of this model is not counted"
     return _transformer(
-        {name: fact(f"{own}.{name}") for name in SHAPE}, tokens, block_bytes, _asked_once(nothing)
+        {name: fact(f"{own}.{name}") for name in SHAPE}, tokens, block_bytes, _run_once(nothing)
     )
 
 
@@ -359,10 +359,10 @@ def _encoder(inputs: Inputs, model: str) -> dict[str, Traced]:
         "ffn_ratio": derive(wide_ratio, ffn=fact(f"{own}.ffn"), hidden=fact(f"{own}.hidden")),
     }
     block_bytes = fact("performance.training.elementwise_bytes_per_value")
-    return _transformer(shape, tokens, block_bytes, _asked_once("nothing runs but the layers"))
+    return _transformer(shape, tokens, block_bytes, _run_once("nothing runs but the layers"))
 
 
-def _asked_once(reason: str) -> dict[str, Traced]:
+def _run_once(reason: str) -> dict[str, Traced]:
     return {name: chosen(name, np.zeros(3), reason) for name in ("once_tflop", "once_gb")}
 
 

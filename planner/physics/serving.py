@@ -54,6 +54,7 @@ from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
     held_requests,
+    hit_fractions,
     layout_columns,
     possible_layouts,
     requests_of,
@@ -628,16 +629,19 @@ def replica_arguments(
 
 
 def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Guesses]:
-    """What techniques spare a step: several tokens at once, or prompts that are known in part; often none.
+    """What techniques and prefix caches spare a step: several tokens at once, prompts known in part; or none.
 
     Their range is measured with what it takes to guess and to check: no tokens are charged for it again.
     """
     at_once = serving_ratio(inputs, service, sku, DECODE)
     known = serving_ratio(inputs, service, sku, PROMPTS)
-    if at_once is None and known is None:
+    hits = hit_fractions(inputs, service)
+    if at_once is None and known is None and hits is None:
         return {}
     one = chosen("accepted_tokens", np.ones(len(service)), "a token for each step")
-    whole = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
+    whole: Traced = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
+    if hits is not None:
+        whole = (whole - hits).named("read_fraction", "what the prefix cache does not hold")
     return {
         "guesses": Guesses(
             draft_tokens=chosen("draft_tokens", np.zeros(len(service)), "in the range of the technique"),

@@ -262,8 +262,23 @@ def held_requests(
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
     model, requests = served_models(inputs, service, sku), requests_of(inputs, service)
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
+    states: dict[str, Traced] = {}
+    if np.any(np.asarray(model.state_bytes.value) > 0):
+        states["state_gb"] = derive(split_state_gb, state_bytes=model.state_bytes, tp=tp)
+    per_token = derive(
+        kv_cache_gb_per_token,
+        tp=tp,
+        layers=model.layers,
+        kv_heads=model.kv_heads,
+        head_dim=model.head_dim,
+        kv_bytes=model.kv_bytes,
+    )
+    if (cached := cached_tokens(inputs, service, requests)) is not None:
+        tokens = derive(attended_tokens, model=model, context_tokens=cached)
+        states["kept_gb"] = derive(kept_gb, tokens=tokens, kv_cache_gb_per_token=per_token)
     return derive(
         largest_batch,
+        **states,
         memory_gb=inputs.of_sku(inputs.accelerator("memory"), sku),
         usable_fraction=inputs.fact("performance.serving.usable_memory"),
         weights_gb=derive(
@@ -275,14 +290,7 @@ def held_requests(
             dp=dp,
             pp=pp,
         ),
-        kv_cache_gb_per_token=derive(
-            kv_cache_gb_per_token,
-            tp=tp,
-            layers=model.layers,
-            kv_heads=model.kv_heads,
-            head_dim=model.head_dim,
-            kv_bytes=model.kv_bytes,
-        ),
+        kv_cache_gb_per_token=per_token,
         # Room for whole answers: a cache that only just holds what is written preempts half of the time.
         context_tokens=derive(
             attended_tokens,
@@ -295,6 +303,62 @@ def held_requests(
         ),
         batch_limit=engine_batch_limit(inputs, engines, sku),
     )
+
+
+def hit_fractions(inputs: Inputs, service: Indices) -> Traced | None:
+    """Share of prompt tokens that engines find in their prefix cache; None where no service states any."""
+    services = inputs.scenario.services
+    if not any(services[i].cache_hits_fraction for i in np.unique(service)):
+        return None
+    none = chosen("hit_fraction", 0.0, "no cache_hits are stated")
+    each = [
+        inputs.yours(f"services.{one.name}.cache_hits", one.cache_hits_fraction, "1")
+        if one.cache_hits_fraction
+        else none
+        for one in services
+    ]
+    return pick(each, service)
+
+
+def cached_tokens(inputs: Inputs, service: Indices, requests: Requests) -> Traced | None:
+    """Tokens of earlier prompts that a group keeps for hits: as stated, or one prefix."""
+    hits = hit_fractions(inputs, service)
+    if hits is None:
+        return None
+    one_prefix: Traced = (requests.input_tokens * hits).named("cached_tokens")
+    services = inputs.scenario.services
+    stated = [services[i].cached_tokens for i in service]
+    if all(one is None for one in stated):
+        return one_prefix
+    return pick(
+        [
+            one_prefix[row]
+            if one is None
+            else inputs.yours(f"services.{services[i].name}.cached_tokens", one, "1")
+            for row, (i, one) in enumerate(zip(service.tolist(), stated, strict=True))
+        ],
+        np.arange(len(service)),
+    )
+
+
+def kept_gb(*, tokens: Column, kv_cache_gb_per_token: Column) -> Column:
+    """Memory of one accelerator that cached prefixes take.
+
+    G = n k
+
+    Source: Zheng et al., "SGLang", NeurIPS 2024, arXiv 2312.07104 (a tree of cached prefixes).
+    """
+    return np.multiply(tokens, kv_cache_gb_per_token)
+
+
+def split_state_gb(*, state_bytes: Column, tp: Column) -> Column:
+    """What the layers with a state keep of a request on one of the accelerators that share attention.
+
+    S = S_0 / t
+
+    Source: definition; channels are split, as heads are.
+    """
+    return np.divide(state_bytes, tp) / 1e9
 
 
 def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:

@@ -40,6 +40,7 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
+from planner.physics.hybrids import is_hybrid
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
@@ -478,8 +479,10 @@ def _step_arguments(
     jobs = inputs.scenario.training
     pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
     mixed = any(is_mixture(inputs, jobs[j].model) for j in pairs[0])
+    hybrid = any(is_hybrid(inputs, jobs[j].model) for j in pairs[0])
     each = [
-        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed) for j, k in pairs.T
+        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed, with_hybrid=hybrid)
+        for j, k in pairs.T
     ]
     arguments = {
         name: first

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
+from planner.physics.hybrids import is_hybrid
 from planner.physics.precisions import value_bytes
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
@@ -110,10 +111,23 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
 
 
 def training_arguments(
-    inputs: Inputs, model: str, sku: int, precision: str, *, mixed: bool = False
+    inputs: Inputs,
+    model: str,
+    sku: int,
+    precision: str,
+    *,
+    mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout, on one of the SKUs."""
-    arguments = step_arguments(inputs, model, inputs.skus[sku].accelerator, precision, mixed=mixed)
+    arguments = step_arguments(
+        inputs,
+        model,
+        inputs.skus[sku].accelerator,
+        precision,
+        mixed=mixed,
+        with_hybrid=with_hybrid,
+    )
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
@@ -160,6 +174,10 @@ def searched(
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
+    if is_hybrid(inputs, work.model) and is_mixture(inputs, work.model):
+        return (
+            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
+        )
     return layout_of(
         {**training_arguments(inputs, work.model, sku, work.precision), **(more or {})},
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),

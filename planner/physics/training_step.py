@@ -16,6 +16,7 @@ from planner.performance.experts import attention_parameters, latent_attention_p
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, NoLayout, best_layout
 from planner.performance.memory import kept_fraction
+from planner.physics.hybrids import hybrid_arguments, is_hybrid
 from planner.physics.precisions import FORMATS, kernels_of, value_bytes
 from planner.trace.quantities import Fact, Traced, chosen, derive
 
@@ -193,15 +194,21 @@ def step_arguments(
     *,
     stack: Stack | None = None,
     mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout.
 
-    For a mixture of experts also `OUTSIDE_STEP`; where it is `mixed` with one in a column, for any model.
+    For a mixture of experts also `OUTSIDE_STEP`; where it is `mixed` with one in a column, for any model. So
+    with what mixes the tokens of a hybrid of attention and state-space layers.
     """
     found = {**model_arguments(facts, model), **hardware_arguments(facts, accelerator, precision, stack)}
     if mixed or is_mixture(facts, model):
         software = stack or default_stack(accelerator)
         found.update(_expert_arguments(facts, model, accelerator, precision, software, found))
+    if with_hybrid or is_hybrid(facts, model):
+        mixers = hybrid_arguments(facts, model)
+        plain = not is_hybrid(facts, model) and "mixer_parameters" in found
+        found = {**mixers, **found} if plain else {**found, **mixers}
     return found
 
 

@@ -453,6 +453,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
+    keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
     keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 

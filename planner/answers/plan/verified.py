@@ -160,8 +160,8 @@ def _cases(plan: Plan) -> list[_Case]:
             continue  # what a technique does to single requests is not known
         service, group = int(options.service[v]), int(options.node_group[v])
         stated = inputs.scenario.services[service]
-        if in_batches(inputs, stated):
-            continue  # batches are played by tests; the steps of an engine are what is played here
+        if in_batches(inputs, stated) or stated.cache_hits_fraction:
+            continue  # which batches and which hits single requests see is not known
         for t, label in enumerate(labels):
             count, spare = int(counts[row, t]), int(spares[row, t])
             if count <= spare:

@@ -58,7 +58,7 @@ WORDS = {
     ANSWERS: "serving a language model",
     SCORE: "scoring by a recommendation model",
     GENERATE: "making images or films",
-    LOOK: "telling images apart",
+    LOOK: "classifying images",
 }
 
 

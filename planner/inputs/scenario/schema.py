@@ -180,6 +180,20 @@ class TrainingJob(Part):
     )
 
 
+class RequestClass(Part):
+    """Requests of one kind in a service: their share, and their mean lengths."""
+
+    share_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        alias="share", description="Share of the service's requests; those of all classes add up to 1"
+    )
+    tokens_in: Annotated[float, Number("1155", Range(0, 1e8, open=True))] = Field(
+        description="Mean prompt tokens of such a request"
+    )
+    tokens_out: Annotated[float, Number("211", Range(0, 1e8))] = Field(
+        description="Mean tokens of its answer"
+    )
+
+
 class Service(Part):
     """A model that answers requests within latency targets."""
 
@@ -219,6 +233,21 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
+    classes: tuple[RequestClass, ...] = Field(
+        (),
+        description="Several classes of requests in one service, in place of `traffic` or one length: a "
+        "replica is planned for their mix, not for its mean",
+    )
+    cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
+        None,
+        alias="cache_hits",
+        description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",
+    )
+    cached_tokens: Annotated[float | None, Number("50000", Range(0, 1e9))] = Field(
+        None,
+        description="Tokens of earlier prompts that a group of a replica keeps for `cache_hits`, in memory "
+        "that running requests do not have; default: one prefix, the hits of a mean prompt",
+    )
     audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
         None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
     )
@@ -227,7 +256,7 @@ class Service(Part):
     )
     images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
         None,
-        description="Images or films of a request that a model makes or tells apart, with `response_time`",
+        description="Images or films of a request that a model makes or classifies, with `response_time`",
     )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")

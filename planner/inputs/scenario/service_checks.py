@@ -9,12 +9,13 @@ from planner.inputs.scenario.problems import Problem
 
 WHOLE = ("candidates", "images")  # of requests that are answered as a whole
 LENGTHS = ("tokens_in", "tokens_out")
+EXACT = 1e-6  # of a sum of shares
 TARGETS = {"first_token": "1.5 s", "per_token": "60 ms"}
 
 
 def request_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     """One way to say what a request is, and targets that go with it."""
-    said = [key for key in ("traffic", "audio", *WHOLE) if key in entry]
+    said = [key for key in ("traffic", "classes", "audio", *WHOLE) if key in entry]
     lengths = [key for key in LENGTHS if key in entry]
     if len(said) > 1:
         yield Problem(at, f"{' and '.join(said)} each say what a request is: keep one")
@@ -22,6 +23,24 @@ def request_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     yield from _lengths(entry, at, said[0] if said else "", lengths)
     whole = next((key for key in WHOLE if key in entry), "")
     yield from _targets(entry, at, whole)
+    yield from _shares(entry, at)
+    if "cached_tokens" in entry and "cache_hits" not in entry:
+        yield Problem(f"{at}.cached_tokens", "has no effect without cache_hits: write that, or remove this")
+
+
+def _shares(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
+    """Shares of classes that are a whole."""
+    classes = entry.get("classes")
+    if classes == []:
+        yield Problem(f"{at}.classes", "is empty: begin each with [[services.classes]], or remove it")
+    if not isinstance(classes, list) or not classes:
+        return
+    shares = [one.get("share") if isinstance(one, dict) else None for one in classes]
+    known = [float(one) for one in shares if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(known) == len(shares) and abs(sum(known) - 1.0) > EXACT:
+        yield Problem(
+            f"{at}.classes", f"their shares add up to {sum(known):.6g}: write shares that add up to 1"
+        )
 
 
 def _lengths(entry: Mapping[str, Any], at: str, way: str, lengths: list[str]) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ _ANSWERS = {
     "job": "Carbon of a job",
     "fit": "Failures of a log",
     "throughput": "What hardware delivers",
+    "placement": "Where embedding tables lie",
     "futures": "Several futures",
 }
 _KINDS = (

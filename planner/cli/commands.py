@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planner.cli import arguments, failures, futures, hardware, jobs, own, plans, saved, traces, tradeoffs
+from planner.cli import (
+    arguments,
+    failures,
+    futures,
+    hardware,
+    jobs,
+    own,
+    placement,
+    plans,
+    saved,
+    traces,
+    tradeoffs,
+)
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, show, wrong
 from planner.cli.loading import own_data_here
@@ -16,7 +28,7 @@ from planner.trace.errors import InputError
 # What reads no facts, or names its own files by `--data`.
 WITHOUT_DATA = ("validate", "schema", "add")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, own, about)
+SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, placement, traces, own, about)
 
 
 def main(given: Sequence[str] | None = None) -> int:

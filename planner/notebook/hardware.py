@@ -96,6 +96,61 @@ def throughput(
 
 
 @in_python
+def place(
+    tables: str | Path,
+    *,
+    model: str = "",
+    reuse: str | Path | None = None,
+    dataset: str = "",
+    sku: str = "h100-8",
+    nodes: int | Iterable[int] = (),
+    batch: int = 65_536,
+    train: bool = False,
+    tiers: str | Iterable[str] = (),
+    ways: str | Iterable[str] = (),
+    aim: str = "time",
+    within_s: Quantity | None = None,
+    time_limit_s: Quantity = 5.0,
+    data: str | Path | None = None,
+) -> Answer:
+    """Where embedding tables lie on nodes: `everfleet place`.
+
+    >>> found = ef.place("criteo_tables.csv", model="mlperf_dlrm_dcnv2_multihot", nodes=1)
+    >>> [(row["accelerators"].value, row["fits"]) for row in found["sizes"]]
+    [(8, True)]
+    >>> found["devices"][0]["device_s"].explain().unit
+    's'
+
+    Args:
+        tables: CSV with table, rows, dim, pooling, and bytes_per_param where it is not 4.
+        model: set of tables, where the file has several.
+        reuse: CSV of how often rows are read; without it each row is read alike.
+        dataset: histogram, where that file has several.
+        sku: kind of node.
+        nodes: sizes to look at; 1 to 4.
+        batch: samples of a step, over all devices.
+        train: whether rows are updated and gradients sent back.
+        tiers: memories that may hold tables: hbm, host, ssd; all of them.
+        ways: how a table may be laid out: whole, columns, rows, copies; all of them.
+        aim: time, for the least of a step; nodes, for the fewest.
+        within_s: longest that look-up and exchange may take, "2 ms".
+        time_limit_s: of the search, for each size.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: the question or a file is wrong; the message has every problem.
+    """
+    from planner.answers.placement import placement_document
+    from planner.inputs.placement_question import PlacementQuestion
+    from planner.inputs.question_fields import with_times
+    from planner.notebook.other_answers import placement_made
+
+    said = given_in_python(locals(), PlacementQuestion)
+    question = PlacementQuestion(**with_times(PlacementQuestion, said))
+    return placement_made(placement_document(Path(tables), question))
+
+
+@in_python
 def calibrate(
     *files: str | Path,
     sizes: int | Iterable[int] = (),

@@ -112,6 +112,25 @@ def throughput_made(document: Record) -> Answer:
     return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
+def placement_made(document: Record) -> Answer:
+    """Where embedding tables lie."""
+    from planner.answers.placement import to_text
+
+    names = ("sizes", "tiers", "devices", "placed", "rules")
+    tables = {name: document[name] for name in names if document.get(name)}
+    said = tuple(document["headline"])
+    content = Content(document["title"], said, document["totals"], tables, kept_steps(document))
+    kind = plain_kind(
+        "placement",
+        to_text,
+        document["title"],
+        said,
+        tables,
+        drawings=lambda: charts.PLACEMENT_PICTURES,
+    )
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
 def calibration_made(document: Record) -> Answer:
     """What measurements change."""
     from planner.answers.calibration import probe_text, to_text

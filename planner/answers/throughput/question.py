@@ -11,8 +11,6 @@ from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
-from planner.trace.errors import InputError
-from planner.trace.units import UnitError, parse_quantity, unit_of
 
 PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -26,17 +24,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     Raises:
         InputError: a time is not understood; the error holds every one.
     """
-    values = {name: value for name, value in said.items() if value is not None}
-    problems = []
-    for name, one in FIELDS.items():
-        if one.reads == "time" and isinstance(values.get(name), str):
-            try:
-                values[name] = parse_quantity(values[name], unit_of(name))
-            except UnitError as error:
-                problems.append(f"{flag(name)}: {error}")
-    if problems:
-        raise InputError("\n".join(problems))
-    return Question(**values)
+    return Question(**question_fields.with_times(Question, said))
 
 
 FIELDS = question_fields.fields_of(Question)

@@ -12,13 +12,6 @@ from planner.performance.recommendation.parts import (
     embedding_forward_s,
     mlp_multiplications,
 )
-from planner.performance.recommendation.placement import (
-    NotProven,
-    Parts,
-    fewest_devices,
-    least_largest_cost,
-    split_tables,
-)
 from planner.performance.recommendation.stages import stage_servers
 from planner.performance.recommendation.steps import (
     RecommendationStep,
@@ -28,20 +21,15 @@ from planner.performance.recommendation.steps import (
 )
 
 __all__ = [
-    "NotProven",
-    "Parts",
     "RecommendationStep",
     "all_to_all_s",
     "dense_forward_s",
     "embedding_forward_s",
-    "fewest_devices",
-    "least_largest_cost",
     "mlp_multiplications",
     "recommendation_batch_s",
     "recommendation_memory_gb",
     "recommendation_training_step",
     "scheduled_step",
-    "split_tables",
     "stage_servers",
     "table_devices",
 ]

@@ -35,6 +35,7 @@ _ANSWERS = {
     "fit": "Failures of a log",
     "throughput": "What hardware delivers",
     "placement": "Where embedding tables lie",
+    "across": "One run on several sites",
     "futures": "Several futures",
 }
 _KINDS = (

@@ -26,6 +26,8 @@ def throughput(
     batch: int | None = None,
     image_pixels: int | None = None,
     adapter_rank: int | None = None,
+    across: str = "",
+    link: str = "",
     target_per_s: Quantity | None = None,
     tokens: float | None = None,
     by_h: Quantity | None = None,
@@ -68,6 +70,8 @@ def throughput(
         batch: images or samples of a step, or made at once.
         image_pixels: side of an image; 224.
         adapter_rank: trains adapters of this rank, all else frozen (LoRA).
+        across: sites that share the run, each with its nodes: "dallas:64,oregon:64".
+        link: between two of them: "800 Gbit/s, 20 ms, 2:1".
         target_per_s: tokens or samples a second: the smallest size of each SKU that delivers them.
         tokens: the same from tokens to train on, with `by_h`.
         by_h: time to train them in, "90 d".
@@ -88,11 +92,14 @@ def throughput(
     Raises:
         InputError: the question is wrong; the error holds every problem.
     """
-    from planner.answers.throughput import Question, question_of, throughput_document
-    from planner.notebook.other_answers import throughput_made
+    from planner.answers.throughput import Question, across_document, question_of, throughput_document
+    from planner.notebook.other_answers import across_made, throughput_made
 
     said = given_in_python(locals(), Question) | {"model": str(model), "serve": serve}
-    return throughput_made(throughput_document(question_of(said)))
+    question = question_of(said)
+    if question.across or question.link:
+        return across_made(across_document(question))
+    return throughput_made(throughput_document(question))
 
 
 @in_python

@@ -271,6 +271,28 @@ _PLACEMENT: Mapping[str, Mapping[str, str]] = {
         "over_ours_ratio": "the same over ours",
     },
 }
+_ACROSS: Mapping[str, Mapping[str, str]] = {
+    "options": {
+        "sites": "sites that take part",
+        "crosses": "what the sites send each other",
+        "best": "whether it is the fastest, or of least carbon, that trains as one site does",
+        "fits": "whether there is a layout",
+        "reason": "why there is none",
+        "layout": "how the model is laid out",
+        "step_s": "time of a step, with what it waits for the link",
+        "rate_per_s": "tokens in a second",
+        "million_kwh": "energy of a million tokens, with what buildings take",
+        "million_kgco2e": "carbon of that, each site by its own grid",
+        "link_s": "what a step waits for the link",
+        "link_gb": "bytes that cross each link in a step",
+        "of_one_site_fraction": "rate as a share of that of all nodes at one site",
+    },
+    "sites": {
+        "grid": "grid region that the site draws from",
+        "grid_kgco2e_per_kwh": "its carbon intensity",
+        "pue_ratio": "power of the building over that of the nodes",
+    },
+}
 _FUTURES: Mapping[str, Mapping[str, str]] = {
     "first_stage": {
         "decision": "order, sale, move or reservation that comes before the future is known",
@@ -298,6 +320,7 @@ ANSWERS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "fit": _FIT,
     "throughput": _THROUGHPUT,
     "placement": _PLACEMENT,
+    "across": _ACROSS,
     "futures": _FUTURES,
 }
 

@@ -26,6 +26,9 @@ def answers(kind: str) -> list[ef.Answer]:
                 ef.throughput("llama-3.1-8b", skus=["h100-8"], tokens=1e12, by_h="2000 h"),
                 ef.throughput("llama-3.1-70b", skus=["h100-8", "l40s-8"], serve=True),
             ]
+        case "across":
+            link = "800 Gbit/s, 20 ms"
+            return [ef.throughput("llama-3.1-8b", across=f"dallas:{n},oregon:2", link=link) for n in (2, 93)]
         case "placement":
             tables, model = "criteo_tables.csv", "mlperf_dlrm_dcnv2_multihot"
             return [

@@ -167,6 +167,14 @@ def _together(question: Question) -> Iterator[Problem]:
         yield Problem("--tokens", "and --by go together: --tokens 15e12 --by 90d")
     if question.tokens is not None and question.target_per_s is not None:
         yield Problem("--target", "and --tokens with --by say the same thing: give one of them")
+    if bool(question.across) != bool(question.link):
+        yield Problem("--across", "and --link go together: --link '800 Gbit/s, 20 ms, 2:1'")
+    if question.across and len(question.skus) > 1:
+        yield Problem("--sku", f"a run across sites is on one kind of node, got {', '.join(question.skus)}")
+    if question.across and question.adapter_rank is not None:
+        yield Problem("--adapter-rank", "has no gradients that are worth a link: leave out --across")
+    if question.across and (question.wants_target or question.why):
+        yield Problem("--across", "is asked alone: leave out --target, --tokens and --why")
     if (question.input_tokens is None) != (question.output_tokens is None):
         yield Problem("--input-tokens", "and --output-tokens go together")
     if question.mix is not None and question.input_tokens is not None:

@@ -85,6 +85,22 @@ class Question:
         scale=24.0,
     )
 
+    across: str = question_field(
+        "sites that share the run, each with its nodes: 'dallas:64,oregon:64'; a site is a grid, a region or "
+        "its city",
+        "",
+        value="SITE:NODES,...",
+        group="training",
+        kinds=(TEXT,),
+    )
+    link: str = question_field(
+        "between two of them: bandwidth, latency one way, oversubscription: '800 Gbit/s, 20 ms, 2:1'",
+        "",
+        value="LINK",
+        group="training",
+        kinds=(TEXT,),
+    )
+
     measured: str = question_field(
         "what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
         "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",

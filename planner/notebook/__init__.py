@@ -5,7 +5,7 @@ Each function asks what its command asks and imports what it needs when it runs,
 
 from planner.notebook.answer import Answer
 from planner.notebook.exchange import export, telemetry
-from planner.notebook.hardware import calibrate, throughput
+from planner.notebook.hardware import calibrate, place, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
 from planner.notebook.reference import (
@@ -42,6 +42,7 @@ __all__ = [
     "load",
     "models",
     "pareto",
+    "place",
     "plan",
     "prices",
     "regions",

@@ -112,6 +112,35 @@ def throughput_made(document: Record) -> Answer:
     return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
+def across_made(document: Record) -> Answer:
+    """What crosses between sites."""
+    from planner.answers.throughput import across_text
+
+    said, tables = tuple(document["headline"]), {name: document[name] for name in ("options", "sites")}
+    kind = plain_kind("across", across_text, document["title"], said, tables)
+    content = Content(document["title"], said, [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
+def placement_made(document: Record) -> Answer:
+    """Where embedding tables lie."""
+    from planner.answers.placement import to_text
+
+    names = ("sizes", "tiers", "devices", "placed", "rules")
+    tables = {name: document[name] for name in names if document.get(name)}
+    said = tuple(document["headline"])
+    content = Content(document["title"], said, document["totals"], tables, kept_steps(document))
+    kind = plain_kind(
+        "placement",
+        to_text,
+        document["title"],
+        said,
+        tables,
+        drawings=lambda: charts.PLACEMENT_PICTURES,
+    )
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
 def calibration_made(document: Record) -> Answer:
     """What measurements change."""
     from planner.answers.calibration import probe_text, to_text

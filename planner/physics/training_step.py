@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import Stack, default_stack
-from planner.performance.bundles import search_bundles
+from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, NoLayout, best_layout
@@ -285,6 +285,7 @@ def layout_of(
     memory_gb: float,
     usable_fraction: float,
     as_fast_fraction: float,
+    limits: SplitLimits | None = None,
 ) -> Layout | NoLayout:
     """The layout that the planner would choose for a step with these arguments."""
     values: dict[str, Any] = {
@@ -293,15 +294,16 @@ def layout_of(
         if name not in OUTSIDE_STEP or name in MEMORY or name == KEPT
     }
     values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
+    bundles = search_bundles(
+        {
+            **values,
+            "accelerators": accelerators,
+            "global_batch": global_batch,
+            "sequence_tokens": sequence_tokens,
+        }
+    )
     return best_layout(
-        **search_bundles(
-            {
-                **values,
-                "accelerators": accelerators,
-                "global_batch": global_batch,
-                "sequence_tokens": sequence_tokens,
-            }
-        ),
+        **(bundles if limits is None else bundles | {"limits": limits}),
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
         as_fast_fraction=as_fast_fraction,

@@ -132,6 +132,12 @@ FORMS: Mapping[str, Form] = {
         headline=_of_throughput,
         renamed={"kind": "work", "why": "opened"},
     ),
+    "everfleet_across": Form("across", ("options", "sites"), kept=("title", "headline")),
+    "everfleet_placement": Form(
+        "placement",
+        ("sizes", "tiers", "devices", "placed", "rules"),
+        kept=("title", "headline", "totals"),
+    ),
     "everfleet_calibration": Form(
         "calibration",
         ("files",),

@@ -601,7 +601,7 @@ def test_page_runs_and_prints_what_it_shows(capsys):
         else:
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
-    assert ran == 13
+    assert ran == 14
 
 
 def test_training_and_serving_name_their_software():

@@ -27,6 +27,15 @@ def answers(kind: str) -> list[ef.Answer]:
                 ef.throughput("llama-3.1-8b", skus=["h100-8"], tokens=1e12, by_h="2000 h"),
                 ef.throughput("llama-3.1-70b", skus=["h100-8", "l40s-8"], serve=True),
             ]
+        case "across":
+            link = "800 Gbit/s, 20 ms"
+            return [ef.throughput("llama-3.1-8b", across=f"dallas:{n},oregon:2", link=link) for n in (2, 93)]
+        case "placement":
+            tables, model = "criteo_tables.csv", "mlperf_dlrm_dcnv2_multihot"
+            return [
+                ef.place(tables, model=model, sku="gh200-96-1", nodes=[1, 2], tiers=tiers, time_limit_s=0.5)
+                for tiers in (["hbm", "host", "ssd"], ["hbm"])
+            ]
     dearer = {"name": "dearer", "probability": 0.5, "electricity": 2}
     both = [{"name": "as stated", "probability": 0.5}, dearer]
     return [ef.futures("one-training-job", changes={"futures": both})]

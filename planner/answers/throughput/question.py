@@ -22,8 +22,6 @@ from planner.inputs.model_kinds import VISION as SEES
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
-from planner.trace.errors import InputError
-from planner.trace.units import UnitError, parse_quantity, unit_of
 
 PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -37,17 +35,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     Raises:
         InputError: a time is not understood; the error holds every one.
     """
-    values = {name: value for name, value in said.items() if value is not None}
-    problems = []
-    for name, one in FIELDS.items():
-        if one.reads == "time" and isinstance(values.get(name), str):
-            try:
-                values[name] = parse_quantity(values[name], unit_of(name))
-            except UnitError as error:
-                problems.append(f"{flag(name)}: {error}")
-    if problems:
-        raise InputError("\n".join(problems))
-    return Question(**values)
+    return Question(**question_fields.with_times(Question, said))
 
 
 FIELDS = question_fields.fields_of(Question)
@@ -184,6 +172,14 @@ def _together(question: Question) -> Iterator[Problem]:
         yield Problem("--tokens", "and --by go together: --tokens 15e12 --by 90d")
     if question.tokens is not None and question.target_per_s is not None:
         yield Problem("--target", "and --tokens with --by say the same thing: give one of them")
+    if bool(question.across) != bool(question.link):
+        yield Problem("--across", "and --link go together: --link '800 Gbit/s, 20 ms, 2:1'")
+    if question.across and len(question.skus) > 1:
+        yield Problem("--sku", f"a run across sites is on one kind of node, got {', '.join(question.skus)}")
+    if question.across and question.adapter_rank is not None:
+        yield Problem("--adapter-rank", "has no gradients that are worth a link: leave out --across")
+    if question.across and (question.wants_target or question.why):
+        yield Problem("--across", "is asked alone: leave out --target, --tokens and --why")
     if (question.input_tokens is None) != (question.output_tokens is None):
         yield Problem("--input-tokens", "and --output-tokens go together")
     if question.mix is not None and question.input_tokens is not None:

@@ -11,13 +11,6 @@ from planner.performance.recommendation.parts import (
     dense_forward_s,
     embedding_forward_s,
 )
-from planner.performance.recommendation.placement import (
-    NotProven,
-    Parts,
-    fewest_devices,
-    least_largest_cost,
-    split_tables,
-)
 from planner.performance.recommendation.steps import (
     RecommendationStep,
     recommendation_batch_s,
@@ -26,18 +19,13 @@ from planner.performance.recommendation.steps import (
 )
 
 __all__ = [
-    "NotProven",
-    "Parts",
     "RecommendationStep",
     "all_to_all_s",
     "dense_forward_s",
     "embedding_forward_s",
-    "fewest_devices",
-    "least_largest_cost",
     "recommendation_batch_s",
     "recommendation_memory_gb",
     "recommendation_training_step",
     "scheduled_step",
-    "split_tables",
     "table_devices",
 ]

@@ -33,6 +33,9 @@ HANDLES = (
 
 # Handles that a prediction of serving reads.
 SERVING = ("decode_time", "prompt_reading", "kv_bytes", "throughput", "step_time", "lookups")
+# Handles that make a training run take less time.
+RUNS = ("tokens", "samples", "step_time", "throughput", "traffic", "lookups")
+READ = {"inference": SERVING, "training": RUNS}
 KINDS = ("language", "recommendation", "diffusion", "any")
 
 
@@ -84,11 +87,13 @@ class Technique:
         of_work = self._out_of_work(catalogue, phase, model, predicted)
         return of_work or next((reason for reason, holds in on_chip.items() if holds), "")
 
-    def idle_in_service(self, catalogue: Catalogue, model: str) -> str:
-        """Why it changes nothing of a service of a plan, whatever chip; empty where it may."""
-        handles = set(self.handles) & set(SERVING)
-        idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of a service"
-        return self._out_of_work(catalogue, "inference", model, predicted=True) or idle
+    def idle_in(self, catalogue: Catalogue, phase: str, model: str) -> str:
+        """Why it changes nothing of a phase of a plan (inference or training), whatever chip; empty else."""
+        what = "a service" if phase == "inference" else "a training job"
+        handles = set(self.handles) & set(READ[phase])
+        idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of {what}"
+        experiments = "no final run may use it" if self.only == "experiments" else ""
+        return self._out_of_work(catalogue, phase, model, predicted=True) or idle or experiments
 
     def _out_of_work(self, catalogue: Catalogue, phase: str, model: str | None, predicted: bool) -> str:
         reasons = {

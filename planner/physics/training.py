@@ -51,6 +51,7 @@ from planner.physics.nodes import (
 )
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
+from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.training_options import (
     LAYOUT,
     OUTSIDE_STEP,
@@ -162,6 +163,7 @@ class TrainingRuns:
     facility_kwh: Traced
     usd: Traced
     kgco2e: Traced
+    adopted_usd: Traced  # of people, once for each run (C,)
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -312,6 +314,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
+        adopted_usd=adopted_usd(inputs, candidates.way),
     )
 
 
@@ -334,12 +337,14 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     stalled = derive(
         stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
     )
+    useful = derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, accelerators=accelerators)
+    faster = run_ratio(inputs, candidates.way)
     return Speed(
         nodes=count,
         accelerators=accelerators,
         step=step,
         tokens_per_s_per_gpu=rate,
-        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, accelerators=accelerators),
+        useful_h=useful if faster is None else (useful / faster).named("useful_time_h"),
         parameters=parameters,
         training_kw=working_node_kw(host, per_node, busy),
         checkpoint_kw=working_node_kw(host, per_node, stalled),
@@ -518,7 +523,8 @@ def _starts(
     Where there are several runs, one may begin at some part of a period, on nodes that another one has left.
     """
     horizon, jobs = inputs.scenario.horizon, inputs.scenario.training
-    earliest = np.array([horizon.hours_from_start(job.earliest) for job in jobs])[candidates.job]
+    stated = np.array([horizon.hours_from_start(job.earliest) for job in jobs])[candidates.job]
+    earliest = np.maximum(stated, usable_from_h(inputs, candidates.way))
     several = sum(job.count for job in jobs if not job.pausable) > 1
     share = np.arange(PARTS if several else 1) / PARTS
     first, last = inputs.period_start_h.value[0], inputs.period_end_h.value[0]

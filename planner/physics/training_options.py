@@ -17,6 +17,7 @@ from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.hybrids import is_hybrid
 from planner.physics.precisions import value_bytes
+from planner.physics.run_ways import sets_of
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
     AS_FAST,
@@ -67,13 +68,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class TrainingCandidates:
-    """Columns over job x node group x nodes x power cap, each with its fastest layout that fits in memory."""
+    """Columns over job x node group x nodes x power cap x techniques, each with its fastest layout."""
 
     job: Indices
     node_group: Indices
     nodes: Indices
     layout: Mapping[str, NDArray[np.float64]]
     power_cap_fraction: NDArray[np.float64]
+    way: Indices  # which of `run_ways.run_sets`
 
     def __len__(self) -> int:
         """How many candidates there are."""
@@ -83,12 +85,13 @@ class TrainingCandidates:
         """Some of them, in this order."""
         layout = {name: column[rows] for name, column in self.layout.items()}
         cap = self.power_cap_fraction[rows]
-        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap)
+        way = self.way[rows]
+        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap, way)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
     """Every job on every node group it may use, at every size that the scenario names."""
-    found: list[tuple[int, int, int, Layout, float]] = []
+    found: list[tuple[int, int, int, Layout, float, int]] = []
     dropped: list[Dropped] = []
     known: dict[tuple[int, int, int], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
@@ -103,11 +106,16 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                         dropped.append(Dropped(name, inputs.skus[k].name, str(known[j, k, nodes])))
                 layout = known[j, k, nodes]
                 if isinstance(layout, Layout):
-                    found += [(j, p, nodes, layout, cap) for cap in power_caps(inputs, job, k)]
+                    found += [
+                        (j, p, nodes, layout, cap, way)
+                        for cap in power_caps(inputs, job, k)
+                        for way in sets_of(inputs, job, k)
+                    ]
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
     job_, group, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
     caps = np.array([row[4] for row in found], dtype=float)
-    return TrainingCandidates(job_, group, nodes_, columns, caps), dropped
+    ways = np.array([row[5] for row in found], dtype=np.intp)
+    return TrainingCandidates(job_, group, nodes_, columns, caps, ways), dropped
 
 
 def training_arguments(

@@ -128,6 +128,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "jobs": {
         "nodes": "nodes of a run",
+        "way": "techniques that it uses, where the plan may choose some",
         "count": "runs that are done in this way",
         "layout": "how the model is divided over accelerators",
         "software": "training software and its year",
@@ -140,6 +141,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "pausable": {
         "software": "training software and its year",
+        "way": "techniques that it uses, where the plan may choose some",
         "most_nodes": "nodes while it runs at full size",
         "mean_nodes": "nodes in the mean of the period",
         "done_fraction": "share of the job that is done in the period",

@@ -49,12 +49,12 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction layout software start finish_p50 finish_p95 deadline "
-        "tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+        "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
+        "deadline tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",
-        "job period site sku software most_nodes mean_nodes node_h done_fraction energy_kwh",
+        "job period site sku way software most_nodes mean_nodes node_h done_fraction energy_kwh",
     ),
     "services": (
         "Services",

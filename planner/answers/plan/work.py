@@ -20,6 +20,7 @@ from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.physics.batch_serving import in_batches
 from planner.physics.engines import engine_title
+from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
@@ -60,6 +61,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "nodes": int(runs.candidates.nodes[c]),
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
+                **_run_way(plan.inputs, int(runs.candidates.way[c])),
                 "layout": _layout(runs.candidates.layout, c),
                 "software": _software(plan, int(runs.candidates.node_group[c])),
                 "start": day(0.0),
@@ -141,6 +143,11 @@ def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -
     return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
 
 
+def _run_way(inputs: Inputs, way: int) -> Record:
+    """The techniques of a run, where a plan may choose any."""
+    return {"way": set_said(inputs, way)} if len(run_sets(inputs)) > 1 else {}
+
+
 def _way(tried: Inputs, row: int) -> Record:
     """The way that a replica runs in, where a plan may choose; techniques with their day."""
     if not tried.ways.services:
@@ -209,6 +216,7 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "site": plan.problem.site_names[plan.problem.node_groups.site[options.node_group[e]]],
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
             "software": _software(plan, int(options.node_group[e])),
+            **_run_way(plan.inputs, int(pausable.jobs.candidates.way[row])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": (node_h / plan.inputs.period_h[0, t]).named("mean_nodes"),
             "node_h": node_h,
@@ -391,12 +399,17 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         copies = f"{count} x " if count > 1 else ""
         said.append(
             f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
-            f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
+            f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
+            f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
             f"{count_text(runs.interval_h.value[c] * 60)} min; effective training time "
             f"{percent_text(runs.ettr.value[c])}."
         )
     return said
+
+
+def _with(inputs: Inputs, way: int) -> str:
+    return f" with {set_said(inputs, way)}" if run_sets(inputs)[way] else ""
 
 
 def _capped(power_cap_fraction: float) -> str:

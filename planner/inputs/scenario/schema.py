@@ -178,6 +178,9 @@ class TrainingJob(Part):
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
+    techniques: TechniqueNames = Field(
+        (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
+    )
 
 
 class RequestClass(Part):
@@ -483,7 +486,8 @@ class Policy(Part):
     )
     techniques: TechniqueNames = Field(
         (),
-        description="Published techniques that the plan may use for services in their scope; default: none",
+        description="Published techniques that the plan may use for services and training jobs in their "
+        "scope; default: none",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

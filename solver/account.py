@@ -207,8 +207,9 @@ def occupied_kw(problem: Problem, in_service: Whole) -> Floats:
 def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats:
     """Energy at the facility's meter, per site and period.
 
-    E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t],
-             over the node groups at s that are not off-site; x is every run, replica, start, and node-hour
+    E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + slots[p,t],
+             over the node groups at s that are not off-site; x is every run, replica, start, and node-hour,
+             slots what is decided by slot
     """
     groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
     works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
@@ -218,6 +219,7 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
     energy = energy + totals_by(serves.node_group, count, serves.start_kwh * started(chosen.replicas))
     energy = energy + totals_by(works.node_group, count, works.kwh_per_node_h * chosen.work_node_h)
     energy = energy + totals_by(pausable.node_group, count, pausable.kwh_per_node_h * chosen.done_node_h)
+    energy = energy + sum(slot_terms(problem, chosen, "kwh").values())
     return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
 
 

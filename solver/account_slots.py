@@ -107,11 +107,13 @@ def above_kw(problem: Problem, chosen: Decisions) -> Floats:
 
 
 def slot_terms(problem: Problem, chosen: Decisions, kind: str) -> dict[str, Floats]:
-    """Money (`usd`) or carbon (`kgco2e`) of what is decided by slot, by node group and period [P, T].
+    """Money (`usd`), carbon (`kgco2e`) or energy (`kwh`) of what is decided by slot, by node group [P, T].
 
     shift = sum_y h[y,t] * c[x,t,y] * x[t,y] + days[y,t] * c_stop[x,t] * stop[x,t,y]; pausable jobs as well
     rest  = sum_y c_quiet * quiet + c_rest * rest + c_off * off + days[y,t] * (c_wake * wake + c_boot * boot)
     lend  = sum_y h[y,t] * c_lent[o,t,y] * lent[o,t,y]
+
+    Work that moves draws what it draws: c is 0 for energy, and c_stop is not.
     """
     shape = len(problem.node_groups), problem.periods
     terms = {name: np.zeros(shape) for name in ("shift", "rest", "lend")}
@@ -127,7 +129,8 @@ def slot_terms(problem: Problem, chosen: Decisions, kind: str) -> dict[str, Floa
         (problem.work_shifts, used.work, problem.work_options.node_group),
         (problem.pausable_shifts, used.done, problem.pausable_options.node_group),
     ):
-        put("shift", group, hours * getattr(table, f"{kind}_per_node_h") * amounts)
+        if kind != "kwh":
+            put("shift", group, hours * getattr(table, f"{kind}_per_node_h") * amounts)
         stop = getattr(table, f"stop_{kind}")[:, :, None]
         put("shift", group, days * stop * shrinking(problem, amounts))
     serving, every = problem.serve_options.node_group, np.arange(shape[0])

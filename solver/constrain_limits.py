@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pulp
 
+from solver.constrain_slots import energy_of_slots
 from solver.program import Program
 from solver.rows import Index, Part, cells, each, grouped, linear, name, summed
 from solver.tables import Flags, Floats, Whole
@@ -222,7 +223,9 @@ def stay_within_budget(program: Program) -> None:
 def match_clean_energy(program: Program) -> None:
     """sum_c matched[c,t] <= energy drawn at s in t, both as mean kW
 
-    drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t]
+    drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + (slots)
+
+    Of slots it is what rests, is off or works on lent nodes; stops and wakes are left uncovered.
     """
     problem, groups, contracts = program.problem, program.problem.node_groups, program.problem.contracts
     if len(contracts) == 0:
@@ -258,6 +261,7 @@ def match_clean_energy(program: Program) -> None:
             program.done,
             -above_idle(pausable.node_group, pausable_kwh, hours),
         ),
+        *energy_of_slots(program, groups.site, -here[:, 0]),
     )
 
 

@@ -18,20 +18,6 @@ from solver.program import Program
 from solver.rows import NO_PART, Part, Variables, cells, made
 from solver.tables import Floats, Whole
 
-SLOT_FAMILIES = (
-    "work_in",
-    "work_stop",
-    "done_in",
-    "done_stop",
-    "lent",
-    "quiet",
-    "rest",
-    "wake",
-    "off",
-    "boot",
-    "above",
-)
-
 
 def spread_over_slots(program: Program) -> None:
     """sum_y h[y,t] * x[y,t] - lost[t] * stop[y,t] = hours[t] * x[t], of work and pausable jobs that may move
@@ -388,6 +374,30 @@ def pay_for_the_highest_slot(program: Program) -> None:
         np.repeat(np.where(made(program.above), 0.0, np.inf).ravel(), count),
         *_changed_power(program, groups.site, one),
         _in_slot(np.arange(shape[0]), above, -np.ones((*shape, count))),
+    )
+
+
+def energy_of_slots(program: Program, row_of: Whole, counted: Floats) -> tuple[Part, ...]:
+    """What rest, nodes that are off and lent work draw over the period, in mean kW times `counted` [P]."""
+    problem = program.problem
+    if not len(problem.slots):
+        return ()
+    serves, works, hours = (
+        problem.serve_options.node_group,
+        problem.work_options.node_group,
+        problem.slots.hours.T,
+    )
+    every = np.arange(len(problem.node_groups))
+    whole = problem.node_groups.hours[:, None]
+
+    def over(group: Whole, variables: Variables, kwh: Floats) -> Part:
+        return _in_period(row_of[group], variables, counted[group][:, None, None] * kwh / whole)
+
+    return (
+        over(serves, program.quiet, problem.resting.quiet_kwh),
+        over(serves, program.rest, problem.resting.rest_kwh),
+        over(every, program.off, problem.switching.off_kwh),
+        over(works, program.lent, hours * problem.work_shifts.lent_kwh_per_node_h),
     )
 
 

@@ -223,10 +223,6 @@ class Problem:
         """Tables by slot that were not given allow nothing; without slots none is given."""
         if len(self.slots):
             check_slots(self.slots, self.node_groups.hours)
-            if len(self.contracts):
-                raise ProblemError(
-                    "Problem.slots and Problem.contracts: contracts are matched by period alone"
-                )
         for name, other in _BY_SLOT.items():
             table: BySlot = getattr(self, name)
             rows = len(getattr(self, other)) if len(self.slots) else 0

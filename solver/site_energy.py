@@ -9,8 +9,8 @@ e the efficiency of one way.
     import[t,y] <= peak[t];  import[t,y] <= feed[t];  b <= most
 
 A day ends as it began, so nothing is stored from one type of day to another. Nothing is sold to the grid.
-The battery takes the intensity of work that moves within its day, the sun that of load which cannot move
-(carbon/slots.py).
+The battery takes the intensity and the price of work that moves within its day, the sun those of load which
+cannot move (carbon/slots.py).
 
 Minimised is money weight * USD + carbon weight * kgCO2e of what changes against the load alone.
 """
@@ -37,9 +37,10 @@ class Site:
     hours: Floats  # [T, Y]
     before: Whole  # [Y]
     slot_h: float  # of a day
-    usd_per_kwh: Floats  # [T]
-    moved_kgco2e_per_kwh: Floats  # [T, Y] of what moves within its day
-    fixed_kgco2e_per_kwh: Floats  # [T, Y] of what cannot move
+    moved_usd_per_kwh: Floats  # [T, Y] of what moves within its day
+    fixed_usd_per_kwh: Floats  # [T, Y] of what cannot move
+    moved_kgco2e_per_kwh: Floats  # [T, Y]
+    fixed_kgco2e_per_kwh: Floats  # [T, Y]
     peak_usd_per_kw: Floats  # [T]
     feed_kw: Floats  # [T]
     sun_kw: Floats  # [T, Y]
@@ -140,10 +141,9 @@ def best_use(site: Site, objective: Objective, *, time_limit_s: float = 20.0) ->
 def _weights(site: Site, objective: Objective) -> dict[str, Floats]:
     """What a kilowatt of a slot, and a kilowatt-hour of battery, take by the weights of the objective."""
     money, carbon = objective.money_weight, objective.carbon_weight
-    price = site.usd_per_kwh[:, None]
     return {
-        "moved": site.hours * (money * price + carbon * site.moved_kgco2e_per_kwh),
-        "fixed": site.hours * (money * price + carbon * site.fixed_kgco2e_per_kwh),
+        "moved": site.hours * (money * site.moved_usd_per_kwh + carbon * site.moved_kgco2e_per_kwh),
+        "fixed": site.hours * (money * site.fixed_usd_per_kwh + carbon * site.fixed_kgco2e_per_kwh),
         "battery": np.asarray(money * site.battery_usd_per_kwh + carbon * site.battery_kgco2e_per_kwh).item(),
     }
 
@@ -151,10 +151,10 @@ def _weights(site: Site, objective: Objective) -> dict[str, Floats]:
 def _usd(site: Site, use: Use) -> float:
     """Money over that of the load alone: energy, peaks, battery.
 
-    U = sum_t,y h (c - d - g) p + sum_t (max_y import - max_y load) D + b u
+    U = sum_t,y h ((c - d) p_day - g p_fixed) + sum_t (max_y import - max_y load) D + b u
     """
-    shifted = use.charge_kw - use.discharge_kw - use.used_kw
-    energy = float((site.hours * shifted * site.usd_per_kwh[:, None]).sum())
+    moved = (use.charge_kw - use.discharge_kw) * site.moved_usd_per_kwh
+    energy = float((site.hours * (moved - use.used_kw * site.fixed_usd_per_kwh)).sum())
     there = site.hours > 0
     peaks = [np.where(there, kw, 0.0).max(axis=1) for kw in (use.import_kw(site), site.load_kw)]
     return (
@@ -198,7 +198,8 @@ def matched_fractions(load_kw: Floats, clean_kw: Floats, hours: Floats) -> tuple
 
     year: min(sum h C, sum h L) / sum h L;  hour: sum h min(C, L) / sum h L
 
-    Source: as `carbon.market.cfe_fraction`, on slots, without the grid's own clean share.
+    Source: Google, "24/7 Carbon-Free Energy: Methodologies and Metrics", 2021, on slots;
+    the clean share of the grid itself is left out.
     """
     load, clean = float((hours * load_kw).sum()), float((hours * clean_kw).sum())
     if load <= 0:

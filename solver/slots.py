@@ -82,6 +82,8 @@ class Shifting(BySlot):
     lent_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [., T, Y]
     lent_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [., T, Y]
     lent_speed_fraction: Floats = field(default_factory=no_numbers)  # [.] of the speed on nodes of its own
+    stop_kwh: Floats = field(default_factory=no_numbers)  # [., T] energy: only contracts read it
+    lent_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [., T, Y]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "may_move": Shape("*", bool),
@@ -94,6 +96,8 @@ class Shifting(BySlot):
         "lent_usd_per_node_h": Shape("*TY", default=0.0),
         "lent_kgco2e_per_node_h": Shape("*TY", default=0.0),
         "lent_speed_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stop_kwh": Shape("*T", default=0.0),
+        "lent_kwh_per_node_h": Shape("*TY", default=0.0),
     }
 
 
@@ -125,6 +129,9 @@ class Resting(BySlot):
     rest_kgco2e: Floats  # [V, T, Y]
     wake_usd: Floats = field(default_factory=no_numbers)  # [V, T] of each replica that wakes, each time
     wake_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
+    quiet_kwh: Floats = field(default_factory=no_numbers)  # [V, T, Y] energy: only contracts read it
+    rest_kwh: Floats = field(default_factory=no_numbers)  # [V, T, Y]
+    wake_kwh: Floats = field(default_factory=no_numbers)  # [V, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "may_rest": Shape("*", bool),
@@ -134,6 +141,9 @@ class Resting(BySlot):
         "rest_kgco2e": Shape("*TY"),
         "wake_usd": Shape("*T", low=0, default=0.0),
         "wake_kgco2e": Shape("*T", low=0, default=0.0),
+        "quiet_kwh": Shape("*TY", default=0.0),
+        "rest_kwh": Shape("*TY", default=0.0),
+        "wake_kwh": Shape("*T", default=0.0),
     }
 
 
@@ -155,6 +165,8 @@ class Switching(BySlot):
     off_kgco2e: Floats  # [P, T, Y]
     boot_usd: Floats = field(default_factory=no_numbers)  # [P, T] of each node that is switched on, each time
     boot_kgco2e: Floats = field(default_factory=no_numbers)  # [P, T]
+    off_kwh: Floats = field(default_factory=no_numbers)  # [P, T, Y] energy: only contracts read it
+    boot_kwh: Floats = field(default_factory=no_numbers)  # [P, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "may_switch": Shape("*", bool),
@@ -162,6 +174,8 @@ class Switching(BySlot):
         "off_kgco2e": Shape("*TY"),
         "boot_usd": Shape("*T", low=0, default=0.0),
         "boot_kgco2e": Shape("*T", low=0, default=0.0),
+        "off_kwh": Shape("*TY", default=0.0),
+        "boot_kwh": Shape("*T", default=0.0),
     }
 
 

@@ -229,3 +229,8 @@ def question_options(
             shown = one.value or option.removeprefix("--").replace("-", "_").upper()
             how = {"nargs": "?", "const": ""} if one.reads == "parts" else {}
             group.add_argument(option, dest=name, type=read, metavar=shown, help=about, **how)
+
+
+def format_option(parser: argparse.ArgumentParser, of: str) -> None:
+    """Another way to write an answer: `--as`, by the name of a published format."""
+    parser.add_argument("--as", dest="written_as", metavar="NAME", help=f"in a published format: {of}")

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.grid import projected_kgco2e_per_kwh
-from carbon.market import market_kgco2e_per_kwh
+from carbon.grid import market_kgco2e_per_kwh, projected_kgco2e_per_kwh
 from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
 from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed
@@ -30,6 +29,7 @@ from planner.inputs.scenario import (
 )
 from planner.inputs.scenario.own import pue_key
 from planner.inputs.techniques import Ways
+from planner.performance.demand import heard_tokens
 from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
 from planner.trace.currency import Currency, Stated
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
@@ -414,15 +414,30 @@ class Inputs:
             return self.keep(fit.repair)
         return self.yours("reliability.repair", stated, "h")
 
-    def request_tokens(self, service: Service) -> tuple[Fact, Fact]:
+    def _heard_tokens(self, service: Service) -> Traced:
+        """Frames that a model of speech hears of the sound of a request."""
+        own = f"speech.{service.model}"
+        assert service.audio_s is not None, "asked of sound alone"
+        return derive(
+            heard_tokens,
+            audio_s=self.yours(f"services.{service.name}.audio", service.audio_s, "s"),
+            window_s=self.fact(f"{own}.window"),
+            window_tokens=self.fact(f"{own}.encoder_tokens"),
+        )
+
+    def request_tokens(self, service: Service) -> tuple[Traced, Traced]:
         """Mean prompt and answer of a service, from its trace or as the scenario states them."""
         if service.traffic is not None:
             traffic = f"traffic.{service.traffic}"
             return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
-        where = f"services.{service.name}"
+        if service.audio_s is not None:
+            return (
+                self._heard_tokens(service),
+                self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
+            )
         return (
-            self.yours(f"{where}.tokens_in", float(service.tokens_in or 0), "1"),
-            self.yours(f"{where}.tokens_out", float(service.tokens_out or 0), "1"),
+            self.yours(f"{service.place}.tokens_in", float(service.tokens_in or 0), "1"),
+            self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
         )
 
     def request_mix(self, service: Service) -> RequestMix | None:

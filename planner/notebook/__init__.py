@@ -4,6 +4,7 @@ Each function asks what its command asks and imports what it needs when it runs,
 """
 
 from planner.notebook.answer import Answer
+from planner.notebook.exchange import export, telemetry
 from planner.notebook.hardware import calibrate, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
@@ -19,6 +20,7 @@ from planner.notebook.reference import (
     traces,
     validate,
 )
+from planner.notebook.scaling import scaling
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -31,6 +33,7 @@ __all__ = [
     "calibrate",
     "checkpoint",
     "compare",
+    "export",
     "facts",
     "fit",
     "futures",
@@ -42,9 +45,11 @@ __all__ = [
     "plan",
     "prices",
     "regions",
+    "scaling",
     "scenario",
     "skus",
     "techniques",
+    "telemetry",
     "throughput",
     "traces",
     "validate",

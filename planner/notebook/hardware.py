@@ -38,6 +38,8 @@ def throughput(
     ttft_s: Quantity | None = None,
     tpot_s: Quantity | None = None,
     quantile_fraction: Quantity | None = None,
+    response_s: Quantity | None = None,
+    items: float | None = None,
     requests_per_s: Quantity | None = None,
     availability_fraction: Quantity | None = None,
     disaggregated: bool = False,
@@ -80,6 +82,8 @@ def throughput(
         ttft_s: time to the first token, "1 s".
         tpot_s: time for each further token, "100 ms".
         quantile_fraction: share of requests in time; 0.9.
+        response_s: time to the whole answer of scores and images, "100 ms": what one unit takes within it.
+        items: samples or images of a request, with `response_s`; 1.
         requests_per_s: counts replicas for a demand.
         availability_fraction: share of time in which enough replicas are up; 0.999.
         disaggregated: whether some replicas read prompts and others write answers.

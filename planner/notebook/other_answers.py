@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,34 @@ def list_made(what: str, rows: Sequence[Record]) -> Answer:
     tables = {what: list(rows)}
     kind = plain_kind("list", lambda _: list_text(rows), what.capitalize(), said, tables)
     return Answer(Content(what.capitalize(), said, [], tables), list(rows), kind)
+
+
+def telemetry_made(document: Record) -> Answer:
+    """What monitoring says."""
+    from planner.answers.telemetry import telemetry_text
+
+    tables = {name: rows for name, rows in document.items() if isinstance(rows, list) and name != "notes"}
+    said = (*document["notes"], *(f"missing: {row['tells']}" for row in document["missing"]))
+    kind = plain_kind("telemetry", telemetry_text, document["title"], said, tables)
+    return Answer(Content(document["title"], said, [], tables), document, kind)
+
+
+def export_made(written_as: str, files: Mapping[str, str]) -> Answer:
+    """An answer in a published format; saved, it is the files of that format."""
+    from planner.report.standards import save_files
+
+    rows = [{"file": name, "text": text} for name, text in files.items()]
+    tables = {"files": rows}
+    title = f"Written as {written_as}"
+    kind = plain_kind(
+        "export",
+        lambda _: "\n".join(files.values()),
+        title,
+        tuple(files),
+        tables,
+        save=lambda _, folder: save_files(files, folder),
+    )
+    return Answer(Content(title, tuple(files), [], tables), rows, kind)
 
 
 def _is_number(value: Any) -> bool:

@@ -30,8 +30,7 @@ Bundle = TypeVar("Bundle", bound=IsDataclass)
 class TrainedTransformer:
     """A model that is trained: its shape, and what makes it other than dense and causal.
 
-    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
-    `state_space_flops_per_token`; `mixer_parameters` are then the mean over both kinds.
+    `causal` 0 attends both ways; `mixer_parameters` replace those of plain attention.
     `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
     """
 
@@ -45,8 +44,6 @@ class TrainedTransformer:
     head_dim: Entry = None
     mixer_parameters: Entry = None
     causal: Entry = 1.0
-    attention_fraction: Entry = 1.0
-    state_space_flops_per_token: Entry = 0.0
     experts: Entry = 0.0
     experts_per_token: Entry = 0.0
     shared_experts: Entry = 0.0

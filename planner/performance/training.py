@@ -135,9 +135,8 @@ def training_step_s(
     published recipes; `attention_tflop_per_s` is the bf16 peak. `layer_launch_s` is what starting the kernels
     of a layer costs in each direction where nothing hides it.
 
-    Other models than dense causal ones, see `experts.py`, `state_space.py`, `vision.py`, `adapters.py`:
-    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
-    `state_space_flops_per_token` (`mixer_parameters` is then the mean over both kinds); experts add
+    Other models than dense causal ones, see `experts.py`, `vision.py`, `adapters.py`:
+    `causal` 0 attends both ways; experts add
     k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges,
     over the network at `expert_network_efficiency_fraction`, that of the others where none is given;
     their grouped multiplications reach no more than `grouped_efficiency_fraction` of the peak, and half of
@@ -160,7 +159,6 @@ def training_step_s(
         fsdp_exposed_fraction=software.fsdp_exposed_fraction,
         pipeline_exposed_fraction=software.pipeline_exposed_fraction,
         data_parallel_hidden_fraction=software.data_parallel_hidden_fraction,
-        attention_fraction=model.attention_fraction,
         causal=model.causal,
         narrow_fraction=chip.narrow_fraction,
         context_exposed_fraction=software.context_exposed_fraction,
@@ -168,7 +166,6 @@ def training_step_s(
     )
     require_not_negative(
         adapter_parameters=model.adapter_parameters,
-        state_space_flops_per_token=model.state_space_flops_per_token,
         layer_launch_s=software.layer_launch_s,
         grouped_half_tokens=half_tokens,
     )
@@ -276,7 +273,7 @@ def training_step_s(
             exposed_fraction=exposed,
             most_domains_per_token=model.most_domains_per_token,
         )
-    attention = model.attention_fraction * attention_forward_s(
+    attention = attention_forward_s(
         rank_tokens=rank_tokens,
         sequence_tokens=run.sequence_tokens,
         hidden=model.hidden,
@@ -290,14 +287,6 @@ def training_step_s(
         head_dim=model.head_dim,
         causal=model.causal,
     )
-    if np.any(np.asarray(model.state_space_flops_per_token) > 0):
-        # A fused scan is taken to reach what fused attention reaches.
-        scanned = (
-            (1.0 - model.attention_fraction) * rank_tokens * model.state_space_flops_per_token / layout.tp
-        )
-        attention = attention + scanned / (
-            chip.attention_tflop_per_s * 1e12 * software.attention_efficiency_fraction
-        )
     split = np.where(layout.sequence_parallel > 0, 1.0 / layout.tp, 2.0 / (1.0 + layout.tp))
     elementwise = (
         software.elementwise_bytes_per_value * rank_tokens * model.hidden * split / memory_bytes_per_s
@@ -311,7 +300,7 @@ def training_step_s(
             experts_per_token=model.experts_per_token,
             shared_experts=model.shared_experts,
         )
-    ring = model.attention_fraction * context_exchange_s(
+    ring = context_exchange_s(
         rank_tokens=rank_tokens,
         key_width=model.kv_heads * (model.hidden / model.heads if model.head_dim is None else model.head_dim),
         tp=layout.tp,

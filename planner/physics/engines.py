@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import ROOMS, SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.performance.capacity import Limits
@@ -148,11 +149,17 @@ def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
     return link_gb_per_s * ring_fraction
 
 
+def model_fact(inputs: Inputs, model: str, name: str) -> Fact:
+    """A fact of a model that writes tokens, of texts or of sound."""
+    room, _ = ROOMS[kind_of_model(inputs.catalogue, model)]
+    return inputs.fact(f"{room}.{model}.{name}")
+
+
 def served_model(
     inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
 ) -> Transformer:
     """A model as an engine holds it."""
-    if inputs.catalogue.has(f"speech.{model}.encoder_layers"):
+    if kind_of_model(inputs.catalogue, model) == SPEECH:
         return _speech_model(inputs, model, precision, cache_precision)
     name, fact = f"model.{model}", inputs.fact
     shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}

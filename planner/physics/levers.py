@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from planner.physics.equations.money import energy_usd
 from planner.physics.equations.slots import (
     changed_kwh,
     moved_kgco2e,
+    moved_usd,
     off_slot_kwh,
     ready_fraction,
     saved_slot_kwh,
@@ -66,6 +66,7 @@ def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Colu
 for _function in (
     lent_kwh,
     moved_kgco2e,
+    moved_usd,
     off_slot_kwh,
     saved_slot_kwh,
     slot_kgco2e,
@@ -89,7 +90,8 @@ class Moving:
 
     node_group: NDArray[np.intp]
     allowed: NDArray[np.bool_]
-    beyond_kgco2e: Traced  # over the mean of the period; the price is the same in every slot
+    beyond_usd: Traced  # over the mean of the period
+    beyond_kgco2e: Traced
     stop_h: float
     stop: Energy
     lent: Energy  # of a node-hour over an idle one (X, T, Y)
@@ -138,11 +140,19 @@ def levers(
     allowed = inputs.scenario.policy.levers
     packs = "pack" in allowed
     in_period = np.array([pool.window == "period" for pool in inputs.scenario.pools], dtype=bool)
+    site = inputs.node_group_site
     return Levers(
         times=times,
         pools=None
         if work.facility_kwh is None
-        else _moving(inputs, times, nodes, work.node_group, work.facility_kwh, in_period[work.work]),
+        else _moving(
+            inputs,
+            times,
+            nodes,
+            work.node_group,
+            work.facility_kwh,
+            _of_pools(inputs, times, site[work.node_group], in_period[work.work]),
+        ),
         pausable=None
         if pausable is None
         else _moving(
@@ -151,13 +161,13 @@ def levers(
             nodes,
             pausable.candidates.node_group,
             pausable.facility_kwh,
-            np.ones(len(pausable.candidates), dtype=bool),
+            _of_jobs(inputs, times, site[pausable.candidates.node_group], pausable.candidates.job),
         ),
         resting=_resting(inputs, times, replicas) if packs and replicas is not None else None,
         switching=None if parked is None or not packs else _switching(inputs, times, nodes, parked),
         ready=derive(
             ready_fraction,
-            load_fraction=rows(times.load_fraction, _first_ways(inputs)),
+            load_fraction=rows(times.ready_load_fraction, _first_ways(inputs)),
             reserve_fraction=inputs.fact("planning.slots.reserve"),
         ),
     )
@@ -188,13 +198,21 @@ def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:
     )
 
 
-def _by_slot(inputs: Inputs, kwh: Traced, site: NDArray[np.intp], ratio: Traced) -> Energy:
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """What a kilowatt-hour costs and emits in each slot over the mean, row by row (X, T, Y)."""
+
+    price: Traced
+    grid: Traced
+
+
+def _by_slot(inputs: Inputs, kwh: Traced, site: NDArray[np.intp], met: _Met) -> Energy:
     """Energy at a site in a slot (X, T, Y)."""
     price, grid = (inputs.site_by_period(items, site) for items in (inputs.electricity, inputs.grid))
     return Energy(
         kwh,
-        derive(slot_usd, facility_kwh=kwh, electricity_usd_per_kwh=price),
-        derive(slot_kgco2e, facility_kwh=kwh, grid_kgco2e_per_kwh=grid, slot_ratio=ratio),
+        derive(slot_usd, facility_kwh=kwh, electricity_usd_per_kwh=price, slot_ratio=met.price),
+        derive(slot_kgco2e, facility_kwh=kwh, grid_kgco2e_per_kwh=grid, slot_ratio=met.grid),
     )
 
 
@@ -204,7 +222,7 @@ def _moving(
     nodes: Nodes,
     group: NDArray[np.intp],
     facility_kwh: Traced,
-    in_period: NDArray[np.bool_],
+    met: _Met,
 ) -> Moving:
     site, hour = inputs.node_group_site[group], chosen("active_h", 1.0, "one hour")
     each = derive(
@@ -213,30 +231,55 @@ def _moving(
         idle_kw=rows(nodes.idle_facility_kw, group),
         active_h=hour,
     )
-    ratio = _ratio(inputs, times, site, in_period)
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
     stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
     in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
     return Moving(
         node_group=group,
         allowed=~inputs.rented[group],
+        beyond_usd=derive(
+            moved_usd,
+            increment_kwh=each,
+            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+            slot_ratio=met.price,
+        ),
         beyond_kgco2e=derive(
             moved_kgco2e,
             increment_kwh=each,
             grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-            slot_ratio=ratio,
+            slot_ratio=met.grid,
         ),
         stop_h=float(restart.value),
         stop=_by_period(inputs, stopped, site),
-        lent=_by_slot(inputs, in_slot, site, ratio),
+        lent=_by_slot(inputs, in_slot, site, met),
     )
 
 
-def _ratio(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], in_period: NDArray[np.bool_]) -> Traced:
-    """What a kilowatt-hour emits in each slot over the mean, by the window of each row."""
-    items: Sequence[Traced] = (*times.day_ratio, *times.period_ratio)
-    first = np.where(in_period, len(times.day_ratio), 0)[:, None]
-    return pick(items, first + site[:, None] * inputs.periods + np.arange(inputs.periods))
+def _of_pools(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], in_period: NDArray[np.bool_]) -> _Met:
+    """What pools meet that move in their day, or in the period."""
+    at = np.where(in_period, len(times.grid.day), 0)[:, None] + _items(inputs, site)
+    return _Met(*(pick((*one.day, *one.period), at) for one in (times.price, times.grid)))
+
+
+def _of_jobs(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp], job: NDArray[np.intp]) -> _Met:
+    """What pausable jobs meet that move in the period, or among the days of it that are in their window."""
+    first = np.zeros(len(inputs.scenario.training), dtype=np.intp)
+    for number, j in enumerate(times.of_jobs, start=1):
+        first[j] = number * len(times.grid.period)
+    at = first[job][:, None] + _items(inputs, site)
+    price = (*times.price.period, *(item for one in times.of_jobs.values() for item in one.price))
+    grid = (*times.grid.period, *(item for one in times.of_jobs.values() for item in one.grid))
+    return _Met(pick(price, at), pick(grid, at))
+
+
+def _items(inputs: Inputs, site: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which item of a list site by site each row has in each period."""
+    return site[:, None] * inputs.periods + np.arange(inputs.periods)
+
+
+def _fixed(inputs: Inputs, times: SlotTimes, site: NDArray[np.intp]) -> _Met:
+    """What load meets that cannot move."""
+    return _Met(*(inputs.site_by_period(one.fixed, site) for one in (times.price, times.grid)))
 
 
 def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
@@ -245,7 +288,7 @@ def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
     group = replicas.candidates.node_group
     site, sku = inputs.node_group_site[group], inputs.node_group_sku[group]
     idle, pue = inputs.of_sku(idle_node_items(inputs), sku), pick(inputs.pue, site)
-    fixed, tall = inputs.site_by_period(times.fixed_ratio, site), np.arange(len(group))[:, None]
+    fixed, tall = _fixed(inputs, times, site), np.arange(len(group))[:, None]
 
     def saved(resting_kw: Traced) -> Energy:
         kwh = derive(
@@ -295,6 +338,6 @@ def _switching(inputs: Inputs, times: SlotTimes, nodes: Nodes, parked: Parked) -
     boot = _by_period(inputs, booted, site)
     wear = inputs.fact("planning.slots.wear")
     return Switching(
-        off=_by_slot(inputs, kwh, site, inputs.site_by_period(times.fixed_ratio, site)),
+        off=_by_slot(inputs, kwh, site, _fixed(inputs, times, site)),
         boot=Energy(boot.kwh, (boot.usd + wear).named("boot_usd"), boot.kgco2e),
     )

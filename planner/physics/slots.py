@@ -1,46 +1,80 @@
-"""Slots of every period: which hours of a site's year they stand for, and what is emitted in them."""
+"""Slots of every period: which hours of a site's year they stand for, what they emit and what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.hourly import HourlyIntensity, filled
 from carbon.slots import HOURS_A_DAY, day_types
 from planner.inputs.resolved import Inputs
-from planner.inputs.series import load_series, shipped_series
+from planner.inputs.scenario import Policy
+from planner.physics.day_loads import PARTS_A_DAY, day_loads
 from planner.physics.equations.slots import (
-    clock_load_fraction,
     day_slot_ratio,
     fixed_slot_ratio,
     period_slot_ratio,
+    signal_ratio,
+    window_slot_ratio,
+)
+from planner.physics.hour_series import (
+    Day,
+    KnownHours,
+    days_in_window,
+    days_of_period,
+    grid_hours,
+    price_hours,
+    shared_days,
 )
 from planner.trace.errors import InputError
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, derive
 
-SLOTS_A_DAY = 12
-_FEBRUARY_29 = (2, 29)
+T = TypeVar("T")
+SLOTS_A_DAY = PARTS_A_DAY
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios(Generic[T]):
+    """What a kilowatt-hour in each slot emits, or costs, over the mean of the period.
+
+    For load that cannot move, for work that moves in its day, and for work that moves in the period.
+    """
+
+    fixed: T
+    day: T
+    period: T
+
+
+@dataclass(frozen=True, eq=False)
+class OfJob:
+    """The same of a pausable job whose window has some days of a period alone, among these days."""
+
+    grid: tuple[Traced, ...]
+    price: tuple[Traced, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class SlotTimes:
-    """Slots (Y) of each period (T), type of day by type of day, and what a kilowatt-hour in them emits.
+    """Slots (Y) of each period (T), type of day by type of day, and what a kilowatt-hour in them takes.
 
-    Ratios are over the mean of the site in the period, site by site as those of `Inputs.site_by_period`: for
-    load that cannot move, for work that moves in its day, and for work that moves in the period.
+    Ratios are site by site as those of `Inputs.site_by_period`; those of jobs by their number, where their
+    window is not of whole periods.
     """
 
     hours: NDArray[np.float64]  # (Y, T)
     days: NDArray[np.float64]  # (Y, T) days of the type that a slot is of
     day_type: NDArray[np.intp]
     start_h: NDArray[np.float64]
-    fixed_ratio: tuple[Traced, ...]
-    day_ratio: tuple[Traced, ...]
-    period_ratio: tuple[Traced, ...]
-    load_fraction: Traced  # of each service in each part of a day (I, 12)
+    grid: Ratios[tuple[Traced, ...]]
+    price: Ratios[tuple[Traced, ...]]
+    of_jobs: Mapping[int, OfJob]
+    load_fraction: Traced  # of each service in each part of a day (I, 12), on the mean day
+    ready_load_fraction: Traced  # the same on its highest day
+    calendar: tuple[Mapping[Day, int], ...]  # by period, the type of each day whose hours are known
     notes: tuple[str, ...]
 
     @property
@@ -65,175 +99,208 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
     """The slots of a scenario; None where its levers decide nothing by slot, or nothing differs by slot.
 
     Raises:
-        InputError: series that have no day of a year in common.
+        InputError: series that have no day of a year in common, or prices without a mean above zero.
     """
     policy, slots = inputs.scenario.policy, inputs.scenario.solve.slots
     if not policy.levers or slots == 1:
         return None
-    series, notes = _series(inputs)
-    varies = any(one is not None for one in series)
+    grids, notes = grid_hours(inputs)
+    prices, more = price_hours(inputs)
+    known = [one for one in (*grids, *prices) if one is not None]
     serves = bool(inputs.scenario.services) and policy.levers != ("shift",)
-    if not varies and not serves:
+    if not known and not serves:
         return None
-    types = slots // SLOTS_A_DAY if varies else 1
-    known = [None if one is None else _days(one) for one in series]
-    shared = _shared_days([one[0] for one in known if one is not None])
+    types = slots // SLOTS_A_DAY if known else 1
+    shared = shared_days(known)
     count, periods = types * SLOTS_A_DAY, inputs.periods
     shares = np.zeros((types, periods))
-    ratios: list[list[list[Traced]]] = [[[] for _ in series] for _ in range(3)]
-    flat = chosen("slot_ratio", np.ones(count), "no hours of this grid are known: it is taken as flat")
-    facts = (
-        [inputs.fact(f"planning.slots.known_in_{window}") for window in ("day", "period")] if varies else []
-    )
-    for t in range(periods):
-        keys = _of_period(inputs, t, shared)
-        day_type = _types(known, keys, types)
-        shares[:, t] = np.bincount(day_type, minlength=types) / len(day_type)
-        for s, one in enumerate(known):
-            if one is None:
-                for column in ratios:
-                    column[s].append(flat)
-                continue
-            found = _ratios(inputs, s, one, keys, day_type, types, facts)
-            for column, ratio in zip(ratios, found, strict=True):
-                column[s].append(ratio)
-    hours = np.repeat(shares, SLOTS_A_DAY, axis=0) * np.array(inputs.scenario.horizon.hours) / SLOTS_A_DAY
-    fixed, day, period = (tuple(one for site in column for one in site) for column in ratios)
+    hourly = [(grid, price) for grid, price in zip(grids, prices, strict=True)]
+    cuts = [_Cut(inputs, t, days_of_period(inputs, t, shared), shared, hourly, types) for t in range(periods)]
+    for t, cut in enumerate(cuts):
+        shares[:, t] = np.bincount(cut.day_type, minlength=types) / len(cut.day_type)
+    of_site = [[cut.ratios(s) for cut in cuts] for s in range(len(grids))]
+    flat = chosen("slot_ratio", np.ones(count), "rented nodes are the same at all hours")
+    rented = [(_flat(flat), _flat(flat)) for _ in inputs.scenario.rental for _ in range(periods)]
+    each = [*(pair for site in of_site for pair in site), *rented]
+    hours = np.array(inputs.scenario.horizon.hours)
+    load, ready, said = day_loads(inputs)
     return SlotTimes(
-        hours=hours,
-        days=np.repeat(shares, SLOTS_A_DAY, axis=0) * np.array(inputs.scenario.horizon.hours) / HOURS_A_DAY,
+        hours=np.repeat(shares, SLOTS_A_DAY, axis=0) * hours / SLOTS_A_DAY,
+        days=np.repeat(shares, SLOTS_A_DAY, axis=0) * hours / HOURS_A_DAY,
         day_type=np.repeat(np.arange(types), SLOTS_A_DAY),
         start_h=np.tile(np.arange(SLOTS_A_DAY) * HOURS_A_DAY / SLOTS_A_DAY, types),
-        fixed_ratio=fixed,
-        day_ratio=day,
-        period_ratio=period,
-        load_fraction=_loads(inputs),
-        notes=tuple(notes),
+        grid=_together([pair[0] for pair in each]),
+        price=_together([pair[1] for pair in each]),
+        of_jobs=_of_jobs(inputs, cuts, each),
+        load_fraction=load,
+        ready_load_fraction=ready,
+        calendar=tuple(cut.calendar for cut in cuts) if known else ({},) * periods,
+        notes=(*notes, *more, *said),
     )
 
 
-def _series(inputs: Inputs) -> tuple[list[HourlyIntensity | None], list[str]]:
-    """The hours of each site, without gaps, and what has to be said of them."""
-    found: list[HourlyIntensity | None] = []
-    notes: list[str] = []
-    for site in inputs.scenario.sites:
-        name = site.hourly_shape or _shipped(site.grid)
-        if name is None:
-            found.append(None)
-            notes.append(f"{site.name}: no hours of its grid are known, so its grid is taken as flat.")
+def _flat(ratio: Traced) -> Ratios[Traced]:
+    return Ratios(ratio, ratio, ratio)
+
+
+def _together(each: Sequence[Ratios[Traced]]) -> Ratios[tuple[Traced, ...]]:
+    """Site by site, those of a site period by period."""
+    return Ratios(
+        tuple(one.fixed for one in each), tuple(one.day for one in each), tuple(one.period for one in each)
+    )
+
+
+def _of_jobs(
+    inputs: Inputs, cuts: Sequence[_Cut], each: Sequence[tuple[Ratios[Traced], Ratios[Traced]]]
+) -> dict[int, OfJob]:
+    """Ratios of pausable jobs that begin or end inside a period; site by site, as `each`."""
+    found: dict[int, OfJob] = {}
+    for j, job in enumerate(inputs.scenario.training):
+        inside = [cut.within(job.earliest, job.deadline) for cut in cuts]
+        if not job.pausable or not any(days.any() and not days.all() for days in inside):
             continue
-        own = inputs.scenario.shapes.get(name)
-        series = load_series(name, inputs.catalogue) if own is None else own
-        done = filled(series=series, rule="line", longest_gap_hours=series.hours)
-        found.append(done.series)
-        made = "a synthetic profile that nobody measured" if series.made == "synthetic" else "measured"
-        gaps = f", {done.filled_hours} missing hours filled by a line" if done.filled_hours else ""
-        notes.append(f"{site.name}: hours as in {name} of {str(series.first_hour)[:4]}, {made}{gaps}.")
-    return [*found, *(None for _ in inputs.scenario.rental)], notes
+        pairs = [(one.period, other.period) for one, other in each]
+        for s in range(len(inputs.scenario.sites)):
+            for t, (cut, days) in enumerate(zip(cuts, inside, strict=True)):
+                if days.any() and not days.all():
+                    pairs[s * len(cuts) + t] = cut.in_window(s, days, job.name)
+        found[j] = OfJob(tuple(one for one, _ in pairs), tuple(other for _, other in pairs))
+    return found
 
 
-def _shipped(grid: str | None) -> str | None:
-    """The shipped series of a grid region: it is named for its zone."""
-    ends = {f"synthetic-{grid}", f"{grid}-2021"}
-    return next((name for name in shipped_series() if name in ends), None)
+def _hour_weights(policy: Policy) -> tuple[float, float]:
+    """Weights of money and carbon by which hours are the best: those of what is minimised first."""
+    first = policy.first if policy.objective == "lexicographic" else policy.objective
+    if first == "carbon":
+        return 0.0, 1.0
+    return 1.0, float(policy.carbon_price_usd_per_kgco2e or 0.0) if first == "weighted" else 0.0
 
 
-def _days(series: HourlyIntensity) -> tuple[dict[tuple[int, int], int], NDArray[np.float64], str]:
-    """Whole days of a series by month and day, its hours from the first of them on, and what it is."""
-    skip = int(-series.first_hour.astype(int) % HOURS_A_DAY)
-    values = series.complete()[skip:]
-    values = values[: len(values) // HOURS_A_DAY * HOURS_A_DAY]
-    first = (series.first_hour + np.timedelta64(skip, "h")).astype("datetime64[D]")
-    found: dict[tuple[int, int], int] = {}
-    for number in range(len(values) // HOURS_A_DAY):
-        day = (first + np.timedelta64(number, "D")).item()
-        found.setdefault((day.month, day.day), number)
-    found.pop(_FEBRUARY_29, None)
-    return (
-        found,
-        values,
-        f"hours of {series.zone} in {str(first)[:4]}, {series.made}; only their shape counts",
-    )
+class _Cut:
+    """One period: its days, which type each is of, and the ratios of each site."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        period: int,
+        days: NDArray[np.intp],
+        shared: Sequence[Day],
+        hourly: Sequence[tuple[KnownHours | None, KnownHours | None]],
+        types: int,
+    ) -> None:
+        self.inputs, self.period, self.shared, self.hourly = inputs, period, shared, hourly
+        known = [one.on(shared) for pair in zip(*hourly, strict=True) for one in pair if one is not None]
+        self.day_type = _types(known, days, types)
+        self.days = chosen("days", days.astype(float), "days of the calendar months of the period")
+        self.columns = {
+            "days": self.days,
+            "day_type": chosen("day_type", self.day_type.astype(float), "by Ward's method, all together"),
+            "slots_a_day": chosen("slots_a_day", float(SLOTS_A_DAY), "two hours each"),
+            "types": chosen("types", float(types), "solve.slots"),
+        }
+        self.count = types * SLOTS_A_DAY
+
+    def ratios(self, site: int) -> tuple[Ratios[Traced], Ratios[Traced]]:
+        """Those of the grid and of the price of a site (Y)."""
+        grid, price = self._both(site)
+        return self._cut(grid), self._cut(price)
+
+    @property
+    def calendar(self) -> dict[Day, int]:
+        """The type of each day."""
+        days = [self.shared[int(day)] for day in np.asarray(self.days.value)]
+        return dict(zip(days, self.day_type.tolist(), strict=True))
+
+    def within(self, first: date, last: date) -> NDArray[np.bool_]:
+        """Which days of the period are in a window."""
+        return days_in_window(self.inputs, self.period, list(self.calendar), first, last)
+
+    def in_window(self, site: int, days: NDArray[np.bool_], name: str) -> tuple[Traced, Traced]:
+        """Those of work that is free among some days."""
+        within = chosen("within_ratio", days.astype(float), f"days from earliest to deadline of {name}")
+        known = self.inputs.fact("planning.slots.known_in_period")
+        grid, price = (
+            self._flat(one)
+            if one.known is None
+            else derive(
+                window_slot_ratio, **one.moved(self.columns), within_ratio=within, known_fraction=known
+            )
+            for one in self._both(site)
+        )
+        return grid, price
+
+    def _both(self, site: int) -> tuple[_Hours, _Hours]:
+        """Hours of the grid and of the price, and the order that both have."""
+        known = self.hourly[site]
+        grid, price = self._hours(known[0], _NO_GRID), self._hours(known[1], _NO_PRICE)
+        signal = None if None in known else self._signal(site, grid, price)
+        return (
+            _Hours(known[0], grid, grid if signal is None else signal, _NO_GRID),
+            _Hours(known[1], price, price if signal is None else signal, _NO_PRICE),
+        )
+
+    def _hours(self, known: KnownHours | None, otherwise: str) -> Traced:
+        if known is None:
+            return chosen("hours_ratio", np.ones(len(self.shared) * HOURS_A_DAY), otherwise)
+        return chosen("hours_ratio", known.on(self.shared), known.said)
+
+    def _signal(self, site: int, grid: Traced, price: Traced) -> Traced:
+        """By what hours are good or bad where both intensity and price differ."""
+        item, policy = site * self.inputs.periods + self.period, self.inputs.scenario.policy
+        money, carbon = _hour_weights(policy)
+        return derive(
+            signal_ratio,
+            price_ratio=price,
+            grid_ratio=grid,
+            days=self.days,
+            electricity_usd_per_kwh=self.inputs.electricity[item],
+            grid_kgco2e_per_kwh=self.inputs.grid[item],
+            money_weight_ratio=chosen("money_weight_ratio", money, "policy.objective"),
+            carbon_weight_usd_per_kgco2e=chosen("carbon_weight_usd_per_kgco2e", carbon, "policy.objective"),
+        )
+
+    def _flat(self, one: _Hours) -> Traced:
+        return chosen("slot_ratio", np.ones(self.count), one.otherwise)
+
+    def _cut(self, one: _Hours) -> Ratios[Traced]:
+        if one.known is None:
+            return _flat(self._flat(one))
+        if float(np.mean(one.known.on(list(self.calendar)))) < 0:
+            label = self.inputs.scenario.horizon.period_labels[self.period]
+            raise InputError(f"price_shape: the mean price of {label} is below zero ({one.known.said})")
+        moved = one.moved(self.columns)
+        in_day, in_period = (
+            self.inputs.fact(f"planning.slots.known_in_{window}") for window in ("day", "period")
+        )
+        return Ratios(
+            derive(fixed_slot_ratio, hours_ratio=one.hours, **self.columns),
+            derive(day_slot_ratio, **moved, known_fraction=in_day),
+            derive(period_slot_ratio, **moved, known_fraction=in_period),
+        )
 
 
-def _shared_days(days: Sequence[dict[tuple[int, int], int]]) -> list[tuple[int, int]]:
-    """Days of the year that all series have: those of different years are laid side by side by date."""
-    if not days:
-        return [(1, 1)]
-    shared = sorted(set(days[0]).intersection(*days[1:]))
-    if not shared:
-        raise InputError("hourly_shape: the series of the sites have no day of the year in common")
-    return shared
+@dataclass(frozen=True, eq=False)
+class _Hours:
+    """Hours of a grid or a price of a site, and in which order they are the best."""
+
+    known: KnownHours | None
+    hours: Traced
+    signal: Traced
+    otherwise: str  # why they are flat where they are not known
+
+    def moved(self, columns: Mapping[str, Traced]) -> dict[str, Traced]:
+        """What a ratio of work that moves is made of."""
+        return {"hours_ratio": self.hours, "signal_ratio": self.signal, **columns}
 
 
-def _of_period(inputs: Inputs, period: int, shared: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The days of the calendar months of a period; all days where a series lacks these months."""
-    horizon = inputs.scenario.horizon
-    first = horizon.period_starts[period].month
-    months = {(first - 1 + i) % 12 + 1 for i in range(horizon.period_months)}
-    return [key for key in shared if key[0] in months] or shared
+_NO_GRID = "no hours of this grid are known: it is taken as flat"
+_NO_PRICE = "no hours of this price are stated: it is the same at all hours"
 
 
-def _types(
-    known: Sequence[tuple[dict[tuple[int, int], int], NDArray[np.float64], str] | None],
-    keys: list[tuple[int, int]],
-    types: int,
-) -> NDArray[np.intp]:
-    """Types of the days of a period, by the hours of all sites together, each over its mean."""
-    columns = []
-    for one in known:
-        if one is not None:
-            days = one[1].reshape(-1, HOURS_A_DAY)[[one[0][key] for key in keys]]
-            columns.append(days / max(float(days.mean()), 1e-12))
+def _types(hours: Sequence[NDArray[np.float64]], days: NDArray[np.intp], types: int) -> NDArray[np.intp]:
+    """Types of the days of a period, by all series together, each over its mean."""
+    columns = [one.reshape(-1, HOURS_A_DAY)[days] for one in hours]
     if not columns:
-        return np.zeros(len(keys), dtype=np.intp)
-    return day_types(day_values=np.concatenate(columns, axis=1), types=types)
-
-
-def _ratios(
-    inputs: Inputs,
-    site: int,
-    known: tuple[dict[tuple[int, int], int], NDArray[np.float64], str],
-    keys: list[tuple[int, int]],
-    day_type: NDArray[np.intp],
-    types: int,
-    facts: Sequence[Traced],
-) -> tuple[Traced, Traced, Traced]:
-    """Ratios of one site in one period (Y)."""
-    numbers = np.array([known[0][key] for key in keys], dtype=float)
-    columns = {
-        "hours_kgco2e_per_kwh": chosen("hours_kgco2e_per_kwh", known[1], known[2]),
-        "days": chosen("days", numbers, "days of the calendar months of the period"),
-        "day_type": chosen("day_type", day_type.astype(float), "by Ward's method, all sites together"),
-        "slots_a_day": chosen("slots_a_day", float(SLOTS_A_DAY), "two hours each"),
-        "types": chosen("types", float(types), "solve.slots"),
-    }
-    in_day, in_period = facts
-    return (
-        derive(fixed_slot_ratio, **columns),
-        derive(day_slot_ratio, **columns, known_fraction=in_day),
-        derive(period_slot_ratio, **columns, known_fraction=in_period),
-    )
-
-
-def _loads(inputs: Inputs) -> Traced:
-    """Requests of each service in each part of a day over those of its peak hour (I, 12)."""
-    services = inputs.scenario.services
-    if not services:
-        return chosen("load_fraction", np.zeros((0, SLOTS_A_DAY)), "no services")
-    row = np.arange(len(services))
-    means = [
-        inputs.yours(f"services.{one.name}.mean_to_peak", one.mean_to_peak_fraction, "1") for one in services
-    ]
-    busiest = [
-        inputs.fact("traffic.default.busiest_time")
-        if one.busiest_time_h is None
-        else inputs.yours(f"services.{one.name}.busiest_time", one.busiest_time_h, "h")
-        for one in services
-    ]
-    return derive(
-        clock_load_fraction,
-        mean_to_peak_fraction=pick(means, row),
-        busiest_h=pick(busiest, row),
-        slots_a_day=chosen("slots_a_day", float(SLOTS_A_DAY), "two hours each"),
-    )
+        return np.zeros(len(days), dtype=np.intp)
+    scaled = [one / max(float(one.mean()), 1e-12) for one in columns]
+    return day_types(day_values=np.concatenate(scaled, axis=1), types=types)

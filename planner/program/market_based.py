@@ -18,6 +18,7 @@ from planner.physics.clean_energy import (
     contracted_usd,
     drawn_there_kwh,
 )
+from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.trace.quantities import Traced, chosen, derive, total
 from solver.account import drawn_kwh, idle_nodes
 from solver.problem import Contracts, Problem, Solution
@@ -57,6 +58,9 @@ def at_location(
             continue
         each, counts = part
         grid = inputs.site_by_period(inputs.location_grid, inputs.node_group_site[groups[name]])
+        if name in SLOT_TERMS:  # what rests saves energy
+            found[name] = ((each * grid).named("location_kgco2e"), counts)
+            continue
         found[name] = (derive(operational_kgco2e, facility_energy_kwh=each, grid_kgco2e_per_kwh=grid), counts)
     return found
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.physics.site_energy import battery_terms, sun_kw
 from planner.physics.slots import SLOTS_A_DAY
 from planner.program.plan import Plan
 from planner.program.slot_use import slot_nodes
+from planner.trace.quantities import Traced
 from solver.site_energy import Site, Use, best_use, matched_fractions
 from solver.solution import Solution
 
 HOURS_A_DAY = 24.0
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +57,20 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
         if one.battery_kwh is None and one.solar_kw is None:
             continue
         items = range(s * periods, (s + 1) * periods)
-        mean = np.array([float(inputs.grid[i].value) for i in items])[:, None]
-        moved, fixed = (
-            mean * np.array([np.asarray(ratio[i].value) for i in items])
-            for ratio in (times.day_ratio, times.fixed_ratio)
-        )
+
+        def in_slots(means: Sequence[Traced], ratio: Sequence[Traced], items: range = items) -> Floats:
+            return np.array([float(means[i].value) * np.asarray(ratio[i].value) for i in items])
+
         load = np.divide(kwh[s], hours, out=np.zeros_like(kwh[s]), where=hours > 0)
         site = Site(
             load_kw=np.maximum(load, 0.0),
             hours=hours,
             before=times.before.astype(np.int64),
             slot_h=HOURS_A_DAY / SLOTS_A_DAY,
-            usd_per_kwh=np.array([float(inputs.electricity[i].value) for i in items]),
-            moved_kgco2e_per_kwh=moved,
-            fixed_kgco2e_per_kwh=fixed,
+            moved_usd_per_kwh=in_slots(inputs.electricity, times.price.day),
+            fixed_usd_per_kwh=in_slots(inputs.electricity, times.price.fixed),
+            moved_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.day),
+            fixed_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.fixed),
             peak_usd_per_kw=np.broadcast_to(plan.problem.places.peak_usd_per_kw[s], (periods,)),
             feed_kw=plan.problem.limits.power_kw[s],
             sun_kw=sun_kw(inputs, times, one),

@@ -75,8 +75,8 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
 
     def moved(moving: Moving, row: NDArray[np.intp], amounts: Floats) -> None:
         group = moving.node_group[row]
-        if kind == "kgco2e":
-            put("shifted", moving.beyond_kgco2e, row, group, hours * amounts)
+        if kind != "kwh":
+            put("shifted", getattr(moving, f"beyond_{kind}"), row, group, hours * amounts)
         stops = days * shrinking(problem, amounts)
         put("shifted", getattr(moving.stop, kind), row, group, stops.sum(axis=2))
 

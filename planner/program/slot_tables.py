@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.levers import Levers, Moving
+from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
 from solver.problem import Resting, Shifting, SlotDemand, Slots, Switching, Windows
 
@@ -48,6 +48,9 @@ def slot_tables(
             rest_kgco2e=resting.rest.kgco2e.value[replica_row],
             wake_usd=np.maximum(resting.wake.usd.value[replica_row], 0.0),
             wake_kgco2e=resting.wake.kgco2e.value[replica_row],
+            quiet_kwh=resting.quiet.kwh.value[replica_row],
+            rest_kwh=resting.rest.kwh.value[replica_row],
+            wake_kwh=_in_each_period(resting.wake)[replica_row],
         )
     if found.switching is not None:
         switching = found.switching
@@ -57,8 +60,15 @@ def slot_tables(
             off_kgco2e=switching.off.kgco2e.value,
             boot_usd=np.maximum(switching.boot.usd.value, 0.0),
             boot_kgco2e=switching.boot.kgco2e.value,
+            off_kwh=switching.off.kwh.value,
+            boot_kwh=_in_each_period(switching.boot),
         )
     return tables
+
+
+def _in_each_period(change: Energy) -> NDArray[np.float64]:
+    """Energy of a change of state, which is the same in every period, as a column for each."""
+    return np.broadcast_to(np.asarray(change.kwh.value), np.shape(change.usd.value))
 
 
 def _windows(inputs: Inputs) -> Windows:
@@ -79,17 +89,18 @@ def _demand(inputs: Inputs, found: Levers) -> SlotDemand:
 
 
 def _shifting(inputs: Inputs, moving: Moving, row: NDArray[np.intp], *, shift: bool, lend: bool) -> Shifting:
-    beyond = np.asarray(moving.beyond_kgco2e.value)[row]
     allowed = moving.allowed[row]
     return Shifting(
         may_move=allowed & shift,
-        usd_per_node_h=np.zeros(beyond.shape),
-        kgco2e_per_node_h=beyond,
+        usd_per_node_h=np.asarray(moving.beyond_usd.value)[row],
+        kgco2e_per_node_h=np.asarray(moving.beyond_kgco2e.value)[row],
         stop_h=np.full(len(row), moving.stop_h),
         stop_usd=np.maximum(moving.stop.usd.value[row], 0.0),
         stop_kgco2e=np.maximum(moving.stop.kgco2e.value[row], 0.0),
         may_borrow=allowed & lend,
         lent_usd_per_node_h=moving.lent.usd.value[row],
         lent_kgco2e_per_node_h=moving.lent.kgco2e.value[row],
+        stop_kwh=moving.stop.kwh.value[row],
+        lent_kwh_per_node_h=moving.lent.kwh.value[row],
         lent_speed_fraction=np.full(len(row), float(inputs.fact("planning.slots.lent_speed").value)),
     )

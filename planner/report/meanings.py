@@ -146,6 +146,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "services": {
         "way": "model, precision and techniques, where the plan may choose; techniques with their day",
+        "model": "model of the catalogue that it serves",
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
         "groups": "groups of them that repeat attention and share the experts of a mixture",
@@ -156,6 +157,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "demand_per_s": "requests a second at the peak",
         "first_token_s": "time to the first token, at the percentile of the target",
         "per_token_s": "time for each further token, at the percentile of the target",
+        "response_s": "mean time to the whole answer, of scores and images",
     },
     "verification": {
         "measure": "time to the first token, or for each further one",
@@ -280,6 +282,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "days": "days of this type in the period",
         "hours": "hours of the day, in UTC",
         "grid_kgco2e_per_kwh": "carbon intensity in the mean of these hours",
+        "electricity_usd_per_kwh": "price of electricity in the mean of these hours",
         "awake_nodes": "mean nodes of replicas that are awake",
         "quiet_nodes": "mean nodes of replicas that keep their weights and serve nothing",
         "lent_nodes": "mean nodes of resting replicas that pools use",
@@ -322,6 +325,16 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "matched_hour_fraction": "share of the load that it covers in the same hours",
         "saved_usd": "money that it saves, its price taken off",
         "saved_kgco2e": "carbon that it saves, its making taken off",
+    },
+    "clean_energy": {
+        "load_kwh": "what the site draws in the plan",
+        "matched_kwh": "energy under contract, set against the load of each period",
+        "matched_hour_kwh": "the same, set against the load of each hour",
+        "matched_period_fraction": "share of the load that is matched by the period",
+        "matched_hour_fraction": "share of the load that is matched hour by hour",
+        "location_kgco2e": "carbon of its electricity by the grid where it is drawn",
+        "market_kgco2e": "market-based, matched by the period: what the plan counts",
+        "hourly_kgco2e": "market-based, matched hour by hour",
     },
     "whole_ledger": {
         "line": "what is counted, each once",
@@ -408,6 +421,22 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "objective": "what the interval is best for: time, money or carbon",
         "policy": "how checkpoints are written",
         "local_saves": "saves on the node for one save to storage",
+    },
+    "stops": {
+        "cause": "what sends the run back",
+        "per_month": "how often in a month of running, in the mean",
+        "restart_min": "from the stop to running again",
+        "rolled_back_min": "stored work that is thrown away, too",
+        "lost_h": "hours of a month that it takes, to first order",
+    },
+    "recovery": {
+        "choice": "how the run comes back after a failure",
+        "restart_min": "from the failure to running again",
+        "spares": "nodes held in reserve",
+    },
+    "detection": {
+        "choice": "whether results are checked for silent corruption",
+        "unfound_per_month": "silent corruptions of a month that nobody notices",
     },
     "by_nodes": {
         "nodes": "size of the job",

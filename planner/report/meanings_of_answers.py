@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.report.meanings import meaning_of
-
 _CALLED = {"name": "name, for `everfleet explain`", "label": "name in words", "value": "the number"}
 _RATE = {
     "per_1000_node_d": "failures in 1,000 days of a node",
@@ -251,8 +249,3 @@ ANSWERS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "throughput": _THROUGHPUT,
     "futures": _FUTURES,
 }
-
-
-def meaning_in(kind: str, table: str, column: str) -> str:
-    """What a column of an answer of some kind means; empty where nothing is said of it."""
-    return ANSWERS[kind].get(table, {}).get(column) or meaning_of(table, column)

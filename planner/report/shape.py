@@ -114,7 +114,7 @@ FORMS: Mapping[str, Form] = {
         "checkpoints",
         (
             *("marks", "policies", "best", "rows", "today", "finish", "simulation"),
-            *("sizes", "map", "curves"),
+            *("stops", "recovery", "detection", "sizes", "map", "curves"),
         ),
         single=("flat", "worth"),
         kept=(),
@@ -147,6 +147,7 @@ FORMS: Mapping[str, Form] = {
         title=lambda _: "Measured on this machine",
         headline=lambda document: [f"{document['device']}, driver {document['driver']}"],
     ),
+    "everfleet_scaling": Form("scaling", ("fits",), kept=("title", "headline")),
     "everfleet_validation": Form(
         "validation",
         ("rows",),

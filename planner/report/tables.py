@@ -59,7 +59,7 @@ _SHEETS = {
     "services": (
         "Services",
         "service period site sku way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s availability_fraction",
+        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction",
     ),
     "verification": (
         "Services played request by request",
@@ -117,8 +117,8 @@ _SHEETS = {
     "energy": ("Where the energy goes", "site use it_kwh overhead_kwh"),
     "hours": (
         "What runs at which hour",
-        "period site day_type days hours grid_kgco2e_per_kwh awake_nodes quiet_nodes lent_nodes pool_nodes "
-        "job_nodes off_nodes idle_nodes energy_kwh",
+        "period site day_type days hours grid_kgco2e_per_kwh electricity_usd_per_kwh awake_nodes "
+        "quiet_nodes lent_nodes pool_nodes job_nodes off_nodes idle_nodes energy_kwh",
     ),
     "levers": (
         "What each lever brings on the same fleet",
@@ -128,6 +128,11 @@ _SHEETS = {
         "What batteries and the sun at the sites would change",
         "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
         "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
+    ),
+    "clean_energy": (
+        "Clean energy by the hour",
+        "site load_kwh matched_kwh matched_hour_kwh matched_period_fraction matched_hour_fraction "
+        "location_kgco2e market_kgco2e hourly_kgco2e",
     ),
     "places": (
         "What sites charge",
@@ -184,6 +189,24 @@ COLUMNS["policies"] = (
     "usd_per_useful_h",
     "kgco2e_per_useful_h",
 )
+COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
+COLUMNS["recovery"] = (
+    "choice",
+    "restart_min",
+    "spares",
+    "interval_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
+COLUMNS["detection"] = (
+    "choice",
+    "unfound_per_month",
+    "interval_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
 COLUMNS["by_nodes"] = (
     "nodes",
     "mttf_h",
@@ -204,6 +227,7 @@ _HEADINGS = {
     "sku": ("SKU", ""),
     "what": ("for", ""),
     "grid_kgco2e_per_kwh": ("grid, for a kWh", "kgCO2e"),
+    "electricity_usd_per_kwh": ("price, for a kWh", "USD"),
     "baseline_present_usd": ("its present cost", "USD"),
     "plan_present_usd": ("present cost of the plan", "USD"),
     "npv_usd": ("NPV of the plan over it", "USD"),
@@ -470,6 +494,17 @@ def provenance(document: Document) -> list[str]:
         f"solved in {number_text(status['seconds'])} s{again}, {proved}{checked}",
         *([] if rate is None else [rate_line(rate)]),
     ]
+
+
+def found_again(document: Document) -> str:
+    """Where a plan is that of an earlier search: the day, and how far it was proved; empty elsewhere."""
+    status = document["status"]
+    if "searched_on" not in status:
+        return ""
+    gap = status["gap_fraction"]
+    proved = "" if gap is None else f", proved to within {percent_text(max(gap, 1e-4), 2)} of the best"
+    longer = "; a longer solve.time_limit goes on from it" if status["name"] == "time limit" else ""
+    return f"Found again from {status['searched_on']}{proved}{longer}; --anew searches again."
 
 
 def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]:

@@ -353,6 +353,7 @@ def details(made: Planned) -> None:
         "pools",
         "contracts",
         "site_energy",
+        "clean_energy",
         "whole_ledger",
         "whole_scopes",
         "water",

@@ -14,7 +14,7 @@ from planner.trace.records import is_number, table_rows
 Record = dict[str, Any]
 TABLES = (
     *("rows", "marks", "flat", "worth", "policies", "best"),
-    *("finish", "simulation", "sizes", "map", "curves"),
+    *("stops", "recovery", "detection", "finish", "simulation", "sizes", "map", "curves"),
 )
 
 QUESTION: Record = {

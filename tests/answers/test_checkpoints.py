@@ -731,7 +731,8 @@ def test_the_curve_is_written_whole(tmp_path: Path) -> None:
 
     held = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert held == {"checkpoints.json", "checkpoints.svg", "checkpoints.html"} | {
-        f"csv/{name}.csv" for name in ("checkpoints", "marks", "policies", "best")
+        f"csv/{name}.csv"
+        for name in ("checkpoints", "marks", "policies", "best", "stops", "recovery", "detection")
     }
     saved = json.loads((folder / "checkpoints.json").read_text(encoding="utf-8"))
     assert saved["tables"]["rows"] == json.loads(json.dumps(found["rows"]))

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shape_check import shape_problems, unopened
 
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.report.integrity import disagreements
 from planner.report.shape import answer_json, is_written, read_back, written
-from planner.report.shape_check import shape_problems, unopened
 
 Record = dict[str, Any]
 SAMPLES, PUBLISHED = data_folder() / "samples", data_folder() / "published"
@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "serving": ("throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--why", "h100-8:2"),
     "calibration": ("calibrate", str(SAMPLES / "measurements.csv")),
     "serving calibration": ("calibrate", str(SAMPLES / "serving-measurements.csv")),
+    "scaling": ("scaling", str(SAMPLES / "scaling-runs.csv"), "--target", "2.1"),
     "validation": ("validate", str(PUBLISHED / "carbon.csv")),
     "front": ("pareto", JOB, "--points", "2", "--quiet"),
     "sensitivity": ("sensitivity", JOB, "--vary", "grid=0.8..1.2", "--quiet"),

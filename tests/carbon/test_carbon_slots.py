@@ -22,7 +22,7 @@ def slots(grid: np.ndarray, types: int, slots_a_day: int, **known: float) -> Slo
     shape = series / series.mean(axis=-1, keepdims=True)
     values = np.concatenate(list(shape.reshape(len(series), days, 24)), axis=-1)
     of_day = day_types(day_values=values, types=types)
-    return two_columns(grid_kgco2e_per_kwh=series, day_type=of_day, slots_a_day=slots_a_day, **known)
+    return two_columns(hours_ratio=series, day_type=of_day, slots_a_day=slots_a_day, **known)
 
 
 def cleanest(found: Slots, ratio: np.ndarray, hours_fraction: float) -> float:
@@ -98,10 +98,27 @@ def test_two_types_of_day_and_two_hours_lose_little_of_what_can_be_saved() -> No
 def test_all_hours_are_the_year() -> None:
     """A type for each day and a slot for each hour: every column is the series itself."""
     days = CALIFORNIA.size // 24
-    found = two_columns(grid_kgco2e_per_kwh=BOTH, day_type=np.arange(days), slots_a_day=24)
+    found = two_columns(hours_ratio=BOTH, day_type=np.arange(days), slots_a_day=24)
     assert found.hours_fraction == pytest.approx(np.full(days * 24, 1 / (days * 24)))
     for ratio in (found.fixed_ratio, found.day_ratio, found.period_ratio):
         assert ratio == pytest.approx(BOTH / BOTH.mean(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("hours", [4, 12])
+def test_price_and_intensity_of_a_slot_are_of_the_same_hours(hours: int) -> None:
+    """Work in the hours that weigh least meets what these hours emit and cost, not the best of each apart."""
+    price = np.roll(CALIFORNIA, 7) / CALIFORNIA.mean()
+    weight = 0.6 * price + 0.4 * CALIFORNIA / CALIFORNIA.mean()
+    of_day = np.zeros(CALIFORNIA.size // 24, int)
+    best = np.argsort(weight.reshape(-1, 24), axis=1, kind="stable")[:, :hours]
+    order = np.argsort(
+        two_columns(hours_ratio=weight, day_type=of_day, slots_a_day=24).fixed_ratio[0], kind="stable"
+    )
+    for series in (price, CALIFORNIA):
+        found = two_columns(hours_ratio=series, signal_ratio=weight, day_type=of_day, slots_a_day=24)
+        met = np.take_along_axis(series.reshape(-1, 24), best, axis=1).mean() / series.mean()
+        assert found.day_ratio[0][order[:hours]].mean() == pytest.approx(met, rel=1e-12)
+        assert found.day_ratio[0].mean() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_days_with_another_shape_are_of_another_type() -> None:
@@ -126,7 +143,7 @@ def test_a_grid_without_emissions_is_flat() -> None:
     found = slots(np.stack([CALIFORNIA, 0 * CALIFORNIA + 0.3]), 2, 12)
     assert found.period_ratio[1] == pytest.approx(np.ones(24))
 
-    nothing = two_columns(grid_kgco2e_per_kwh=np.zeros((1, 48)), day_type=np.zeros(2, int), slots_a_day=12)
+    nothing = two_columns(hours_ratio=np.zeros((1, 48)), day_type=np.zeros(2, int), slots_a_day=12)
     assert (nothing.fixed_ratio == 1).all()
 
 
@@ -147,11 +164,12 @@ def test_a_turned_clock_turns_the_slots(turn: int) -> None:
         ({"slots_a_day": 5}, "slots_a_day divides"),
         ({"day_type": np.zeros(3, int)}, "24 hours for each of the 3 days"),
         ({"known_in_day_fraction": 1.5}, "known_in_day_fraction is a share"),
+        ({"signal_ratio": np.ones((1, 24))}, "signal_ratio has the hours of hours_ratio"),
     ],
 )
 def test_what_is_no_period_is_refused(wrong: dict[str, object], said: str) -> None:
     plain: dict[str, object] = {
-        "grid_kgco2e_per_kwh": np.ones((1, 48)),
+        "hours_ratio": np.ones((1, 48)),
         "day_type": np.zeros(2, int),
         "slots_a_day": 12,
     }

@@ -21,9 +21,16 @@ from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, pars
 from planner.inputs.scenario.bundle import keep, restored
 from planner.inputs.series import load_series
 from planner.physics.equations.serving import day_loads_per_s
-from planner.physics.equations.slots import awake_kw, clock_load_fraction
+from planner.physics.equations.slots import (
+    awake_kw,
+    clock_load_fraction,
+    period_slot_ratio,
+    traced_load_fraction,
+    window_slot_ratio,
+)
 from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
+from planner.program.clean_hours import matched_sites
 from planner.program.plan import Plan, plan_fleet
 from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
@@ -113,8 +120,11 @@ def test_a_site_whose_hours_nobody_knows_is_flat_and_says_so() -> None:
     assert slot_times(inputs_of(scenario(**elsewhere))) is None
     packs = slot_times(inputs_of(scenario(**(elsewhere | {"policy__levers": ["pack"]}))))
     assert packs is not None
-    assert packs.notes == ("fresno: no hours of its grid are known, so its grid is taken as flat.",)
-    assert (packs.fixed_ratio[0].value == 1).all()
+    assert packs.notes == (
+        "fresno: no hours of its grid are known, so its grid is taken as flat.",
+        "chat: requests by a curve around 20 h, as no trace of a day is named.",
+    )
+    assert (packs.grid.fixed[0].value == 1).all()
 
 
 def test_slots_are_the_hours_of_the_months_of_the_period() -> None:
@@ -127,7 +137,7 @@ def test_slots_are_the_hours_of_the_months_of_the_period() -> None:
     series = load_series("synthetic-us-camx")
     months = series.time_utc.astype("datetime64[M]").astype(int) % 12 + 1
     days = series.complete()[np.isin(months, [4, 5, 6])].reshape(-1, 12, 2).mean(axis=2)
-    by_clock = times.fixed_ratio[0].value.reshape(2, 12)
+    by_clock = times.grid.fixed[0].value.reshape(2, 12)
     share = times.hours[:, 0].reshape(2, 12) / times.hours[:, 0].reshape(2, 12).sum(axis=0)
     assert (by_clock * share).sum(axis=0) == pytest.approx(days.mean(axis=0) / days.mean(), rel=1e-9)
 
@@ -141,6 +151,42 @@ def test_the_load_of_a_day_has_its_mean_and_its_hour() -> None:
     assert load[1] == pytest.approx(np.ones(12))
     eight = day_loads_per_s(peak_per_s=np.ones(1), mean_to_peak_fraction=np.array([0.45]))
     assert np.sort(load[0])[[0, -1]] == pytest.approx(eight[0][[0, -1]], abs=0.08)
+
+
+@pytest.mark.parametrize(("mean", "capped"), [(0.4, 0), (0.6, 2), (1.0, 12)])
+def test_the_load_of_a_trace_has_its_hours_and_the_stated_mean(mean: float, capped: int) -> None:
+    """Parts are in proportion to the trace; where the mean asks for more, its highest are at the peak."""
+    hours = np.repeat([1.0, 3.0, 2.0, 1.0], 6) / 1.75
+    load = traced_load_fraction(mean_to_peak_fraction=mean, hours_ratio=hours, slots_a_day=12)
+    assert load.mean() == pytest.approx(mean)
+    assert (load > 1 - 1e-12).sum() >= capped
+    free = load < 1 - 1e-12
+    assert np.ptp((load / hours[::2])[free], axis=0) < 1e-12 if free.any() else mean == 1.0
+
+
+def test_replicas_are_ready_for_the_highest_day_of_a_trace(tmp_path: Path) -> None:
+    """Two days of 10 requests an hour, at noon 30 and 50: the mean day says 40, and 50 is what comes."""
+    counts = [{12: 30, 36: 50}.get(i, 10) for i in range(49)]
+    lines = [
+        f"{np.datetime64('2025-03-04T00:00') + i * np.timedelta64(60, 'm')},{n}" for i, n in enumerate(counts)
+    ]
+    (tmp_path / "requests.csv").write_text("\n".join(["timestamp,requests", *lines]) + "\n")
+    path = tmp_path / "mine.toml"
+    stated = TEXT.replace('busiest_time = "20 h"', 'traffic_shape = "requests.csv"')
+    path.write_text(stated.replace("[policy]", '[policy]\nlevers = ["pack"]'))
+    own = load_scenario(path)
+    slots = slot_times(inputs_of(own))
+    assert slots is not None
+    load, ready = (np.asarray(one.value)[0] for one in (slots.load_fraction, slots.ready_load_fraction))
+    assert load.mean() == pytest.approx(0.45)
+    assert load.argmax() == 6
+    assert load[6] / load[0] == pytest.approx(2.5)
+    assert ready[6] == pytest.approx(min(1.0, 2 * load[6]))
+    assert ready[0] == pytest.approx(load[0])
+    assert "chat: requests by the hour as in requests.csv, 2.0 days." in slots.notes
+    assert "requests.csv" in keep(own).files
+    with pytest.raises(ScenarioError, match="traffic_shape and busiest_time say the same thing twice"):
+        with_changes(own, {"services.chat.busiest_time": "3 h"})
 
 
 def test_awake_power_is_that_of_two_points() -> None:
@@ -213,6 +259,63 @@ def test_lending_never_breaks_a_target_or_a_reserve() -> None:
 @cache
 def document() -> dict[str, Any]:
     return plan_document(planned(tuple(ALL)))
+
+
+CONTRACT = {
+    "policy.accounting": "market",
+    "policy.levers": ALL,
+    "contracts": [{"name": "wind", "site": "fresno", "price_premium": "4 USD/MWh"}],
+    "solve.gap": "1 %",
+}
+
+
+@cache
+def under_contract() -> Plan:
+    return plan_fleet(with_changes(parse_scenario(TEXT), CONTRACT), baselines=False)
+
+
+def test_a_contract_covers_what_is_drawn_by_the_hour_and_no_more() -> None:
+    """Nodes that rest or are off draw less, lent ones more: what is bought follows; carbon knows no hours."""
+    plan = under_contract()
+    solution, ledger, times = plan.answer.solution, plan.ledger, slot_times(plan.inputs)
+    assert solution is not None
+    assert times is not None
+    assert (np.asarray(times.grid.day[0].value) == 1).all()
+    assert ledger.kwh_terms["resting_kwh"].value < 0
+    drawn = account.drawn_kwh(
+        plan.problem, solution, account.idle_nodes(plan.problem, solution, solution.in_service)
+    )
+    assert drawn.sum() == pytest.approx(ledger.energy.value, rel=1e-9)
+    assert 0.99 * drawn.sum() < solution.matched_kwh.sum() <= drawn.sum() * (1 + 1e-9)
+    assert ledger.carbon.value == pytest.approx(solution.kgco2e, rel=1e-9)
+
+
+def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:
+    """A flat plant and a load that is not: the period claims all; the sun has no night; location stays."""
+    plan = under_contract()
+    solution = plan.answer.solution
+    assert solution is not None
+    scenario = plan.inputs.scenario
+    (contract,) = scenario.contracts
+    sun = {"profile": "sun", "profile_latitude_deg": 36.8, "profile_longitude_deg": -119.8}
+    found = {}
+    for name, keys in (("none", {}), ("flat", {"profile": "flat"}), ("sun", sun)):
+        with_profile = scenario.model_copy(update={"contracts": (contract.model_copy(update=keys),)})
+        (found[name],) = matched_sites(
+            dataclasses.replace(plan, inputs=Inputs(with_profile, plan.inputs.catalogue)), solution
+        )
+    assert found["none"].hour_kwh is None
+    for one in found.values():
+        assert one.load_kwh == pytest.approx(plan.ledger.energy.value, rel=1e-9)
+        assert one.period_kwh == pytest.approx(float(solution.matched_kwh.sum()))
+        assert one.location_kgco2e == pytest.approx(found["none"].location_kgco2e)
+    flat, sunny = found["flat"], found["sun"]
+    assert flat.hour_kwh is not None
+    assert sunny.hour_kwh is not None
+    assert 0.8 < flat.hour_kwh / flat.period_kwh < 0.999
+    assert 0.4 < sunny.hour_kwh / sunny.period_kwh < 0.6  # of 24 hours 13 are days in spring
+    grid = float(plan.inputs.grid[0].value)
+    assert flat.hourly_kgco2e == pytest.approx(flat.market_kgco2e + (flat.period_kwh - flat.hour_kwh) * grid)
 
 
 def test_what_levers_take_is_explained_down_to_facts() -> None:
@@ -320,10 +423,12 @@ def test_a_load_of_sunny_hours_emits_less_than_one_of_the_night() -> None:
     [
         ({"policy__levers": ["shove"]}, "policy.levers"),
         ({"policy__levers": ["lend"]}, '"lend" needs "pack"'),
-        ({"policy__levers": ALL, "policy__accounting": "market"}, 'write accounting = "location"'),
         ({"policy__levers": ALL, "solve__slots": 7}, "no whole number of days of 12 parts"),
         ({"policy__levers": ALL, "sites__fresno__hourly_shape": "gb-2011"}, "there is no series 'gb-2011'"),
+        ({"policy__levers": ALL, "sites__fresno__price_shape": "mine"}, "there is no series 'mine'; a file"),
         ({"pools__search__window": "year"}, "pools.search.window"),
+        (CONTRACT | {"contracts.wind.profile": "sun"}, "needs profile_latitude and profile_longitude"),
+        (CONTRACT | {"contracts.wind.profile": "wind"}, "there is no series 'wind'; there are flat, sun"),
         ({"services__chat__busiest_time": "25 h"}, "services.chat.busiest_time"),
     ],
 )
@@ -355,16 +460,141 @@ def test_hours_of_ones_own_are_kept_with_the_scenario(tmp_path: Path) -> None:
         times = slot_times(inputs_of(one))
         assert times is not None
         assert "hours as in hours.csv of 2025, measured" in times.notes[0]
-        ratio = times.fixed_ratio[0].value[:SLOTS_A_DAY]
+        ratio = times.grid.fixed[0].value[:SLOTS_A_DAY]
         assert ratio[4:9] == pytest.approx(100.0 / (14 * 500 / 24 + 10 * 100 / 24))
     with restored(keep(own)) as again:
         assert again == own
-        assert again.shapes["hours.csv"].mean_kgco2e_per_kwh == pytest.approx(1 / 3, rel=1e-9)
+        assert again.shapes.grids["hours.csv"].mean_kgco2e_per_kwh == pytest.approx(1 / 3, rel=1e-9)
+
+
+JOB = """
+[[training]]
+name = "tune"
+model = "llama-3-8b"
+tokens = 2e10
+sequence_tokens = 4096
+batch_tokens = 1e6
+precision = "bf16"
+deadline = {deadline}
+nodes = [4]
+checkpoint_storage = "parallel-fs"
+pausable = true
+"""
+
+
+@pytest.mark.parametrize(("deadline", "cleanest"), [("2027-05-01", 500.0), ("2027-07-01", 100.0)])
+def test_a_pausable_job_meets_the_hours_before_its_deadline(
+    tmp_path: Path, deadline: str, cleanest: float
+) -> None:
+    """A grid that is clean from May on is of no use to what has to be done by then."""
+    times = np.datetime64("2025-01-01T00") + np.arange(8760)
+    lines = [f"{time}:00Z,{100 if time >= np.datetime64('2025-05-01T00') else 500}" for time in times]
+    (tmp_path / "hours.csv").write_text("\n".join(["time,gco2e_per_kwh", *lines]) + "\n")
+    path = tmp_path / "mine.toml"
+    text = TEXT.replace('grid = "us-camx"', 'hourly = "hours.csv"').replace(
+        "[policy]", '[policy]\nlevers = ["shift"]'
+    )
+    path.write_text(text.replace("[reliability]", JOB.format(deadline=deadline) + "[reliability]"))
+    inputs = inputs_of(load_scenario(path))
+    found = slot_times(inputs)
+    assert found is not None
+    met = found.of_jobs[0].grid if found.of_jobs else found.grid.period
+    ratio, share = np.asarray(met[0].value), found.slot_fraction.value[0, 0]  # type: ignore[index]
+    mean = (30 * 500 + 61 * 100) / 91
+    assert (ratio * mean).min() == pytest.approx(cleanest)
+    assert (ratio * mean) @ share == pytest.approx(500.0 if cleanest == 500 else mean)
+    options = assemble(inputs).problem.pausable_options
+    window_h = 24.0 * (np.datetime64(deadline) - np.datetime64("2027-04-01")).astype(int)
+    assert (options.node_hours_limit <= options.nodes[:, None] * window_h).all()
+
+
+def test_hours_of_a_window_are_its_own_curve() -> None:
+    """Ten of thirty days: the best slots have the best hours of these days; with all days, those of all."""
+    rng = np.random.default_rng(4)
+    hours = rng.uniform(0.1, 0.6, 30 * 24)
+    one = {
+        "hours_ratio": hours,
+        "signal_ratio": hours,
+        "days": np.arange(30.0),
+        "day_type": np.zeros(30),
+        "slots_a_day": 12.0,
+        "types": 1.0,
+        "known_fraction": 1.0,
+    }
+    inside = np.arange(30) < 10
+    found = window_slot_ratio(**one, within_ratio=inside.astype(float))  # type: ignore[arg-type]
+    curve = np.sort(hours[: 10 * 24]).reshape(12, -1).mean(axis=1) / hours.mean()
+    assert np.sort(found) == pytest.approx(curve)
+    whole = window_slot_ratio(**one, within_ratio=np.ones(30))  # type: ignore[arg-type]
+    assert whole == pytest.approx(period_slot_ratio(**one))  # type: ignore[arg-type]
 
 
 def test_hours_are_read_only_where_a_lever_needs_them(tmp_path: Path) -> None:
     own = hours_file(tmp_path)
-    assert not with_changes(own, {"policy.levers": None}).shapes
+    assert not with_changes(own, {"policy.levers": None}).shapes.names
+
+
+def prices_file(folder: Path, changes: dict[str, Any] | None = None, cheap: float = 20.0) -> Scenario:
+    """A scenario in a folder with prices of a year: 120 USD/MWh, and less from 8 to 18 h."""
+    times = np.datetime64("2025-01-01T00") + np.arange(8760)
+    lines = [f"{time}:00Z,{cheap if 8 <= i % 24 < 18 else 120}" for i, time in enumerate(times)]
+    (folder / "prices.csv").write_text("\n".join(["time,price (USD/MWh)", *lines]) + "\n")
+    path = folder / "mine.toml"
+    path.write_text(
+        TEXT.replace('grid = "us-camx"', 'grid = "pl"\nelectricity_price = "prices.csv"').replace(
+            "[policy]", '[policy]\nlevers = ["shift", "pack"]'
+        )
+    )
+    return with_changes(load_scenario(path), changes or {})
+
+
+def test_prices_by_the_hour_move_work_and_sum_to_the_bill(tmp_path: Path) -> None:
+    """On a flat grid pools go to cheap hours; what is the same at all hours pays the mean of the file."""
+    own = prices_file(tmp_path, {"solve.gap": "1 %"})
+    (paid,) = own.sites[0].electricity_price_usd_per_kwh or ()
+    assert paid == pytest.approx((14 * 0.12 + 10 * 0.02) / 24, rel=1e-5)
+    plan = plan_fleet(own, baselines=False)
+    times, solution = slot_times(plan.inputs), plan.answer.solution
+    assert times is not None
+    assert solution is not None
+    for column in (times.price.fixed, times.price.day, times.price.period):
+        assert (times.slot_fraction.value[0, 0] * column[0].value).sum() == pytest.approx(1.0)
+    assert "prices by the hour as in prices.csv of 2025" in times.notes[1]
+    rows = plain_rows(hour_records(plan, solution))
+    cheap = [row for row in rows if row["electricity_usd_per_kwh"] < 0.05]
+    dear = [row for row in rows if row["electricity_usd_per_kwh"] > 0.1]
+    pools = [np.mean([row["pool_nodes"] for row in some]) for some in (cheap, dear)]
+    assert pools[0] > 1.3 * pools[1]
+    assert plan.ledger.usd_terms["shifted_usd"].value < 0
+    assert plan.ledger.usd_terms["shifted_usd"].value == pytest.approx(solution.usd_terms.shift.sum())
+    assert plan.ledger.cost.value == pytest.approx(solution.usd, rel=1e-9)
+
+
+def test_a_flat_price_is_worth_nothing(tmp_path: Path) -> None:
+    """Hours that are all alike leave the coefficients of the program as they are without any."""
+    own = prices_file(tmp_path, cheap=120.0)
+    one, other = (
+        assemble(inputs_of(scenario)).problem
+        for scenario in (own, with_changes(own, {"sites.fresno.price_shape": None}))
+    )
+    assert not one.work_shifts.usd_per_node_h.any()
+    assert one.serve_options.usd == pytest.approx(other.serve_options.usd, rel=1e-12)
+    assert one.resting.rest_usd.sum(axis=2) == pytest.approx(other.resting.rest_usd.sum(axis=2), rel=1e-9)
+
+
+def test_where_price_and_grid_differ_hours_are_judged_by_what_both_weigh(tmp_path: Path) -> None:
+    """A high price of carbon puts the cleanest hours first, money alone the cheapest."""
+    sunny = {"sites.fresno.grid": "us-camx", "sites.fresno.hourly_shape": "synthetic-us-camx"}
+    spread = []
+    for objective_ in (
+        {"policy.objective": "money", "policy.carbon_price": None},
+        {"policy.carbon_price": "90 USD/kg"},
+    ):
+        times = slot_times(inputs_of(prices_file(tmp_path, sunny | objective_)))
+        assert times is not None
+        spread.append([float(np.ptp(one.period[0].value)) for one in (times.price, times.grid)])
+    assert spread[0][0] > spread[1][0]
+    assert spread[0][1] < spread[1][1]
 
 
 def test_work_that_is_lent_counts_once() -> None:

@@ -24,7 +24,8 @@ def site(**other: Any) -> Site:
         hours=np.full((1, 4), 10 * LASTS_H),
         before=np.array([3, 0, 1, 2]),
         slot_h=LASTS_H,
-        usd_per_kwh=np.array([0.1]),
+        moved_usd_per_kwh=np.full((1, 4), 0.1),
+        fixed_usd_per_kwh=np.full((1, 4), 0.1),
         moved_kgco2e_per_kwh=DIRTY,
         fixed_kgco2e_per_kwh=DIRTY,
         peak_usd_per_kw=np.array([0.0]),
@@ -52,6 +53,16 @@ def test_an_infinite_free_battery_meets_the_cleanest_slot_or_through_a_narrow_fe
 
     assert before + free.kgco2e == pytest.approx(60 * LOAD.sum() * DIRTY.min())
     assert before + narrow.kgco2e == pytest.approx(60 * LOAD.sum() * DIRTY.mean())
+
+
+def test_an_infinite_free_battery_buys_in_the_cheapest_slot() -> None:
+    """All energy at the least price of the day; the sun is worth the price of its own slot."""
+    dear = np.array([[0.05, 0.3, 0.2, 0.1]])
+    use = best_use(site(moved_usd_per_kwh=dear, fixed_usd_per_kwh=dear, **FREE), MONEY)
+    assert use.usd == pytest.approx(60 * (LOAD.sum() * 0.05 - (LOAD * dear).sum()))
+
+    sun = best_use(site(fixed_usd_per_kwh=dear, sun_kw=np.array([[0.0, 50.0, 0.0, 0.0]])), MONEY)
+    assert sun.usd == pytest.approx(-60 * 50 * 0.3)
 
 
 @pytest.mark.parametrize(

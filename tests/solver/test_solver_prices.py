@@ -87,7 +87,6 @@ def test_the_use_of_every_limit() -> None:
         "demand": (30.0, 5.0, False),
         "work": (pytest.approx(50.0), pytest.approx(0.0, abs=1e-6), True),
     }
-    assert uses["power"].left_fraction == pytest.approx(6.5 / 20)
     assert uses["power"].unit == "kW"
     assert uses["power"].label == "power, oregon, period 0"
 

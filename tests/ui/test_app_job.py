@@ -260,7 +260,7 @@ def test_the_inputs_of_another_job_are_other_fields(page: AppTest) -> None:
     field(page.selectbox, "model").set_value("llama-3.1-70b").run()
     after = {one.key for one in [*page.number_input, *page.selectbox, *page.toggle] if "input" in one.key}
 
-    assert len(before) == 17
+    assert len(before) == 18
     assert not before & after
 
 

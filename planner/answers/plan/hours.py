@@ -36,7 +36,8 @@ def hour_records(plan: Plan, solution: Solution) -> list[Record]:
             item = s * len(labels) + t
             for y in np.flatnonzero(times.hours[:, t]).tolist():
                 start = float(times.start_h[y])
-                grid = plan.inputs.grid[item] * times.fixed_ratio[item][y]
+                grid = plan.inputs.grid[item] * times.grid.fixed[item][y]
+                price = plan.inputs.electricity[item] * times.price.fixed[item][y]
                 rows.append(
                     {
                         "period": label,
@@ -45,6 +46,7 @@ def hour_records(plan: Plan, solution: Solution) -> list[Record]:
                         "days": float(times.days[y, t]),
                         "hours": f"{_clock(start)} to {_clock(start + length)} h",
                         "grid_kgco2e_per_kwh": grid.named("grid_kgco2e_per_kwh"),
+                        "electricity_usd_per_kwh": price.named("electricity_usd_per_kwh"),
                         **_nodes({name: float(held[s, t, y]) for name, held in found.nodes.items()}),
                         "energy_kwh": _energy(found.kwh, (s, t, y)),
                     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.answers.plan.actions import action_records
 from planner.answers.plan.alternatives import alternative_records, tie_records
 from planner.answers.plan.chance import chance_records
+from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
@@ -66,6 +67,7 @@ NAMES = (
     "hours",
     "levers",
     "site_energy",
+    "clean_energy",
     "by_period",
     "limits",
     "prices",
@@ -106,6 +108,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "hours": hour_records(plan, solution),
             "levers": lever_records(plan, solution),
             "site_energy": site_energy_records(plan, solution),
+            "clean_energy": clean_energy_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

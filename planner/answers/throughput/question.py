@@ -7,7 +7,18 @@ from typing import Any
 
 from planner.inputs import question_fields
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, VISION, Question
+from planner.inputs.hardware_question import (
+    ANSWERS,
+    GENERATE,
+    LOOK,
+    RECOMMEND,
+    SCORE,
+    TEXT,
+    VISION,
+    Question,
+)
+from planner.inputs.model_kinds import DIFFUSION, LANGUAGE, RECOMMENDATION, SPEECH, kind_of_model, models_of
+from planner.inputs.model_kinds import VISION as SEES
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
@@ -47,24 +58,20 @@ WORDS = {
     ANSWERS: "serving a language model",
     SCORE: "scoring by a recommendation model",
     GENERATE: "making images or films",
+    LOOK: "telling images apart",
 }
 
 
 def models(catalogue: Catalogue) -> dict[str, str]:
-    """Every model that can be requested, and the room of the catalogue that it is in."""
-    rooms = {"model": "layers", "recommendation": "embedding_rows", "diffusion": "steps"}
-    return {name: room for room, having in rooms.items() for name in catalogue.names(room, having)}
+    """Every model that can be requested, and its kind."""
+    return {name: kind_of_model(catalogue, name) for name in models_of(catalogue)}
 
 
 def choices(catalogue: Catalogue) -> dict[str, list[str]]:
     """What may be chosen by name; a SKU stands with its title."""
     return {
         "models": list(models(catalogue)),
-        "writing": [
-            name
-            for name, room in models(catalogue).items()
-            if room == "model" and not catalogue.has(f"model.{name}.patch_pixels")
-        ],
+        "writing": list(models_of(catalogue, [LANGUAGE])),
         "skus": [one.name for one in catalogue.skus.values()],
         "titles": [one.title for one in catalogue.skus.values()],
         "mixes": list(mixes(catalogue)),
@@ -82,14 +89,10 @@ def mixes(catalogue: Catalogue) -> dict[str, str]:
 
 def kind_of(question: Question, catalogue: Catalogue) -> str:
     """What is done with which kind of model."""
-    room = models(catalogue)[question.model]
-    if room == "diffusion":
-        return GENERATE
-    if room == "recommendation":
-        return SCORE if question.serve else RECOMMEND
-    if catalogue.has(f"model.{question.model}.patch_pixels"):
-        return VISION
-    return ANSWERS if question.serve else TEXT
+    served = {RECOMMENDATION: SCORE, DIFFUSION: GENERATE, SEES: LOOK}
+    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: GENERATE, SEES: VISION, SPEECH: ANSWERS}
+    kind = models(catalogue)[question.model]
+    return served.get(kind, ANSWERS) if question.serve else trained.get(kind, TEXT)
 
 
 def checked_kind(question: Question, catalogue: Catalogue) -> str:
@@ -102,10 +105,12 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
     kind = ""
     if question.model in models(catalogue):
         kind = kind_of(question, catalogue)
-        if kind == VISION and question.serve:
+        if kind == ANSWERS and not question.serve:
             problems.append(
-                Problem("--serve", f"{question.model} writes no text: only its training is answered")
+                Problem("--serve", f"{question.model} is a model of speech: only its serving is answered")
             )
+        if question.items is not None and question.response_s is None:
+            problems.append(Problem("--items", "are those of a request, and need --response-time"))
         problems += _not_meant(question, kind)
     if problems:
         raise ScenarioError("", problems)

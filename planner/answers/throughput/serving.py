@@ -12,7 +12,7 @@ from planner.answers.throughput.equations import written_tokens_per_s, yield_per
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
-from planner.physics.engines import engine_title
+from planner.physics.engines import engine_title, model_fact
 from planner.physics.equations.serving import shared_node_kw
 from planner.physics.measured_serving import (
     Points,
@@ -137,6 +137,6 @@ def _notes(setting: Setting) -> list[str]:
         notes.append(
             "A mixture of experts, split as tensors; exchanges between experts on many nodes are left out."
         )
-    if setting.fact(f"model.{setting.question.model}.parameters").value < SMALL:
+    if model_fact(setting.inputs, setting.question.model, "parameters").value < SMALL:
         notes.append("Small models are bound by the host, above all on fast chips: rates are an upper end.")
     return notes

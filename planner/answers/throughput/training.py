@@ -20,6 +20,7 @@ from planner.performance.throughput import (
     samples_per_s,
 )
 from planner.performance.vision import patch_tokens
+from planner.physics.batch_work import IMAGE_PIXELS
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
@@ -38,7 +39,7 @@ WAITS = (
     "data_parallel_s",
     "total_s",
 )
-IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
+
 VISION_BATCH = 4096  # samples, as in the pre-training of ViT
 SMALL = 1e9  # parameters below which no run was fitted
 # Shares by which a batch may be moved so that a number of accelerators divides it: gladly, and at most.

@@ -24,6 +24,8 @@ def traffic_found(
     changes = {f"{at}.{key}": value for key, value in read.values.items() if with_rates or key not in RATES}
     if "tokens_in" in read.values:
         changes[f"{at}.traffic"] = None
+    if f"{at}.busiest_time" in changes:
+        changes[f"{at}.traffic_shape"] = None
     return Found(
         what="a trace of requests",
         facts=read.facts,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from carbon.hourly import HourlyIntensity
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import (
@@ -17,7 +16,6 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
-    SkuName,
     SkuNames,
     TechniqueNames,
 )
@@ -43,12 +41,15 @@ from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import GROWTH
+from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
 # The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
-_TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
+_TOKENS, _PEAK_PER_S = Range(1, 1e18), Range(1e-6, 1e9)
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 
@@ -115,7 +116,17 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
+    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(
+        description="Tokens to train on; or `curve` and `target`"
+    )
+    curve: Annotated[str | None, Text('"runs.csv"', name=False)] = Field(
+        None,
+        description="In place of `tokens`, your runs next to this file (CSV: tokens or compute, and loss): "
+        "the tokens at which the power law through them reaches `target`",
+    )
+    target_loss: Annotated[float | None, Number("2.1", Range(0, 1e6, open=True))] = Field(
+        None, alias="target", description="Loss that the run has to reach by `curve`"
+    )
     sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
         description="Tokens in one sequence"
     )
@@ -169,39 +180,6 @@ class TrainingJob(Part):
     )
 
 
-class Pool(Part):
-    """Many small jobs that together need accelerator-hours, whichever they run on."""
-
-    name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description=f"{_MODEL}; it represents the work")
-    reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
-    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
-        alias="gpu_time", description="Accelerator-hours of the reference in a period"
-    )
-    demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
-        None,
-        alias="demand_error",
-        description="How far off this may be a quarter ahead, as a standard deviation; "
-        "default: the fact planning.demand_error",
-    )
-    utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
-        None,
-        alias="utilisation",
-        description="Share of the available node-hours that its jobs fill; "
-        "default: the fact pool.utilisation",
-    )
-    window: Annotated[Literal["day", "period"], Choice('"day"', ("day", "period"))] = Field(
-        "day", description="How long its work may wait where it may shift: within its day, or in the period"
-    )
-    may_wait_fraction: Annotated[float | None, Fraction("0.7", Range(0, 1))] = Field(
-        None,
-        alias="may_wait",
-        description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
-    )
-    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
-    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
-
-
 class Service(Part):
     """A model that answers requests within latency targets."""
 
@@ -241,8 +219,23 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
+    audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
+    )
+    candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
+        None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
+        None,
+        description="Images or films of a request that a model makes or tells apart, with `response_time`",
+    )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
+    growth_per_y: Annotated[float | None, GROWTH] = Field(
+        None,
+        alias="growth",
+        description="Growth of `peak_rate`, which then is that of the first period; default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
@@ -251,7 +244,13 @@ class Service(Part):
         None,
         alias="busiest_time",
         description="Hour of the day, in UTC, around which most requests come; "
-        "default: that of your own `traffic`, else the fact traffic.default.busiest_time",
+        "default: the fact traffic.default.busiest_time",
+    )
+    traffic_shape: Annotated[str | None, Text('"requests.csv"', name=False)] = Field(
+        None,
+        description="Trace of a day or longer (CSV) in the folder of this file, whose hours of the day "
+        "operation is planned by where `levers` allow it, in place of `busiest_time`; the mean over the peak "
+        "stays. Default: your own `traffic`, else a curve around `busiest_time`",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,
@@ -259,11 +258,17 @@ class Service(Part):
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
-    first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        alias="first_token", description="Longest time to the first token"
+    first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="first_token", description="Longest time to the first token, of models that write"
     )
-    per_token_s: Annotated[float, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        alias="per_token", description="Longest time for each further token"
+    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="per_token", description="Longest time for each further token, of models that write"
+    )
+    response_time_s: Annotated[float | None, Quantity('"100 ms"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        alias="response_time",
+        description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
+        "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
@@ -294,6 +299,38 @@ class Service(Part):
     sites_today: SiteNames = Field(
         None, description="Sites where it runs today; a start elsewhere costs in the first period, too"
     )
+
+    @property
+    def place(self) -> str:
+        """Where the file states it."""
+        return f"services.{self.name}"
+
+    @property
+    def items(self) -> float | None:
+        """Samples or images of a request; none of a model that reads and writes tokens."""
+        return self.images if self.candidates is None else self.candidates
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """The latency targets that are stated, by key."""
+        each = {
+            "first_token": self.first_token_s,
+            "per_token": self.per_token_s,
+            "response_time": self.response_time_s,
+        }
+        return {key: value for key, value in each.items() if value is not None}
+
+    @property
+    def first_answer_s(self) -> float:
+        """Longest time to the first token, or to an answer that comes at once."""
+        stated = self.response_time_s if self.first_token_s is None else self.first_token_s
+        assert stated is not None, "one of them is asked for on reading"
+        return stated
+
+    @property
+    def further_s(self) -> float:
+        """Longest time for each further token; of an answer that comes at once, which has none, its own."""
+        return self.first_answer_s if self.per_token_s is None else self.per_token_s
 
 
 class Reliability(Part):
@@ -328,6 +365,24 @@ class Reliability(Part):
         alias="spare_share",
         description="Spares for each node in use, in place of those that spare_confidence asks for; what "
         "services are promised comes on top",
+    )
+    loss_spikes_per_h: Annotated[float | None, Quantity('"10 /month"', "1/h", Range(0, 1, open=True))] = (
+        Field(
+            None,
+            alias="loss_spikes",
+            description="How often the loss of a training run spikes; default: never",
+        )
+    )
+    rollback_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 168))] = Field(
+        None,
+        alias="rollback",
+        description="Stored work that a run throws away after a loss spike; default: the fact "
+        "reliability.loss_spike.rollback",
+    )
+    detect_corruption: Annotated[bool, Flag("true")] = Field(
+        False,
+        description="Whether results of training are checked for silent corruption; what is found sends the "
+        "run back to before it",
     )
 
 
@@ -484,7 +539,7 @@ class Scenario(Part):
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
     moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")
-    pools: tuple[Pool, ...] = Field((), description="Many small jobs, as accelerator-hours")
+    pools: tuple[Pool, ...] = Field((), description="Work that may be divided and can wait")
     services: tuple[Service, ...] = Field((), description="Models that answer requests")
     reliability: Reliability = Field(description="How often nodes fail and what follows")
     performance: Performance = Field(
@@ -505,7 +560,7 @@ class Scenario(Part):
     _calibration: Calibration | None = PrivateAttr(None)
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
-    _shapes: dict[str, HourlyIntensity] = PrivateAttr(default_factory=dict)
+    _shapes: Shapes = PrivateAttr(default_factory=Shapes)
 
     @property
     def path(self) -> Path | None:
@@ -533,8 +588,8 @@ class Scenario(Part):
         return self._rows
 
     @property
-    def shapes(self) -> dict[str, HourlyIntensity]:
-        """The hours of the files that its sites name for their shape, where operation is decided by them."""
+    def shapes(self) -> Shapes:
+        """The hours of the files that it names for their shape, where operation is decided by them."""
         return self._shapes
 
     def __eq__(self, other: object) -> bool:

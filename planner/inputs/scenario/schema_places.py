@@ -73,6 +73,12 @@ class Site(Part):
         description="Price of energy, or a file of hours with their prices (CSV) in the "
         "folder of this file; default: the catalogue's",
     )
+    price_shape: Annotated[str | None, Text('"prices-2025.csv"', name=False)] = Field(
+        None,
+        description="Hours of prices (CSV) in the folder of this file, whose shape operation is planned by "
+        "where `levers` allow it; the mean stays that of the site. Default: those of the file that "
+        "`electricity_price` names, else the same price at all hours",
+    )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None,
         alias="wue",

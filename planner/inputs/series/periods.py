@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -12,12 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon.hourly import HourlyIntensity
-from planner.inputs.series.table import read_table
-from planner.inputs.series.times import TIME_COLUMNS, utc_times
-from planner.trace.errors import InputError
+from planner.inputs.series.prices import price_rows
 from planner.trace.numbers import exact_text
-
-_PRICE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})\s*(?:/|_per_| per )\s*([kM]Wh)(?![A-Za-z])", re.IGNORECASE)
 
 
 class Periods(Protocol):
@@ -50,23 +45,9 @@ def prices_by_period(path: Path, horizon: Periods) -> tuple[list[str], list[str]
     Raises:
         InputError: there is no such column, or no row holds a price.
     """
-    table = read_table(path)
-    time = table.column(*TIME_COLUMNS)
-    column = next((name for name in table.header if _PRICE.search(name)), None)
-    if time is None or column is None:
-        raise InputError(
-            f"{table.name}: no column of times, or of prices with their unit, among "
-            f"{', '.join(table.header)}: name them for example time and price (EUR/MWh)"
-        )
-    found = _PRICE.search(column)
-    assert found is not None, "the column was found by it"
-    values = table.numbers(column)
-    if np.isnan(values).all():
-        raise InputError(f"{table.name}: no row holds a price")
-    months = np.asarray(utc_times(table, time, "UTC").month, dtype=int) - 1
-    means, notes = _means(months, values, horizon)
-    unit = f"{found[1].upper()}/{found[2][0].replace('K', 'k').replace('m', 'M')}Wh"
-    return [f"{exact_text(mean)} {unit}" for mean in means], notes
+    rows = price_rows(path)
+    means, notes = _means(np.asarray(rows.time.month, dtype=int) - 1, rows.price, horizon)
+    return [f"{exact_text(mean)} {rows.unit}" for mean in means], notes
 
 
 def _means(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.inputs.series.table import Table, read_table
 from planner.trace.errors import InputError
@@ -28,6 +29,15 @@ FLAT = 0.02  # of the load: a day whose hours differ by less has no busiest time
 MOST_OF_ROW = 1e15  # requests or tokens: more than the world's in a row is a slip, and sums stay finite
 A_DAY_H = 24.0
 SHORTEST_H = A_DAY_H  # of a trace that says how its busiest hour compares with the mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HourlyRequests:
+    """Requests in each hour of the day in UTC (24), over the mean of all: on the mean and the highest day."""
+
+    mean_ratio: NDArray[np.float64]
+    most_ratio: NDArray[np.float64]
+    days: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,31 @@ def read_requests(path: Path) -> RequestsRead:
     if columns["time"]:
         _rates(held, facts, values, notes)
     return RequestsRead(values, tuple(facts), tuple(notes), tuple(dropped))
+
+
+def hourly_requests(path: Path) -> HourlyRequests:
+    """The hours of the day of a trace of a day or longer; hours that it begins or ends in are left out.
+
+    Raises:
+        InputError: it is no table of requests, names no times, or is shorter than a day.
+    """
+    table = read_table(path)
+    columns = {"time": table.column(*_TIMES), "requests": table.column(*_REQUESTS)}
+    if not columns["time"]:
+        raise InputError(f"{table.name}: no times among {', '.join(table.header)}: name a column timestamp")
+    held, _ = _rows(table, columns)
+    span_h = 0.0 if held.empty else (held["time"].max() - held["time"].min()).total_seconds() / 3600.0
+    if span_h < SHORTEST_H:
+        raise InputError(
+            f"{table.name}: spans {fixed_text(span_h, 1)} h, and a day is wanted for the hours of a day"
+        )
+    hourly = held.set_index("time")["requests"].resample("h").sum()
+    whole = hourly.iloc[1:-1] if len(hourly) >= A_DAY_H + 2 else hourly
+    by_hour = whole.groupby(whole.index.hour)  # type: ignore[attr-defined]  # its index is of times
+    mean = by_hour.mean().to_numpy(dtype=float)
+    return HourlyRequests(
+        mean / mean.mean(), by_hour.max().to_numpy(dtype=float) / mean.mean(), len(whole) / A_DAY_H
+    )
 
 
 def _rows(table: Table, columns: dict[str, str | None]) -> tuple[pd.DataFrame, list[tuple[int, str]]]:

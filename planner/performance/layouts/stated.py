@@ -68,10 +68,7 @@ def require_heads(*, heads: int, kv_heads: int) -> None:
     Source: definition.
     """
     if heads < 1 or kv_heads < 1:
-        raise ValueError(
-            f"heads and kv_heads must be at least 1, got {heads} and {kv_heads}: a model without attention "
-            "is described by mixer_parameters and attention_fraction 0, with heads 1"
-        )
+        raise ValueError(f"heads and kv_heads must be at least 1, got {heads} and {kv_heads}")
 
 
 @lru_cache(maxsize=4096)

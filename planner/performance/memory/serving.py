@@ -59,22 +59,6 @@ def kv_cache_gb_per_token(
     return 2.0 * layers * kv_heads * head_dim * kv_bytes / np.minimum(tp, kv_heads) / 1e9
 
 
-def latent_cache_gb_per_token(
-    *, layers: Column, latent_rank: Column, rotary_dim: Column, kv_bytes: Column
-) -> Column:
-    """Cache of one token under multi-head latent attention, on every accelerator of a replica.
-
-    k = L (r_kv + d_R) B_kv
-
-    All heads read one latent vector and one rotary key, so tensor parallelism repeats the cache.
-
-    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.4 and Table 1.
-    """
-    require_positive(layers=layers, latent_rank=latent_rank, kv_bytes=kv_bytes)
-    require_not_negative(rotary_dim=rotary_dim)
-    return layers * (latent_rank + rotary_dim) * kv_bytes / 1e9
-
-
 def largest_batch(
     *,
     memory_gb: Column,

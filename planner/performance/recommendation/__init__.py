@@ -1,4 +1,4 @@
-"""Recommendation models: time of a training step and of an inference batch, memory, ranking stages.
+"""Recommendation models: time of a training step and of an inference batch, memory.
 
 The dense layers are copied to every accelerator, the embedding tables are cut across them. A sample's
 pooled vectors therefore travel twice (all-to-all, forward and backward) and the dense gradients once
@@ -10,7 +10,6 @@ from planner.performance.recommendation.parts import (
     all_to_all_s,
     dense_forward_s,
     embedding_forward_s,
-    mlp_multiplications,
 )
 from planner.performance.recommendation.placement import (
     NotProven,
@@ -19,7 +18,6 @@ from planner.performance.recommendation.placement import (
     least_largest_cost,
     split_tables,
 )
-from planner.performance.recommendation.stages import stage_servers
 from planner.performance.recommendation.steps import (
     RecommendationStep,
     recommendation_batch_s,
@@ -36,12 +34,10 @@ __all__ = [
     "embedding_forward_s",
     "fewest_devices",
     "least_largest_cost",
-    "mlp_multiplications",
     "recommendation_batch_s",
     "recommendation_memory_gb",
     "recommendation_training_step",
     "scheduled_step",
     "split_tables",
-    "stage_servers",
     "table_devices",
 ]

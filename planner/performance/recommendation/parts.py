@@ -1,27 +1,11 @@
 """Times of the parts of a recommendation model: dense layers, look-ups, exchange of pooled vectors."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 
 Column = float | NDArray[np.float64]
-
-
-def mlp_multiplications(*, widths: Sequence[float]) -> float:
-    """Multiplications of one sample through fully connected layers; also their weights without biases.
-
-    M = sum_i w_i w_(i+1)
-
-    Source: Naumov et al., "DLRM", arXiv 1906.00091.
-    """
-    if len(widths) < 2:
-        return 0.0
-    require_positive(widths=np.asarray(widths, dtype=np.float64))
-    return float(sum(wide * narrow for wide, narrow in pairwise(widths)))
 
 
 def dense_forward_s(

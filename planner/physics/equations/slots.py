@@ -14,10 +14,38 @@ Column = float | NDArray[Any]
 Values = NDArray[np.float64]
 
 
-def fixed_slot_ratio(
-    *, hours_kgco2e_per_kwh: Values, days: Values, day_type: Values, slots_a_day: float, types: float
+def signal_ratio(
+    *,
+    price_ratio: Values,
+    grid_ratio: Values,
+    days: Values,
+    electricity_usd_per_kwh: float,
+    grid_kgco2e_per_kwh: float,
+    money_weight_ratio: float,
+    carbon_weight_usd_per_kgco2e: float,
 ) -> Values:
-    """Intensity of each slot over the mean of the period, for load that cannot move.
+    """What a kilowatt-hour of each hour weighs in the objective; only the order of hours is used.
+
+    s[h] = a p r_p[h] + b CI r_c[h]
+
+    r are over their means on the days of the period, whose price and intensity are p and CI.
+
+    Source: definition; the hours with the least of it are the best to work in.
+    """
+    picked = np.asarray(days, dtype=np.intp)
+
+    def scaled(hours: Values) -> Values:
+        mean = float(np.asarray(hours).reshape(-1, HOURS_A_DAY)[picked].mean())
+        return np.asarray(hours) / mean if mean > 0 else np.ones(np.shape(hours))
+
+    weighed: Values = money_weight_ratio * electricity_usd_per_kwh * scaled(price_ratio)
+    return weighed + carbon_weight_usd_per_kgco2e * grid_kgco2e_per_kwh * scaled(grid_ratio)
+
+
+def fixed_slot_ratio(
+    *, hours_ratio: Values, days: Values, day_type: Values, slots_a_day: float, types: float
+) -> Values:
+    """Intensity or price of each slot over the mean of the period, for load that cannot move.
 
     r[y] = fixed[y] / mean
 
@@ -25,12 +53,13 @@ def fixed_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    return _filled(_cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day).fixed_ratio[0], types, slots_a_day)
+    return _filled(_cut(hours_ratio, None, days, day_type, slots_a_day).fixed_ratio[0], types, slots_a_day)
 
 
 def day_slot_ratio(
     *,
-    hours_kgco2e_per_kwh: Values,
+    hours_ratio: Values,
+    signal_ratio: Values,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -43,13 +72,14 @@ def day_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_day=known_fraction)
+    cut = _cut(hours_ratio, signal_ratio, days, day_type, slots_a_day, in_day=known_fraction)
     return _filled(cut.day_ratio[0], types, slots_a_day)
 
 
 def period_slot_ratio(
     *,
-    hours_kgco2e_per_kwh: Values,
+    hours_ratio: Values,
+    signal_ratio: Values,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -62,12 +92,51 @@ def period_slot_ratio(
 
     Source: `carbon.slots.two_columns`.
     """
-    cut = _cut(hours_kgco2e_per_kwh, days, day_type, slots_a_day, in_period=known_fraction)
+    cut = _cut(hours_ratio, signal_ratio, days, day_type, slots_a_day, in_period=known_fraction)
     return _filled(cut.period_ratio[0], types, slots_a_day)
+
+
+def window_slot_ratio(
+    *,
+    hours_ratio: Values,
+    signal_ratio: Values,
+    days: Values,
+    within_ratio: Values,
+    day_type: Values,
+    slots_a_day: float,
+    types: float,
+    known_fraction: float,
+) -> Values:
+    """The same for work whose window has some days of the period alone, free among the hours of these days.
+
+    r[y] = (m_w - f (m_w - x(q_y))) / mean,  m_w the mean in the window
+
+    x(q_y) is the mean of the window's hours, best first, over the part of them that slot y is of the period,
+    slots in the order of their mean signal. Work that takes the best u of all slots so meets the best u of
+    the window, whatever types of day the window has.
+
+    Source: everfleet's own, as `carbon.slots.two_columns`; 1 where the window has no whole day.
+    """
+    picked, inside = np.asarray(days, dtype=np.intp), np.asarray(within_ratio, dtype=bool)
+    every = [np.asarray(one).reshape(-1, HOURS_A_DAY)[picked] for one in (hours_ratio, signal_ratio)]
+    mean = float(every[0].mean())
+    cut = _cut(signal_ratio, None, days, day_type, slots_a_day)
+    if not inside.any() or mean <= 0:
+        return np.ones(int(types) * int(slots_a_day))
+    hours, signal = (one[inside].ravel() for one in every)
+    best_first = hours[np.argsort(signal, kind="stable")]
+    order = np.argsort(cut.fixed_ratio[0], kind="stable")
+    ends = np.concatenate([[0.0], np.cumsum(cut.hours_fraction[order])]) * len(best_first)
+    taken = np.interp(ends, np.arange(len(best_first) + 1), np.concatenate([[0.0], np.cumsum(best_first)]))
+    met = np.empty(len(order))
+    met[order] = np.diff(taken) / np.diff(ends)
+    found = best_first.mean() - known_fraction * (best_first.mean() - met)
+    return _filled(found / mean, types, slots_a_day)
 
 
 def _cut(
     hours: Values,
+    signal: Values | None,
     days: Values,
     day_type: Values,
     slots_a_day: float,
@@ -75,9 +144,13 @@ def _cut(
     in_period: float = 1.0,
 ) -> Slots:
     """The slots of the days that are of a period."""
-    picked = np.asarray(hours).reshape(-1, HOURS_A_DAY)[np.asarray(days, dtype=np.intp)]
+
+    def picked(values: Values) -> Values:
+        return np.asarray(values).reshape(-1, HOURS_A_DAY)[np.asarray(days, dtype=np.intp)].ravel()
+
     return two_columns(
-        grid_kgco2e_per_kwh=picked.ravel(),
+        hours_ratio=picked(hours),
+        signal_ratio=None if signal is None else picked(signal),
         day_type=np.asarray(day_type, dtype=np.intp),
         slots_a_day=int(slots_a_day),
         known_in_day_fraction=float(in_day),
@@ -108,6 +181,45 @@ def clock_load_fraction(
     place = np.argsort(np.argsort(-apart, axis=-1, kind="stable"), axis=-1, kind="stable")
     laid_out: NDArray[np.float64] = np.take_along_axis(curve, np.broadcast_to(place, curve.shape), axis=-1)
     return laid_out
+
+
+def traced_load_fraction(
+    *, mean_to_peak_fraction: float, hours_ratio: Values, slots_a_day: float
+) -> NDArray[np.float64]:
+    """Requests of each part of a day over those of the peak hour, by the hours of a trace.
+
+    l[y] = min(1, c x[y]),  x[y] the mean of its hours, c so that the mean is m
+
+    Where the trace is more peaked than m says, its highest parts are at the peak and the others rise.
+
+    Source: definition.
+    """
+    parts = np.asarray(hours_ratio).reshape(int(slots_a_day), -1).mean(axis=-1)
+    mean, order = float(mean_to_peak_fraction), np.sort(parts)[::-1]
+    for at_peak in range(len(order)):  # the fewest parts at the peak
+        scale = (mean * len(order) - at_peak) / max(float(order[at_peak:].sum()), 1e-12)
+        if scale * order[at_peak] <= 1.0:
+            break
+    least: NDArray[np.float64] = np.minimum(1.0, scale * parts)
+    return least
+
+
+def ready_load_fraction(
+    *, load_fraction: Values, mean_ratio: Values, most_ratio: Values, slots_a_day: float
+) -> NDArray[np.float64]:
+    """The highest hour of each part of a day, on any day of a trace, over the peak hour.
+
+    l_max[y] = min(1, l[y] max_h(x_max[h]) / mean_h(x[h])),  h the hours of y
+
+    Source: definition; a mean day is exceeded on half of all days.
+    """
+    count = int(slots_a_day)
+    mean = np.asarray(mean_ratio).reshape(count, -1).mean(axis=-1)
+    most = np.asarray(most_ratio).reshape(count, -1).max(axis=-1)
+    above = np.divide(most, mean, out=np.ones(count), where=mean > 0)
+    # Hours without any request on the mean day have none on any day.
+    highest: NDArray[np.float64] = np.minimum(1.0, np.asarray(load_fraction) * above)
+    return highest
 
 
 def slot_loads_per_s(*, peak_per_s: Column, load_fraction: Column) -> Column:
@@ -196,14 +308,14 @@ def wear_usd(*, node_usd: Column, nodes: Column) -> Column:
     return np.multiply(node_usd, nodes)
 
 
-def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column) -> Column:
-    """Bill of energy by slot: the price is that of the period.
+def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Bill of energy by slot.
 
-    M = E * p
+    M = E * p * r
 
-    Source: definition.
+    Source: definition; r as in `carbon.slots.two_columns`.
     """
-    bill: Column = np.asarray(facility_kwh) * np.asarray(electricity_usd_per_kwh)[..., None]
+    bill: Column = np.asarray(facility_kwh) * np.asarray(electricity_usd_per_kwh)[..., None] * slot_ratio
     return bill
 
 
@@ -218,6 +330,17 @@ def slot_kgco2e(*, facility_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio
     return emitted
 
 
+def moved_usd(*, increment_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:
+    """Bill of a node-hour in a slot over that of the mean of the period.
+
+    M = E * p * (r - 1)
+
+    Source: definition; E is what the work adds to an idle node.
+    """
+    each = np.asarray(increment_kwh) * electricity_usd_per_kwh
+    return each[..., None] * (np.asarray(slot_ratio) - 1.0)
+
+
 def moved_kgco2e(*, increment_kwh: Column, grid_kgco2e_per_kwh: Column, slot_ratio: Column) -> Column:
     """Carbon of a node-hour in a slot over that of the mean of the period.
 
@@ -230,7 +353,7 @@ def moved_kgco2e(*, increment_kwh: Column, grid_kgco2e_per_kwh: Column, slot_rat
 
 
 def profile_ratio(*, even_kw: Column, slot_ratio: Column, slot_fraction: Column) -> Column:
-    """Intensity that a service meets over that of the period's mean, as its load has hours of its own.
+    """Intensity or price that a service meets over the period's mean, as its load has hours of its own.
 
     r = sum_y s_y P_y r_y / sum_y s_y P_y
 

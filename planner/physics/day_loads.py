@@ -1,0 +1,57 @@
+"""Requests of each service by the clock: by the hours of a trace, or by a curve around its busiest hour."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Service
+from planner.physics.equations.slots import clock_load_fraction, ready_load_fraction, traced_load_fraction
+from planner.trace.numbers import fixed_text, number_text
+from planner.trace.quantities import Traced, chosen, derive, pick
+
+PARTS_A_DAY = 12
+
+
+def day_loads(inputs: Inputs) -> tuple[Traced, Traced, tuple[str, ...]]:
+    """Load in each part of a day over that of the peak hour (I, 12), and what has to be said of it.
+
+    First on the mean day, by which energy is counted, then on the highest one, for which replicas are ready:
+    a curve that nobody measured knows no difference between days.
+    """
+    services = inputs.scenario.services
+    if not services:
+        none = chosen("load_fraction", np.zeros((0, PARTS_A_DAY)), "no services")
+        return none, none, ()
+    each = [_load(inputs, one) for one in services]
+    row = np.arange(len(services))
+    mean, most = pick([one[0] for one in each], row), pick([one[1] for one in each], row)
+    return mean, most, tuple(dict.fromkeys(one[2] for one in each))
+
+
+def _load(inputs: Inputs, service: Service) -> tuple[Traced, Traced, str]:
+    where = f"services.{service.name}"
+    mean = inputs.yours(f"{where}.mean_to_peak", service.mean_to_peak_fraction, "1")
+    parts = chosen("slots_a_day", float(PARTS_A_DAY), "two hours each")
+    if service.traffic_shape is None:
+        stated = service.busiest_time_h
+        busiest = (
+            inputs.fact("traffic.default.busiest_time")
+            if stated is None
+            else inputs.yours(f"{where}.busiest_time", stated, "h")
+        )
+        load = derive(clock_load_fraction, mean_to_peak_fraction=mean, busiest_h=busiest, slots_a_day=parts)
+        said = f"a curve around {number_text(float(busiest.value))} h, as no trace of a day is named"
+        return load, load, f"{service.name}: requests by {said}."
+    hours = inputs.scenario.shapes.requests[service.traffic_shape]
+    days = f"{fixed_text(hours.days, 1)} days"
+    source = f"hours of {service.traffic_shape}, {days}"
+    on_mean, at_most = (
+        chosen("mean_ratio", hours.mean_ratio, source),
+        chosen("most_ratio", hours.most_ratio, source),
+    )
+    load = derive(traced_load_fraction, mean_to_peak_fraction=mean, hours_ratio=on_mean, slots_a_day=parts)
+    ready = derive(
+        ready_load_fraction, load_fraction=load, mean_ratio=on_mean, most_ratio=at_most, slots_a_day=parts
+    )
+    return load, ready, f"{service.name}: requests by the hour as in {service.traffic_shape}, {days}."

@@ -398,6 +398,7 @@ class Window:
         """The page as a new one: nothing is left of who was there, in it or in what the browser keeps."""
         if self._page is None or self._page.is_closed():
             self._page = new_visitor(self._chromium)
+            self._page.on("crash", self._crashed)
         page = self._page
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         page.set_viewport_size(VIEWPORT)
@@ -405,6 +406,9 @@ class Window:
         kept = {"origin": url, "storageTypes": "cookies,local_storage,session_storage,indexeddb"}
         page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
         return page
+
+    def _crashed(self, page: Page) -> None:
+        self._page = None
 
 
 def new_visitor(chromium: Browser) -> Page:

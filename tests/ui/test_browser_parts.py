@@ -164,6 +164,7 @@ def test_rows_that_are_left_out_are_shown_with_the_reason(page: Page, app_url: s
     expect(page.get_by_role("button", name="Fit this log")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day the test of this name in test_app.py
 def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> None:
     """Another visitor, who has another scenario, sees it; the way back to their own is one click."""
     first, second = new_page(), new_page()

@@ -35,6 +35,7 @@ from planner.notebook import (
     telemetry,
     throughput,
     traces,
+    track,
     validate,
 )
 
@@ -65,5 +66,6 @@ __all__ = [
     "telemetry",
     "throughput",
     "traces",
+    "track",
     "validate",
 ]

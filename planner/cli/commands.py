@@ -18,6 +18,7 @@ from planner.cli import (
     saved,
     telemetry,
     traces,
+    track,
     tradeoffs,
 )
 from planner.cli import reference as about
@@ -28,7 +29,7 @@ from planner.trace.errors import InputError
 # What reads no facts, or names its own files by `--data`.
 WITHOUT_DATA = ("validate", "schema", "add", "telemetry")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, telemetry, own, about)
+SUBJECTS = (plans, tradeoffs, futures, saved, track, jobs, failures, hardware, traces, telemetry, own, about)
 
 
 def main(given: Sequence[str] | None = None) -> int:

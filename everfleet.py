@@ -37,6 +37,7 @@ from planner.notebook import (
     telemetry,
     throughput,
     traces,
+    track,
     validate,
 )
 
@@ -69,5 +70,6 @@ __all__ = [
     "telemetry",
     "throughput",
     "traces",
+    "track",
     "validate",
 ]

@@ -20,6 +20,7 @@ from planner.cli import (
     scaling,
     telemetry,
     traces,
+    track,
     tradeoffs,
 )
 from planner.cli import reference as about
@@ -35,6 +36,7 @@ SUBJECTS = (
     tradeoffs,
     futures,
     saved,
+    track,
     jobs,
     scaling,
     failures,

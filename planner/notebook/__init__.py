@@ -4,7 +4,7 @@ Each function asks what its command asks and imports what it needs when it runs,
 """
 
 from planner.notebook.answer import Answer
-from planner.notebook.exchange import export, telemetry
+from planner.notebook.exchange import export, telemetry, track
 from planner.notebook.hardware import calibrate, place, throughput
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
@@ -53,5 +53,6 @@ __all__ = [
     "telemetry",
     "throughput",
     "traces",
+    "track",
     "validate",
 ]

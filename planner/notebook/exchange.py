@@ -1,4 +1,4 @@
-"""`export` and `telemetry`: answers in formats of others, and what monitoring says."""
+"""`export`, `telemetry` and `track`: formats of others, what monitoring says, what came of a plan."""
 
 from __future__ import annotations
 
@@ -76,3 +76,45 @@ def telemetry(
     place = None if folder is None else Path(folder)
     _, document, _ = telemetry_answer([Path(file) for file in files], name, every, place)
     return telemetry_made(plain_document(document))
+
+
+@in_python
+def track(
+    named: str | Path,
+    *files: str | Path,
+    scenario: str | Path | None = None,
+    again: bool = False,
+    interval_s: Quantity | None = None,
+    store: str | None = None,
+) -> Answer:
+    """A plan next to what happened: what has left its band, and the scenario from here: `everfleet track`.
+
+    >>> folder = ef.plan("one-training-job", baselines=False).save("quarter")
+    >>> with open("actual.csv", "w") as file:
+    ...     print("month,measure,of,value", "2027-02,carbon,,900 t", sep=chr(10), file=file)
+    >>> ef.track("quarter", "actual.csv")["rows"]["within"]
+    ['no']
+
+    Args:
+        named: the folder or the JSON of a plan, or the first characters of a saved one's digest.
+        files: CSV of month, measure, of, value; rows of FOCUS; monitoring as in `telemetry`.
+        scenario: that the plan was made from, where the plan is not a saved one.
+        again: whether to make the scenario that plans from here: `answer["scenario"][0]["text"]`.
+        interval_s: between scrapes without times.
+        store: where saved plans lie: a SQLite file or a URL; else as the command finds it.
+
+    Raises:
+        InputError: the plan or a file cannot be used, or the scenario from here needs more.
+    """
+    from planner.answers.saved.tracking import tracked
+    from planner.notebook.other_answers import track_made
+
+    document, text, notes = tracked(
+        str(named),
+        [Path(file) for file in files],
+        store=store,
+        scenario=None if scenario is None else Path(scenario),
+        again=again,
+        interval_s=quantity(interval_s, "interval_s"),
+    )
+    return track_made(document, text, notes)

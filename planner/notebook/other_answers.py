@@ -216,6 +216,18 @@ def telemetry_made(document: Record) -> Answer:
     return Answer(Content(document["title"], said, [], tables), document, kind)
 
 
+def track_made(document: Record, text: str | None, notes: Sequence[str]) -> Answer:
+    """A plan next to what happened, and the scenario from here."""
+    from planner.answers.track import track_text
+
+    tables: dict[str, list[Record]] = {"rows": document["rows"], "left": document["left"]}
+    if text is not None:
+        tables["scenario"] = [{"text": text}]
+    said = (*document["headline"], *notes)
+    kind = plain_kind("track", track_text, document["title"], said, tables)
+    return Answer(Content(document["title"], said, [], tables), document, kind)
+
+
 def export_made(written_as: str, files: Mapping[str, str]) -> Answer:
     """An answer in a published format; saved, it is the files of that format."""
     from planner.report.standards import save_files

@@ -28,6 +28,9 @@ _OTHER_TITLES = {
     "checkpoints": "Checkpoint intervals",
     "marks": "Best intervals",
     "policies": "Ways to write checkpoints",
+    "stops": "What stops a run in a month",
+    "recovery": "Ways to come back after a failure",
+    "detection": "Silent corruption, with and without checks",
     "by_nodes": "Checkpoints by size of the job",
 }
 _ANSWERS = {

@@ -215,8 +215,8 @@ def _storage(setting: Setting) -> Phase:
     copies: Traced = setting.stated("storage.copies", stated.copies, "1", "job.storage_copies")
     fast, hits = fast_tier(setting, stored, kept)
     if stated.reads_ratio is not None:
-        asked = setting.yours("storage.reads_ratio", stated.reads_ratio, "1")
-        copies = derive(held_copies, copies=copies, reads_ratio=asked, hit_fraction=hits)
+        reads = setting.yours("storage.reads_ratio", stated.reads_ratio, "1")
+        copies = derive(held_copies, copies=copies, reads_ratio=reads, hit_fraction=hits)
     medium = f"storage.{stated.medium}"
     it = derive(
         stored_kwh,

@@ -75,13 +75,14 @@ def ranged_totals(
     traced = {**at.traced, "failures": failing}
     facts = ranged_facts(*targets, *traced.values())
     columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, 0), strict=True))
-    drawn = ({key: float(column[i]) for key, column in columns.items()} for i in range(draws))
+    drawn = [{key: float(column[i]) for key, column in columns.items()} for i in range(draws)]
+    watch("drawing the ranges")
     every = recomputed([*targets, *traced.values()], drawn)
     worlds = _worlds(plan, solution, at, draws)
     results, on_top, undone, rents = [], [], [], []
     for i, (values, world) in enumerate(zip(every, worlds, strict=True)):
-        if i % SAID_EVERY == 0:
-            watch(f"drawing the ranges: {i} of {draws}" if i else "drawing the ranges")
+        if i and i % SAID_EVERY == 0:
+            watch(f"drawing the ranges: {i} of {draws}")
         known = dict(zip(traced, values[len(targets) :], strict=True))
         prices = at.prices(known)
         there = _less_failed(plan, solution, world, np.asarray(known["failures"]))

@@ -10,7 +10,7 @@ Modules:
   them.
 - energy: Energy of a job or a service by what its nodes were doing, at their plugs: PUE is not in it.
 - federated: Carbon of federated learning: phones compute, updates travel, a server waits.
-- grid: Grid intensity: conversions, projections, and what hours do to a yearly mean.
+- grid: Grid intensity: conversions, projections, contracts, and what hours do to a yearly mean.
 - hourly: Hourly grid intensity: one value an hour in UTC, gaps as gaps, with the signal that it is of.
 - ledger: The ledger: lines of carbon and water that add up, by scope, by category and by phase.
 - levers: What a lever does to a footprint: its own factor, the part that it reaches, and others next to
@@ -21,8 +21,6 @@ Modules:
 - operational: Operational carbon: of electricity, and the hours that a number of operations takes.
 - participation: Who takes part: the share of each group among the devices picked, against its share of
   all devices.
-- pausing: Work that may be paused: the cleanest hours of each window, with a limit on the number of
-  pauses.
 - peers: Formulas of other public tools, to reproduce their numbers and explain why ours differ.
 - phases: From one phase of a model's life to another, where only their shares are known.
 - power: Power of a machine: by utilisation, and under a cap.
@@ -30,11 +28,7 @@ Modules:
 - rounds: How many sessions and hours a federated job takes: in rounds, or with a buffer and no rounds.
 - scopes: What a line of a ledger is: its phase, its scope and its category.
 - scores: A footprint over what it gave: useful accelerator-hours, requests, tokens.
-- second_life: Hardware past its accounting life: longer in service, in other hands, or against new hardware.
-- sharing: Storage and network belong to many jobs: their carbon goes by use, unused capacity included.
-- shifting: Moving work in time: which hours to choose, and what intensity the work then meets.
-- shifts: What moving work in time or place does: what can be had, the bound, and what may be said about
-  it.
+- shifting: Moving work in time: the lowest intensity that it can meet.
 - signals: What a grid intensity means: intensities of different signals never meet in one equation.
 - slots: A period as a few slots: types of day, parts of the day, and what each emits for three kinds of
   load.

@@ -57,3 +57,18 @@ def embodied_share_kgco2e(
     _domain.share_above_zero(utilisation_fraction=utilisation_fraction)
     calendar = calendar_share_kgco2e(embodied_kgco2e=embodied_kgco2e, used_h=used_h, lifetime_h=lifetime_h)
     return calendar / utilisation_fraction
+
+
+def intensity_ratio(*, old_kgco2e: Column, new_kgco2e: Column, throughput_ratio: Column) -> Column:
+    """Embodied carbon for the same work, of new hardware over old.
+
+    r = (TE_new / TE_old) / k
+
+    k is how many times the old hardware's work the new one does in the same life. Below 1 the new one takes
+    less to make for each unit of work, however much more it takes by itself. Energy in use is left out.
+
+    Source: embodied carbon intensity, e.g. Schneider et al., "Life-Cycle Emissions of AI Hardware", 2025.
+    """
+    _domain.nonnegative(new_kgco2e=new_kgco2e)
+    _domain.positive(old_kgco2e=old_kgco2e, throughput_ratio=throughput_ratio)
+    return np.divide(new_kgco2e, old_kgco2e) / throughput_ratio

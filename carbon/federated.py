@@ -152,11 +152,6 @@ class FederatedCarbon:
         return exact_sum((self.upload_kgco2e, self.download_kgco2e, self.network_kgco2e))
 
     @property
-    def communication_fraction(self) -> Column:
-        """Share of the total that moving updates costs."""
-        return self.communication_kgco2e / self.total_kgco2e
-
-    @property
     def outside_server_fraction(self) -> Column:
         """Share of the total that is nobody's data centre."""
         return (self.compute_kgco2e + self.communication_kgco2e) / self.total_kgco2e

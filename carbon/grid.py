@@ -59,3 +59,22 @@ def weighted_kgco2e_per_kwh(*, grid_kgco2e_per_kwh: NDArray[np.float64], load_kw
     _domain.positive(sum_of_load_kwh=energy)
     weighted: Column = np.sum(grid * load, axis=-1) / energy
     return weighted
+
+
+def market_kgco2e_per_kwh(
+    *, contracted_fraction: Column, contract_kgco2e_per_kwh: Column, residual_kgco2e_per_kwh: Column
+) -> Column:
+    """Grid intensity under market-based accounting.
+
+    CI_m = q * CI_contract + (1 - q) * CI_residual
+
+    What no contract covers takes the residual mix, not the grid average: that already counts other people's
+    contracts. Never to be added to a location-based figure.
+
+    Source: GHG Protocol, "Scope 2 Guidance", 2015.
+    """
+    _domain.share(contracted_fraction=contracted_fraction)
+    _domain.nonnegative(
+        contract_kgco2e_per_kwh=contract_kgco2e_per_kwh, residual_kgco2e_per_kwh=residual_kgco2e_per_kwh
+    )
+    return contracted_fraction * contract_kgco2e_per_kwh + (1 - contracted_fraction) * residual_kgco2e_per_kwh

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-from carbon.signals import GridSignal, one_signal
+from carbon.signals import GridSignal
 
 Column = float | NDArray[np.float64]
 GapRule = Literal["line", "day before"]
@@ -85,18 +82,6 @@ class Filled:
     filled_hours: int
 
 
-@dataclass(frozen=True, slots=True)
-class LocalDays:
-    """Whole days of a place in a series: where the first begins, and the hours of each (23 to 25)."""
-
-    first_hour: int
-    day_hours: tuple[int, ...]
-
-    def of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The part of a series that these days cover."""
-        return values[..., self.first_hour : self.first_hour + sum(self.day_hours)]
-
-
 def filled(*, series: HourlyIntensity, rule: GapRule, longest_gap_hours: int) -> Filled:
     """A series whose gaps are filled by a stated rule, and the number of hours that were.
 
@@ -128,54 +113,6 @@ def filled(*, series: HourlyIntensity, rule: GapRule, longest_gap_hours: int) ->
 def year_hours(year: int) -> int:
     """Hours of a calendar year: 8,784 in a leap year, 8,760 else."""
     return int((np.datetime64(f"{year + 1:04d}", "h") - np.datetime64(f"{year:04d}", "h")) / HOUR)
-
-
-def local_days(*, first_hour: np.datetime64, hours: int, time_zone: str) -> LocalDays:
-    """Whole local days of a series that starts at a UTC hour: 23 and 25 hours where clocks are changed.
-
-    n_d = midnight_{d+1} - midnight_d, both in UTC
-
-    Places whose midnight is not on a UTC hour (India) are refused: their days hold half hours.
-
-    Source: IANA time zone database.
-    """
-    place = ZoneInfo(time_zone)
-    start = datetime.fromisoformat(str(first_hour.astype("datetime64[s]"))).replace(tzinfo=UTC)
-    date = start.astimezone(place).date()
-    offsets: list[int] = []
-    while True:
-        midnight = datetime(date.year, date.month, date.day, tzinfo=place).astimezone(UTC)
-        offset, rest = divmod((midnight - start).total_seconds(), 3600)
-        if rest:
-            raise ValueError(f"time_zone {time_zone}: its midnight is not on an hour of UTC")
-        if offset > hours:
-            break
-        if offset >= 0:
-            offsets.append(int(offset))
-        date += timedelta(days=1)
-    if len(offsets) < 2:
-        raise ValueError(f"{hours} hours hold no whole day of {time_zone}")
-    return LocalDays(offsets[0], tuple(int(n) for n in np.diff(offsets)))
-
-
-def stacked_kgco2e_per_kwh(*, series: Sequence[HourlyIntensity]) -> NDArray[np.float64]:
-    """Complete series of several zones as rows of one table, sites x hours.
-
-    CI = (CI_1, ..., CI_n), all of one signal and of the same hours
-
-    Source: GHG Protocol, "Scope 2 Guidance", 2015 (like is compared with like).
-    """
-    if not series:
-        raise ValueError("series is at least one hourly series, got none")
-    one_signal(**{one.zone: one.signal for one in series})
-    first, *others = series
-    for one in others:
-        if (one.first_hour, one.hours) != (first.first_hour, first.hours):
-            raise ValueError(
-                f"series are of the same hours: {first.zone} has {first.hours} from {first.first_hour}Z, "
-                f"{one.zone} {one.hours} from {one.first_hour}Z"
-            )
-    return np.stack([one.complete() for one in series])
 
 
 def mix_kgco2e_per_kwh(

@@ -47,19 +47,6 @@ def embodied_fraction(*, operational_kgco2e: Column, embodied_kgco2e: Column) ->
     return embodied_kgco2e / total
 
 
-def sci_kgco2e_per_unit(*, operational_kgco2e: Column, embodied_kgco2e: Column, units: Column) -> Column:
-    """Software carbon intensity: carbon per functional unit (a request, a token, a training step).
-
-    SCI = ((E * I) + M) / R
-
-    I is location-based, average or marginal. Market-based figures are not allowed here.
-
-    Source: GSF, "Software Carbon Intensity", ISO/IEC 21031:2024.
-    """
-    _domain.positive(units=units)
-    return footprint_kgco2e(operational_kgco2e=operational_kgco2e, embodied_kgco2e=embodied_kgco2e) / units
-
-
 @dataclass(frozen=True, slots=True)
 class ScopeView:
     """Carbon by scope, as an inventory prints it; scope 2 in its two ways, which are never summed.
@@ -116,12 +103,6 @@ class Ledger:
             raise ValueError(f"no line has the phase '{phase}', only {', '.join(self.phases) or 'none'}")
         return self._sum(accounting, lambda line: line.phase == phase)
 
-    def phase_fraction(self, phase: Phase, accounting: Accounting) -> Column:
-        """Share of a phase in the total."""
-        total = self.total_kgco2e(accounting)
-        _domain.positive(total_kgco2e=total)
-        return self.phase_kgco2e(phase, accounting) / total
-
     def scopes(self) -> ScopeView:
         """The lines by scope; market-based scope 2 is None where a line has no such figure."""
         bought = [line for line in self.lines if line.scope == 2]
@@ -136,12 +117,6 @@ class Ledger:
                 for category in held
             },
         )
-
-    def sci_kgco2e_per_unit(self, units: Column) -> Column:
-        """Software carbon intensity of all lines over `units` functional units, location-based."""
-        used = self._sum("location", lambda line: line.scope != 3)
-        made = self._sum("location", lambda line: line.scope == 3)
-        return sci_kgco2e_per_unit(operational_kgco2e=used, embodied_kgco2e=made, units=units)
 
     @property
     def onsite_l(self) -> Column:

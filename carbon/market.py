@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from carbon import _domain
 
-Column = float | NDArray[np.float64]
 Matching = Literal["yearly", "hourly"]
 
 # Instruments from the most to the least precise; what none of them covers takes the residual mix.
@@ -54,49 +53,6 @@ class ScopeTwo:
     uncovered_kwh: float
     cfe_fraction: float
     grid_average_stands_in: bool
-
-
-def market_kgco2e_per_kwh(
-    *, contracted_fraction: Column, contract_kgco2e_per_kwh: Column, residual_kgco2e_per_kwh: Column
-) -> Column:
-    """Grid intensity under market-based accounting.
-
-    CI_m = q * CI_contract + (1 - q) * CI_residual
-
-    What no contract covers takes the residual mix, not the grid average: that already counts other people's
-    contracts. Never to be added to a location-based figure.
-
-    Source: GHG Protocol, "Scope 2 Guidance", 2015.
-    """
-    _domain.share(contracted_fraction=contracted_fraction)
-    _domain.nonnegative(
-        contract_kgco2e_per_kwh=contract_kgco2e_per_kwh, residual_kgco2e_per_kwh=residual_kgco2e_per_kwh
-    )
-    return contracted_fraction * contract_kgco2e_per_kwh + (1 - contracted_fraction) * residual_kgco2e_per_kwh
-
-
-def cfe_fraction(
-    *,
-    load_kwh: NDArray[np.float64],
-    contracted_kwh: NDArray[np.float64],
-    grid_cfe_fraction: NDArray[np.float64],
-) -> Column:
-    """Share of a load that carbon-free energy met in the same hour (24/7 score).
-
-    CFE = sum_h( min(L_h, C_h + g_h * max(L_h - C_h, 0)) ) / sum_h(L_h)
-
-    Contracted energy beyond an hour's load does not count for another hour. Hours lie along the last axis.
-
-    Source: Google, "24/7 Carbon-Free Energy: Methodologies and Metrics", 2021.
-    """
-    _domain.nonnegative(load_kwh=load_kwh, contracted_kwh=contracted_kwh)
-    _domain.share(grid_cfe_fraction=grid_cfe_fraction)
-    load, contracted, grid = np.broadcast_arrays(load_kwh, contracted_kwh, grid_cfe_fraction)
-    total = np.sum(load, axis=-1)
-    _domain.positive(sum_of_load_kwh=total)
-    met = np.minimum(load, contracted + grid * np.maximum(load - contracted, 0.0))
-    covered: Column = np.sum(met, axis=-1) / total
-    return covered
 
 
 def scope_two(

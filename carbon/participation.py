@@ -19,11 +19,6 @@ class Underrepresented:
     picked_fraction: float
     population_fraction: float
 
-    @property
-    def parity_ratio(self) -> float:
-        """Share among the picked over share of the population; 1 is parity."""
-        return self.picked_fraction / self.population_fraction
-
     def __str__(self) -> str:
         return (
             f"{self.group} is {self.population_fraction:.1%} of the devices and "

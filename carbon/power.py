@@ -59,22 +59,6 @@ def capped_throughput_fraction(*, clock_fraction: Column, clock_bound_fraction: 
     return 1 / (1 - clock_bound_fraction + clock_bound_fraction / clock_fraction)
 
 
-def capped_energy_ratio(*, cap_kw: Column, uncapped_kw: Column, throughput_fraction: Column) -> Column:
-    """Energy of a piece of work under a cap, relative to the same work without one.
-
-    e = min(P_cap, P_0) / P_0 / x
-
-    Of the device alone. The host runs longer at its own power, so that the best cap of a node is higher
-    than that of its accelerators.
-
-    Source: definition.
-    """
-    _domain.positive(cap_kw=cap_kw, uncapped_kw=uncapped_kw)
-    _domain.share_above_zero(throughput_fraction=throughput_fraction)
-    ratio: Column = np.minimum(cap_kw, uncapped_kw) / uncapped_kw / throughput_fraction
-    return ratio
-
-
 def _check_power_range(idle_kw: Column, max_kw: Column, utilisation_fraction: Column) -> None:
     _domain.nonnegative(idle_kw=idle_kw, max_kw=max_kw)
     _domain.share(utilisation_fraction=utilisation_fraction)

@@ -80,12 +80,14 @@ def concurrency_growth_ratio(*, concurrency_ratio: Column, speedup_ratio: Column
     return np.divide(concurrency_ratio, speedup_ratio)
 
 
-def ensemble_sessions(*, models: Column, rounds: Column, member_concurrency: Column) -> Column:
+def ensemble_sessions(*, models: Column, member_sessions: Column) -> Column:
     """Sessions of an ensemble: one federated job for each model, each with its own cluster of devices.
 
-    n = k * R * K_member
+    n = k * n_member
+
+    Members train side by side: the ensemble takes as long as one of them.
 
     Source: Hejazinia et al., "FEL", arXiv 2206.03852 (models on disjoint clusters of devices).
     """
-    _domain.nonnegative(models=models, rounds=rounds, member_concurrency=member_concurrency)
-    return models * rounds * member_concurrency
+    _domain.nonnegative(models=models, member_sessions=member_sessions)
+    return models * member_sessions

@@ -1,7 +1,6 @@
-"""Moving work in time: which hours to choose, and what intensity the work then meets.
+"""Moving work in time: the lowest intensity that it can meet.
 
-Hours lie along the last axis, sites or years along the others. A choice on the intensities themselves knows
-the future: it is the bound. A choice on a forecast that was known at the time can be had.
+Hours lie along the last axis, sites or years along the others. The choice knows the future: it is the bound.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from carbon import _domain
@@ -69,16 +67,6 @@ def best_window_kgco2e_per_kwh(
     return mean
 
 
-def run_kgco2e_per_kwh(*, grid_kgco2e_per_kwh: Hours, run_hours: int) -> Hours:
-    """Mean intensity of a run without a break, for each hour that it may start in.
-
-    CI_s = (S_{s+k} - S_s) / k,  S_s = CI_0 + ... + CI_{s-1}
-
-    Source: definition of the mean; cumulative sums make it one pass.
-    """
-    return _run_means(_checked(grid_kgco2e_per_kwh, run_hours=run_hours), run_hours)
-
-
 def best_starts(*, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int) -> Starts:
     """Cleanest start of a run that cannot be paused, for each hour that it may arrive in: the bound.
 
@@ -92,69 +80,6 @@ def best_starts(*, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int)
     means = _run_means(series, run_hours)
     start = _earliest_lowest(means, slack_hours + 1)
     return Starts(0, start - np.arange(start.shape[-1]), np.take_along_axis(means, start, axis=-1))
-
-
-def forecast_starts(
-    *, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int, forecast_days: int
-) -> Starts:
-    """Start that a forecast makes look cleanest, and the intensity that the run then really meets.
-
-    F_a(j) = mean_{d=1..D}(CI_{a+j-24d}) for j in 0..23, repeated every 24 hours
-    w_a    = argmin_{0 <= w <= min(slack, 23)} (F_a(w) + ... + F_a(w+k-1))
-
-    Uses only hours before the arrival: D = 1 is yesterday again, D = 28 a month's typical day. To such a
-    forecast a day later looks alike, so it waits at most 23 hours.
-
-    Source: persistence and climatology, the plain references of forecasting.
-    """
-    series = _checked(grid_kgco2e_per_kwh, run_hours=run_hours, slack_hours=slack_hours)
-    first, recent = _typical(series, forecast_days)
-    arrivals = series.shape[-1] - first - run_hours - slack_hours + 1
-    if arrivals < 1:
-        raise ValueError(
-            f"forecast_days {forecast_days} leave no arrival in {series.shape[-1]} hours: give more hours"
-        )
-    sums, rest = _sums(recent), run_hours % HOURS_A_DAY
-
-    def part(low: int, high: int) -> Hours:
-        return sums[..., high : high + arrivals] - sums[..., low : low + arrivals]
-
-    wait = np.zeros((*series.shape[:-1], arrivals), dtype=np.intp)
-    lowest = np.full(wait.shape, np.inf)
-    for offset in range(min(slack_hours, HOURS_A_DAY - 1) + 1):
-        over = max(offset + rest - HOURS_A_DAY, 0)
-        looks = part(offset, offset + rest - over) + part(0, over)
-        better = looks < lowest
-        lowest = np.where(better, looks, lowest)
-        wait[better] = offset
-    real = _run_means(series, run_hours)
-    return Starts(first, wait, np.take_along_axis(real, first + np.arange(arrivals) + wait, axis=-1))
-
-
-def forecast_kgco2e_per_kwh(*, grid_kgco2e_per_kwh: Hours, window_hours: int, forecast_days: int) -> Hours:
-    """What was to be expected of each hour at the start of its window; not a number where nothing was known.
-
-    F_h = mean_{d=0..D-1}(CI_{h-b-24d}),  b: the fewest whole days that lead to before the window
-
-    Source: persistence (D = 1) and climatology, the plain references of forecasting.
-    """
-    series = _checked(grid_kgco2e_per_kwh, run_hours=window_hours)
-    first, recent = _typical(series, forecast_days)
-    hour = np.arange(series.shape[-1])
-    back = HOURS_A_DAY * (hour % window_hours // HOURS_A_DAY + 1)
-    place = hour - back - (first - HOURS_A_DAY)
-    known = place >= 0
-    expected = np.full(series.shape, np.nan)
-    expected[..., known] = recent[..., place[known]]
-    return expected
-
-
-def _typical(series: Hours, days: int) -> tuple[int, Hours]:
-    """First hour that has `days` whole days before it, and the mean over those days from there on."""
-    if not (isinstance(days, int | np.integer) and 1 <= days * HOURS_A_DAY < series.shape[-1]):
-        raise ValueError(f"forecast_days is a number of days of the series, at least 1, got {days}")
-    span = HOURS_A_DAY * (days - 1) + 1
-    return HOURS_A_DAY * days, sliding_window_view(series, span, axis=-1)[..., ::HOURS_A_DAY].mean(axis=-1)
 
 
 def _sums(series: Hours) -> Hours:

@@ -11,10 +11,6 @@ Basis = Literal["production", "consumption"]
 Accounting = Literal["location", "market"]
 
 
-class MixedSignals(ValueError):
-    """Intensities that mean different things were to be compared or added; the message names both."""
-
-
 @dataclass(frozen=True, slots=True)
 class GridSignal:
     """The four choices behind a grid intensity.
@@ -55,16 +51,3 @@ class GridSignal:
         if len(words) not in (3, 4):
             raise ValueError(f"a grid signal is written like average/direct/production, got '{tag}'")
         return cls(*words)  # type: ignore[arg-type]  # __post_init__ checks the words
-
-
-def one_signal(**signals: GridSignal) -> GridSignal:
-    """The signal that all of these share.
-
-    Raises:
-        MixedSignals: two differ.
-    """
-    (first, shared), *others = signals.items()
-    for name, signal in others:
-        if signal != shared:
-            raise MixedSignals(f"{first} is {shared} and {name} is {signal}: they must not be mixed")
-    return shared

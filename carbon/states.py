@@ -37,11 +37,6 @@ class WorkCarbon:
         """What failures cost: work done again and the way back to it. Checkpoints are what limits it."""
         return self.lost_kgco2e + self.restart_kgco2e
 
-    @property
-    def failed_fraction(self) -> Column:
-        """Share of the job's carbon that failures cost."""
-        return self.failed_kgco2e / self.total_kgco2e
-
 
 def state_kgco2e(
     *,

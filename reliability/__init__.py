@@ -38,13 +38,12 @@ Modules:
 - logs: Logs in: from a file that a scheduler, a kernel or a person wrote to failures, lives and node-
   hours.
 - outages: How many spare nodes a fleet's own outage history asks for.
-- pace: Hours for each hour of work at the usual pace, over a day or a whole run.
 - policies: How flat the best interval is.
 - promises: Is enough up for what is promised: replicas of a service on nodes that fail, restart and are
   repaired.
-- recurrent: Units that fail, are repaired and fail again: trend, and gaps between failures.
-- restart: What follows a failure before the job works on: a restart made of parts, and kinds of failure
-  in one.
+- recurrent: Units that fail, are repaired and fail again: whether their rate has a trend.
+- restart: What follows a failure before the job works on: a restart made of parts.
+- rollback: Stops that throw stored work away: loss spikes, and results that were wrong before it was seen.
 - rows: Rows of lives: checked, those alike counted once, and who is at risk at an age.
 - sampling_error: How sure a mean or a percentile of played values is.
 - search: Least points and flat ends of a cost with one valley, on columns: what the numeric optima share.

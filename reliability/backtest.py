@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,13 +124,3 @@ def backtest_forecasts(
     mean, low, median, high = np.array([(f.mean, f.low, f.median, f.high) for f in made]).T
     period = np.arange(first_periods, seen.size)
     return Backtest(confidence_fraction, period, seen[first_periods:], mean, low, median, high)
-
-
-def pooled_backtest(backtests: Sequence[Backtest]) -> Backtest:
-    """The forecasts of several logs as one, each forecast with the same weight."""
-    confidences = {backtest.confidence_fraction for backtest in backtests}
-    if len(confidences) != 1:
-        raise ValueError(f"backtests must share one confidence_fraction, got {sorted(confidences)}")
-    columns = ("period", "actual", "mean", "low", "median", "high")
-    joined = (np.concatenate([getattr(backtest, name) for backtest in backtests]) for name in columns)
-    return Backtest(confidences.pop(), *joined)

@@ -23,6 +23,10 @@ from reliability.domain import (
 
 Column = float | NDArray[np.float64]
 
+# Rounds to the least of a ratio, each of which squares the error of the one before; the weight beyond which
+# a job that goes back further than it comes is not weighed.
+_ROUNDS_OF_A_RATIO, _MOST_WEIGHT = 4, 1e6
+
 
 @dataclass(frozen=True, slots=True)
 class StateHours:
@@ -135,29 +139,44 @@ def optimal_interval_h(*, mttf_h: Column, write_h: Column) -> Column:
 
 
 def hours_by_state(
-    *, interval_h: Column, mttf_h: Column, write_h: Column, restart_h: Column, persist_h: Column = 0.0
+    *,
+    interval_h: Column,
+    mttf_h: Column,
+    write_h: Column,
+    restart_h: Column,
+    persist_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> StateHours:
     """Expected hours in each state for one useful hour; exact, they add up to 1 / ETTR.
 
-        checkpoint = e^(P/M) * M * (e^(C/M) - 1) / W
-        work       = e^(P/M) * M * e^(C/M) * (e^(W/M) - 1) / W,  lost = work - 1
-        restart    = e^(P/M) * u0 * (e^((W+C)/M) - 1) / W
+        checkpoint = s * e^(P/M) * M * (e^(C/M) - 1) / W
+        work       = s * e^(P/M) * M * e^(C/M) * (e^(W/M) - 1) / W,  lost = work - 1
+        restart    = s * e^(P/M) * u0 * (e^((W+C)/M) - 1) / W
+        s          = 1 / (1 - B / (n * W)),  n = e^(-P/M) / (e^((W+C)/M) - 1)
 
     Writes that a failure cut short count as checkpoint. `persist_h` P is for asynchronous checkpoints
-    (zero when blocking). Hours in the queue hold no nodes and are left out.
+    (zero when blocking). `rolled_back_h` B is stored work that a failure throws away, too, in the mean over
+    all failures, as after a loss spike: n intervals are stored between two failures. A job that goes back
+    further than it comes takes for ever. Hours in the queue hold no nodes and are left out.
 
     Source: renewal argument; each attempt ends at an exponential time or at W + C.
     """
     require_positive(interval_h=interval_h)
     require_positive_or_infinite(mttf_h=mttf_h)
-    require_not_negative(write_h=write_h, restart_h=restart_h, persist_h=persist_h)
+    require_not_negative(
+        write_h=write_h, restart_h=restart_h, persist_h=persist_h, rolled_back_h=rolled_back_h
+    )
     writing, working = np.divide(write_h, mttf_h), np.divide(interval_h, mttf_h)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         again = np.exp(np.divide(persist_h, mttf_h))
+        if np.any(rolled_back_h):
+            forward_h = np.divide(interval_h, np.expm1(writing + working)) / again
+            again = again / np.maximum(1.0 - np.divide(rolled_back_h, forward_h), 0.0)
+        stalled = again * np.divide(write_h, interval_h) * exprel(writing)
         restarting = again * np.divide(restart_h, interval_h) * np.expm1(writing + working)
         return StateHours(
             useful_h=np.ones_like(again * working)[()],
-            checkpoint_h=again * np.divide(write_h, interval_h) * exprel(writing),
+            checkpoint_h=np.where(np.asarray(write_h) > 0, stalled, 0.0)[()],
             lost_h=again * np.exp(writing) * exprel(working) - 1.0,
             # No time each, however many there are.
             restart_h=np.where(np.asarray(restart_h) > 0, restarting, 0.0)[()],
@@ -174,6 +193,7 @@ def weighted_hours_ratio(
     write_weight_factor: Column,
     restart_weight_factor: Column,
     persist_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Weighted hours for one useful hour, such as energy where the weights are powers.
 
@@ -185,7 +205,12 @@ def weighted_hours_ratio(
     """
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
     hours = hours_by_state(
-        interval_h=interval_h, mttf_h=mttf_h, write_h=write_h, restart_h=restart_h, persist_h=persist_h
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=write_h,
+        restart_h=restart_h,
+        persist_h=persist_h,
+        rolled_back_h=rolled_back_h,
     )
     work = work_weight_factor * (hours.useful_h + hours.lost_h)
     return work + write_weight_factor * hours.checkpoint_h + restart_weight_factor * hours.restart_h
@@ -200,6 +225,7 @@ def objective_optimal_interval_h(
     write_weight_factor: Column,
     restart_weight_factor: Column,
     persist_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """The interval of least weighted hours: lost work may cost more an hour than a stall.
 
@@ -207,15 +233,42 @@ def objective_optimal_interval_h(
         A = (w_work * M + w_restart * u0) * e^(C/M)
 
     With equal weights it is `optimal_interval_h`. Cheaper stalls shorten it, dearer ones lengthen it. With
-    a background write it is not below P - C.
+    a background write it is not below P - C. Where failures throw stored work away, work and writes weigh
+    v * B / M more, v the weighted hours at the least: their sum over what is kept is least there.
 
-    Source: weighted hours of this room, whose derivative is Lambert's equation.
+    Source: weighted hours of this room, whose derivative is Lambert's equation; a ratio is least where its
+    sum is, Dinkelbach, "On nonlinear fractional programming", Management Science 13(7), 1967.
     """
     require_positive(mttf_h=mttf_h, write_h=write_h)
-    require_not_negative(restart_h=restart_h, persist_h=persist_h)
+    require_not_negative(restart_h=restart_h, persist_h=persist_h, rolled_back_h=rolled_back_h)
     _check_weights(work_weight_factor, write_weight_factor, restart_weight_factor)
-    work, write = np.multiply(work_weight_factor, mttf_h), np.multiply(write_weight_factor, mttf_h)
-    restart = np.multiply(restart_weight_factor, restart_h)
+    job = {"mttf_h": mttf_h, "write_h": write_h, "restart_h": restart_h, "persist_h": persist_h}
+    best_h = _least_weighted_h(job, work_weight_factor, write_weight_factor, restart_weight_factor)
+    if not np.any(rolled_back_h):
+        return best_h
+    for _ in range(_ROUNDS_OF_A_RATIO):
+        least = weighted_hours_ratio(
+            interval_h=best_h,
+            **job,
+            work_weight_factor=work_weight_factor,
+            write_weight_factor=write_weight_factor,
+            restart_weight_factor=restart_weight_factor,
+            rolled_back_h=rolled_back_h,
+        )
+        more = np.minimum(least, _MOST_WEIGHT) * np.divide(rolled_back_h, mttf_h)
+        best_h = _least_weighted_h(
+            job, work_weight_factor + more, write_weight_factor + more, restart_weight_factor
+        )
+    return best_h
+
+
+def _least_weighted_h(
+    job: dict[str, Column], work_weight: Column, write_weight: Column, restart_weight: Column
+) -> Column:
+    """The interval of least weighted hours where failures keep what is stored."""
+    mttf_h, write_h, restart_h, persist_h = job.values()
+    work, write = np.multiply(work_weight, mttf_h), np.multiply(write_weight, mttf_h)
+    restart = np.multiply(restart_weight, restart_h)
     # (e^(C/M) - 1) / e^(C/M), written so that neither end overflows.
     share = -np.expm1(-np.divide(write_h, mttf_h))
     best_h = _least(mttf_h, (write + restart) * share / (work + restart))

@@ -30,49 +30,6 @@ class AfterFailure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cohort:
-    """Units of one lifetime; columns of `age_h` and `units` hold several ages."""
-
-    lifetime: Lifetime
-    age_h: Column
-    units: Column
-
-    def __post_init__(self) -> None:
-        require_not_negative(age_h=self.age_h, units=self.units)
-
-
-@dataclass(frozen=True, slots=True)
-class AgedFleet:
-    """First failure among the units of all cohorts, a lifetime itself: that of a job which runs on them.
-
-        H(t) = sum_c n_c * (H_c(a_c + t) - H_c(a_c))
-
-    Its mean is the job's MTTF; H(t) / t its mean rate in a period t, with failures repaired.
-    """
-
-    cohorts: tuple[Cohort, ...]
-
-    def __post_init__(self) -> None:
-        if not sum(float(np.sum(cohort.units)) for cohort in self.cohorts) > 0:
-            raise ValueError("cohorts must hold at least one unit, got none")
-
-    def cumulative_hazard(self, *, age_h: Column) -> Column:
-        """H(t) at `age_h` hours from now."""
-        ahead_h = np.asarray(age_h, dtype=float)[..., None]
-        hazard: Column = sum(
-            np.sum(
-                np.multiply(
-                    cohort.units,
-                    expected_failures(cohort.lifetime, age_h=cohort.age_h, window_h=ahead_h),
-                ),
-                axis=-1,
-            )
-            for cohort in self.cohorts
-        )
-        return hazard
-
-
-@dataclass(frozen=True, slots=True)
 class CohortForecast:
     """Failures of a period: expected, by cohort and in sum; intervals of that sum and of the count."""
 
@@ -208,27 +165,23 @@ def cohort_forecast(
 def _moved_models(lifetime: Lifetime, covariance: Floats) -> list[tuple[Lifetime, Lifetime, float]]:
     """The model with each fitted parameter raised and lowered, and by how much they then differ."""
     model: Any = lifetime
-    fitted = [field.name for field in fields(model) if not field.metadata.get("given")]
-    places = [(name, place) for name in fitted for place in range(np.size(getattr(model, name)))]
-    if covariance.shape != (len(places), len(places)):
+    fitted = [field.name for field in fields(model)]
+    if covariance.shape != (len(fitted), len(fitted)):
         raise ValueError(
-            f"covariance must have a row and a column for each of {', '.join(name for name, _ in places)}, "
+            f"covariance must have a row and a column for each of {', '.join(fitted)}, "
             f"got shape {covariance.shape}"
         )
     errors = np.sqrt(np.diag(covariance))
     # A thousandth of its error: far enough for the difference to keep its digits, near enough to be straight.
     steps = 1e-3 * np.where(errors > 0, errors, 1.0)
     return [
-        (_moved(model, name, place, step), _moved(model, name, place, -step), 2.0 * step)
-        for (name, place), step in zip(places, steps, strict=True)
+        (
+            replace(model, **{name: getattr(model, name) + step}),
+            replace(model, **{name: getattr(model, name) - step}),
+            2.0 * step,
+        )
+        for name, step in zip(fitted, steps, strict=True)
     ]
-
-
-def _moved(model: Any, name: str, place: int, step: float) -> Any:
-    value = getattr(model, name)
-    if not isinstance(value, tuple):
-        return replace(model, **{name: value + step})
-    return replace(model, **{name: (*value[:place], value[place] + step, *value[place + 1 :])})
 
 
 def _count_interval(mean: float, ratio: float, confidence_fraction: float) -> tuple[float, float]:

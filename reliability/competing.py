@@ -26,11 +26,6 @@ class IncidenceCurve:
     low_fraction: Floats
     high_fraction: Floats
 
-    def incidence_at(self, *, time_h: Column) -> Column:
-        """Share dead of this cause by a time: the last step at or before it."""
-        step = np.searchsorted(self.time_h, time_h, side="right")
-        return np.concatenate([[0.0], self.incidence_fraction])[step]
-
 
 @dataclass(frozen=True, slots=True)
 class Incidences:

@@ -52,10 +52,6 @@ class CoxFit:
         """How many times the hazard of the reference, or of one unit less."""
         return ratios_with_intervals(self.names, self.coefficients, self.covariance, confidence_fraction)
 
-    def log_risk(self, *, covariates: Mapping[str, ArrayLike]) -> Floats:
-        """Logarithm of the hazard ratio to a unit whose numbers are 0 and whose levels are the reference."""
-        return self.rows.design.matrix(covariates) @ self.coefficients
-
     def concordance_fraction(self) -> float:
         """How often the one of a pair that dies first had the higher risk, in the rows fitted."""
         life = self.rows.life

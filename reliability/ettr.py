@@ -88,42 +88,6 @@ def asynchronous_ettr_fraction(
     ).ettr_fraction
 
 
-def rollback_ettr_fraction(
-    *,
-    interval_h: Column,
-    mttf_h: Column,
-    write_h: Column,
-    restart_h: Column,
-    rollback_intervals: Column,
-    persist_h: Column = 0.0,
-    queue_h: Column = 0.0,
-) -> Column:
-    """Exact ETTR where failures also throw away checkpoints that were stored, as loss spikes do.
-
-        ETTR = W * (exp(-P / M) / (exp((W + C) / M) - 1) - k) / (M + u0 + q)
-
-    The first term counts the intervals stored between two failures, k is the mean number given up after
-    one. For several kinds of failure take M, u0 and k of `pooled_class`: their mix is exact in the long
-    run. A job that goes back further than it comes is always near its start: 0, not below. The start
-    itself, behind which nothing can be thrown away, is left out.
-
-    Source: law of large numbers for the intervals kept and the hours spent between failures.
-    """
-    require_not_negative(rollback_intervals=rollback_intervals)
-    _check_one_in_flight(interval_h, persist_h, write_h=write_h)
-    forward = asynchronous_ettr_fraction(
-        interval_h=interval_h,
-        mttf_h=mttf_h,
-        blocking_h=write_h,
-        persist_h=persist_h,
-        restart_h=restart_h,
-        queue_h=queue_h,
-    )
-    back = np.multiply(interval_h, rollback_intervals) / (np.add(restart_h, queue_h) + mttf_h)
-    share: Column = np.maximum(forward - back, 0.0)
-    return share
-
-
 def linear_ettr_fraction(
     *,
     interval_h: Column,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
 from reliability.lifetimes import (
@@ -17,7 +16,6 @@ from reliability.lifetimes import (
     Lifetime,
     LogLogistic,
     LogNormal,
-    PiecewiseExponential,
     Weibull,
 )
 from reliability.likelihood import Likelihood, NoMaximumError, highest_likelihood
@@ -43,27 +41,6 @@ def exponential(rows: LifeRows) -> Maximum[Exponential]:
     mean_h = float(rows.weight @ (rows.duration_h - rows.entry_h)) / deaths
     log_likelihood = -deaths * (1.0 + float(np.log(mean_h)))
     return Exponential(mean_h=mean_h), np.array([[mean_h**2 / deaths]]), log_likelihood
-
-
-def piecewise(rows: LifeRows, breaks_h: ArrayLike) -> Maximum[PiecewiseExponential]:
-    """Deaths over hours at risk in each stretch of age.
-
-    Source: maximum likelihood of a censored exponential sample, for each stretch.
-    """
-    breaks = np.atleast_1d(np.asarray(breaks_h, dtype=float))
-    # Breaks that do not rise are refused here, before they are used.
-    PiecewiseExponential(tuple(breaks.tolist()), (0.0,) * (breaks.size + 1))
-    stretch = np.searchsorted(breaks, rows.duration_h[rows.observed])
-    deaths = np.bincount(stretch, weights=rows.weight[rows.observed], minlength=breaks.size + 1)
-    at_risk_h = np.zeros(breaks.size + 1)
-    for place, (low, high) in enumerate(pairwise([0.0, *breaks, np.inf])):
-        if not deaths[place]:
-            raise ValueError(f"breaks_h leave no death from {low:g} to {high:g}: join that stretch to one")
-        hours = np.clip(rows.duration_h, low, high) - np.clip(rows.entry_h, low, high)
-        at_risk_h[place] = rows.weight @ hours
-    rates = deaths / at_risk_h
-    model = PiecewiseExponential(tuple(breaks.tolist()), tuple(rates.tolist()))
-    return model, np.diag(rates**2 / deaths), float(deaths @ (np.log(rates) - 1.0))
 
 
 def weibull(rows: LifeRows) -> Maximum[Weibull]:

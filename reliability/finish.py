@@ -14,6 +14,7 @@ from reliability.domain import (
     require_positive_or_infinite,
     require_share,
 )
+from reliability.rollback import useful_and_repeated_h
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
@@ -38,6 +39,7 @@ def finish_quantile_h(
     rate_shape: Column = np.inf,
     queue_h: Column = 0.0,
     restart_deviation_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Hours after its start by which a job is done with a given chance.
 
@@ -53,17 +55,26 @@ def finish_quantile_h(
     From one expected failure on, with restarts shorter than an interval, the 95 % quantile is within 1 % of
     played jobs. `rate_shape` a says how sure the rate is (its standard error is 1/sqrt(a) of it; infinite for
     known), as `updated_rate` gives it. s is `restart_deviation_h`. The queue is that after failures; the one
-    before the start is left out. With a background write the job is done once the last one is stored.
+    before the start is left out. With a background write the job is done once the last one is stored. Stored
+    work that stops throw away (`rolled_back_h`) is done again: its mean counts, its spread does not.
 
     Source: mean and variance of a restarted exponential task; gamma approximation of their sum.
     """
     require_share(quantile_fraction=quantile_fraction)
     require_not_negative(restart_h=restart_h, queue_h=queue_h)
+    all_h = useful_and_repeated_h(
+        useful_h=useful_h,
+        interval_h=interval_h,
+        mttf_h=mttf_h,
+        write_h=write_h,
+        persist_h=persist_h,
+        rolled_back_h=rolled_back_h,
+    )
     columns = np.broadcast_arrays(
         *(
             np.asarray(c, dtype=float)
             for c in (
-                useful_h,
+                all_h,
                 interval_h,
                 mttf_h,
                 write_h,
@@ -78,49 +89,6 @@ def finish_quantile_h(
     # A job takes as long at every site where its nodes are alike: each distinct one is worked out once.
     distinct, row = np.unique(np.stack([c.ravel() for c in columns]), axis=1, return_inverse=True)
     return _quantile_h(*distinct)[row.ravel()].reshape(columns[0].shape)[()]
-
-
-def on_time_fraction(
-    *,
-    available_h: Column,
-    useful_h: Column,
-    interval_h: Column,
-    mttf_h: Column,
-    write_h: Column,
-    restart_h: Column,
-    persist_h: Column = 0.0,
-    rate_shape: Column = np.inf,
-    queue_h: Column = 0.0,
-    restart_deviation_h: Column = 0.0,
-) -> Column:
-    """Chance that a job is done within the hours that it has.
-
-        P = mean over r ~ Gamma(a, a * M) of P(G <= t - n * (W + C) - P)
-
-    The same hours added by failures, and the same doubt about the rate, as in `finish_quantile_h`.
-
-    Source: mean and variance of a restarted exponential task; gamma approximation of their sum.
-    """
-    require_positive_or_infinite(available_h=available_h)
-    require_not_negative(restart_h=restart_h, queue_h=queue_h)
-    columns = np.broadcast_arrays(
-        *(
-            np.asarray(c, dtype=float)
-            for c in (
-                useful_h,
-                interval_h,
-                mttf_h,
-                write_h,
-                np.add(restart_h, queue_h),
-                persist_h,
-                rate_shape,
-                restart_deviation_h,
-                available_h,
-            )
-        )
-    )
-    *job, available = (column[..., None] for column in columns)
-    return _share_done(_slices(*job), available)[..., 0][()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Every fit is of highest likelihood, with late entry, right censoring and weights
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from reliability.lifetimes import (
     Lifetime,
     LogLogistic,
     LogNormal,
-    PiecewiseExponential,
     Weibull,
     survival_fraction,
 )
@@ -45,19 +44,18 @@ class Fit(Generic[Model]):
     aic: float
     failures: float
 
-    def parameter_interval(self, name: str, *, confidence_fraction: float) -> tuple[Column, Column]:
+    def parameter_interval(self, name: str, *, confidence_fraction: float) -> tuple[float, float]:
         """Interval of a parameter: normal on its logarithm, so above zero; on itself where any sign goes."""
-        fitted = {field.name: field for field in _fitted(self.model)}
+        model: Any = self.model
+        fitted = {field.name: field for field in fields(model)}
         if name not in fitted:
             raise ValueError(f"name must be one of {', '.join(fitted)}, got '{name}'")
-        value = np.asarray(getattr(self.model, name), dtype=float)
-        first = sum(np.size(getattr(self.model, other)) for other in list(fitted)[: list(fitted).index(name)])
-        errors = np.sqrt(np.diag(self.covariance)[first : first + value.size]).reshape(value.shape)
-        reach = normal_quantile(confidence_fraction) * errors
+        value, place = float(getattr(model, name)), list(fitted).index(name)
+        reach = normal_quantile(confidence_fraction) * float(np.sqrt(self.covariance[place, place]))
         if fitted[name].metadata.get("any_sign"):
-            return (value - reach)[()], (value + reach)[()]
-        factor = np.exp(reach / value)
-        return (value / factor)[()], (value * factor)[()]
+            return value - reach, value + reach
+        factor = float(np.exp(reach / value))
+        return value / factor, value * factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,39 +159,16 @@ def fit_generalised_gamma(
     return _fit(families.generalised_gamma, LifeRows.checked(duration_h, observed, entry_h, weight).grouped())
 
 
-def fit_piecewise_exponential(
-    *,
-    duration_h: ArrayLike,
-    observed: ArrayLike,
-    breaks_h: ArrayLike,
-    entry_h: ArrayLike = 0.0,
-    weight: ArrayLike = 1.0,
-) -> Fit[PiecewiseExponential]:
-    """A constant rate in each stretch of age between breaks; other arguments as in `fit_exponential`.
-
-        r_j = deaths in the stretch / hours at risk in the stretch,  Var[r_j] = r_j^2 / deaths
-
-    Breaks are known before, not picked from the same log: AIC does not count them.
-
-    Source: maximum likelihood of a censored exponential sample, for each stretch.
-    """
-    rows = LifeRows.checked(duration_h, observed, entry_h, weight)
-    return _fit(lambda rows: families.piecewise(rows, breaks_h), rows)
-
-
 def fit_best(
     *,
     duration_h: ArrayLike,
     observed: ArrayLike,
     entry_h: ArrayLike = 0.0,
     weight: ArrayLike = 1.0,
-    breaks_h: ArrayLike = (),
 ) -> RankedFits:
     """Every family fitted, by AIC; arguments as in `fit_exponential`.
 
         AIC = 2 * parameters - 2 ln L
-
-    Piecewise exponential takes part where `breaks_h` holds any.
 
     Source: Akaike, IEEE Transactions on Automatic Control 19, 1974.
     """
@@ -205,8 +180,6 @@ def fit_best(
         "log-logistic": families.log_logistic,
         "generalised gamma": families.generalised_gamma,
     }
-    if np.size(breaks_h):
-        candidates["piecewise exponential"] = lambda rows: families.piecewise(rows, breaks_h)
     fits, failed = [], {}
     for name, family in candidates.items():
         try:
@@ -244,10 +217,6 @@ def _fit(family: Callable[[LifeRows], Maximum[Kind]], rows: LifeRows) -> Fit[Kin
     return Fit(model, covariance, float(log_likelihood), float(aic), rows.deaths)
 
 
-def _fitted(model: Any) -> list[Field[Any]]:
-    return [field for field in fields(model) if not field.metadata.get("given")]
-
-
 def _log_hazard_slope(model: Lifetime, place: int, steps: Floats, age_h: Column) -> Floats:
     """Central difference of ln H by the parameter at `place`, over a small part of its error."""
     above, below = (
@@ -258,11 +227,6 @@ def _log_hazard_slope(model: Lifetime, place: int, steps: Floats, age_h: Column)
 
 
 def _moved(model: Any, place: int, by: float) -> Any:
-    """The model with the parameter at `place` changed, those of a column counted one by one."""
-    for field in _fitted(model):
-        value = np.array(getattr(model, field.name), dtype=float)
-        if place < value.size:
-            value.ravel()[place] += by
-            return replace(model, **{field.name: tuple(value) if value.ndim else float(value)})
-        place -= value.size
-    raise AssertionError("more parameters than the model has")
+    """The model with the parameter at `place` changed."""
+    name = fields(model)[place].name
+    return replace(model, **{name: getattr(model, name) + by})

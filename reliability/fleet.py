@@ -162,33 +162,6 @@ def nodes_of_job(*, accelerators: Column, accelerators_per_node: Column) -> Colu
     return nodes
 
 
-def resized_rate_per_node_h(
-    *,
-    failure_rate_per_node_h: Column,
-    accelerators_per_node: Column,
-    new_accelerators_per_node: Column,
-    accelerator_share_fraction: Column,
-) -> Column:
-    """Rate of a node of another size, such as a rack of 72 accelerators from a server of 8.
-
-        r' = r * (s * G' / G + 1 - s)
-
-    A share s of the failures comes with the accelerators, the rest with the node, however large. At s = 1 a
-    job fails as often in racks as in servers; below it racks are credited with fewer parts around the chips.
-
-    Source: rates of independent causes add up.
-    """
-    require_not_negative(failure_rate_per_node_h=failure_rate_per_node_h)
-    require_positive(
-        accelerators_per_node=accelerators_per_node, new_accelerators_per_node=new_accelerators_per_node
-    )
-    require_fraction(accelerator_share_fraction=accelerator_share_fraction)
-    share = np.asarray(accelerator_share_fraction, dtype=float)
-    growth = np.divide(new_accelerators_per_node, accelerators_per_node)
-    rate: Column = np.multiply(failure_rate_per_node_h, share * growth + 1.0 - share)
-    return rate
-
-
 def failure_rate_per_node_h(*, failures: Column, nodes: Column, period_h: Column) -> Column:
     """Failures for each node-hour that was watched.
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gamma
 
 from reliability.domain import require_fraction, require_not_negative, require_positive
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +97,3 @@ class StopHours:
         require_not_negative(
             recovery_h=self.recovery_h, selection_h=self.selection_h, preempt_h=self.preempt_h
         )
-
-
-def stationary_ages_h(*, node_mttf_h: float, weibull_shape: float, nodes: int, seed: int) -> Floats:
-    """Ages of nodes that have long been renewed at each failure.
-
-        age = U * L,  L = s * G^(1/k),  G ~ Gamma(1 + 1/k)
-
-    L is the life that an observer meets, longer lives more often; the observer comes at any point of it.
-
-    Source: inspection paradox of renewal theory, for Weibull lives.
-    """
-    require_positive(node_mttf_h=node_mttf_h, weibull_shape=weibull_shape, nodes=nodes)
-    random = np.random.default_rng(seed)
-    scale_h = NodeFailures(node_mttf_h, weibull_shape).scale_h
-    met_h = scale_h * random.standard_gamma(1.0 + 1.0 / weibull_shape, nodes) ** (1.0 / weibull_shape)
-    return random.random(nodes) * met_h

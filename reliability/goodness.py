@@ -88,7 +88,7 @@ def _expected(model: Lifetime, duration: Floats, entry: Floats, edges: Floats) -
 def _slopes(fit: Fit[Lifetime], duration: Floats, entry: Floats, edges: Floats) -> Floats:
     """Central differences of the expected deaths by each parameter."""
     model: Any = fit.model
-    names = [field.name for field in fields(model) if not field.metadata.get("given")]
+    names = [field.name for field in fields(model)]
     steps = STEP * np.sqrt(np.diag(fit.covariance))
 
     def moved(name: str, by: float) -> Floats:

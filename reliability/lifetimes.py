@@ -116,33 +116,6 @@ class GeneralisedGamma:
         return middle + part * ((above - below) + part * (above + below - 2.0 * middle)) / 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class PiecewiseExponential:
-    """h(t) = r_j between break j - 1 and break j: a constant rate for each stretch of age."""
-
-    breaks_h: tuple[float, ...] = field(metadata={"given": True})
-    rates_per_h: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        require_positive(breaks_h=np.array(self.breaks_h))
-        require_not_negative(rates_per_h=np.array(self.rates_per_h))
-        if np.any(np.diff(self.breaks_h) <= 0):
-            raise ValueError(f"breaks_h must rise, got {self.breaks_h}")
-        if len(self.rates_per_h) != len(self.breaks_h) + 1:
-            raise ValueError(
-                f"rates_per_h must hold one rate more than breaks_h, got {len(self.rates_per_h)} "
-                f"for {len(self.breaks_h)} breaks"
-            )
-
-    def cumulative_hazard(self, *, age_h: Column) -> Column:
-        """H(t) = sum over stretches of r_j * hours spent in it."""
-        starts_h, rates = np.array([0.0, *self.breaks_h]), np.array(self.rates_per_h)
-        at_start = np.concatenate([[0.0], np.cumsum(np.diff(starts_h) * rates[:-1])])
-        stretch = np.searchsorted(starts_h[1:], age_h, side="right")
-        hazard: Column = at_start[stretch] + rates[stretch] * (age_h - starts_h[stretch])
-        return hazard
-
-
 def survival_fraction(lifetime: Lifetime, *, age_h: Column) -> Column:
     """Share still alive at an age.
 
@@ -153,21 +126,6 @@ def survival_fraction(lifetime: Lifetime, *, age_h: Column) -> Column:
     require_not_negative(age_h=age_h)
     alive: Column = np.exp(-lifetime.cumulative_hazard(age_h=age_h))
     return alive
-
-
-def hazard_per_h(lifetime: Lifetime, *, age_h: Column) -> Column:
-    """Rate at which survivors of an age die.
-
-        h(t) = dH/dt
-
-    Taken as a central difference over 1e-5 of the age, good to about 1e-9.
-
-    Source: definition of the hazard rate.
-    """
-    require_positive(age_h=age_h)
-    step_h = np.multiply(age_h, 1e-5)
-    rise = lifetime.cumulative_hazard(age_h=age_h + step_h) - lifetime.cumulative_hazard(age_h=age_h - step_h)
-    return rise / (2.0 * step_h)
 
 
 def quantile_h(lifetime: Lifetime, *, dead_fraction: Column) -> Column:

@@ -37,6 +37,7 @@ def flat_region_h(
     write_weight_factor: Column = 1.0,
     restart_weight_factor: Column = 1.0,
     persist_h: Column = 0.0,
+    rolled_back_h: Column = 0.0,
 ) -> FlatRegion:
     """Intervals around the best one that cost less than a share more.
 
@@ -56,6 +57,7 @@ def flat_region_h(
             write_h=write_h,
             restart_h=restart_h,
             persist_h=persist_h,
+            rolled_back_h=rolled_back_h,
             work_weight_factor=work_weight_factor,
             write_weight_factor=write_weight_factor,
             restart_weight_factor=restart_weight_factor,

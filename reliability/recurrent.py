@@ -1,16 +1,12 @@
-"""Units that fail, are repaired and fail again: trend, and gaps between failures."""
+"""Units that fail, are repaired and fail again: whether their rate has a trend."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtr, chdtrc, ndtr
-
-from reliability.fitting import Fit, fit_weibull
-from reliability.lifetimes import Weibull
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -32,103 +28,6 @@ class TrendTest:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """Stretches between failures: ages [entry, end], whether it ended in one, and its number in the unit.
-
-    Gap 0 runs from when the unit was first watched to its first failure; the last of a unit is cut off.
-    """
-
-    unit: NDArray[Any]
-    entry_h: Floats
-    end_h: Floats
-    observed: NDArray[np.bool_]
-    gap: Whole
-
-    @property
-    def duration_h(self) -> Floats:
-        """Hours from return to service to failure, or to when watching ended."""
-        return self.end_h - self.entry_h
-
-
-def gaps_between_failures(
-    *,
-    event_unit: ArrayLike,
-    event_h: ArrayLike,
-    unit: ArrayLike,
-    end_h: ArrayLike,
-    start_h: ArrayLike = 0.0,
-    back_h: ArrayLike | None = None,
-) -> Gaps:
-    """Failures of units as stretches between them.
-
-    A clock that restarts at each repair (as good as new) is fitted on `duration_h`; one that runs on (as bad
-    as old) on `end_h` with `entry_h` as entry. A stretch of no length at the end of a unit is left out.
-
-    Args:
-        event_unit: which unit failed.
-        event_h: its age then; not twice the same in one unit (join alarms that coincide).
-        unit: every unit that was watched, those that never failed too.
-        end_h: age at which watching ended, for each unit or for all.
-        start_h: age at which it began.
-        back_h: age at return to service, for each failure (infinite: still down); left out: at once.
-
-    Source: Cook and Lawless, "The Statistical Analysis of Recurrent Events", 2007, chapter 1.
-    """
-    log = _log(event_unit, event_h, unit, end_h, start_h)
-    back = log.event_h
-    if back_h is not None:
-        back = np.broadcast_to(np.asarray(back_h, dtype=float), back.shape)[log.order]
-    first = np.diff(log.owner, prepend=-1) != 0
-    before = np.where(first, log.start_h[log.owner], np.roll(back, 1))
-    if np.any(wrong := ~((before < log.event_h) & (back >= log.event_h))):
-        place = int(np.argmax(wrong))
-        raise ValueError(
-            f"back_h: unit {log.unit[log.owner[place]]} fails at {log.event_h[place]:g} and is back at "
-            f"{back[place]:g}, but was down until {before[place]:g}; join outages that overlap"
-        )
-    counts = np.bincount(log.owner, minlength=log.unit.size)
-    last = log.start_h.copy()
-    last[counts > 0] = back[np.cumsum(counts)[counts > 0] - 1]
-    rest = np.flatnonzero(last < log.end_h)
-    number = np.arange(log.owner.size) - (np.cumsum(counts) - counts)[log.owner]
-    owner = np.concatenate([log.owner, rest])
-    found = Gaps(
-        unit=log.unit[owner],
-        entry_h=np.concatenate([before, last[rest]]),
-        end_h=np.concatenate([log.event_h, log.end_h[rest]]),
-        observed=np.repeat([True, False], [log.owner.size, rest.size]),
-        gap=np.concatenate([number, counts[rest]]),
-    )
-    by_unit = np.lexsort((found.gap, owner))
-    return Gaps(*(getattr(found, name)[by_unit] for name in ("unit", "entry_h", "end_h", "observed", "gap")))
-
-
-def fit_power_law(
-    *,
-    event_unit: ArrayLike,
-    event_h: ArrayLike,
-    unit: ArrayLike,
-    end_h: ArrayLike,
-    start_h: ArrayLike = 0.0,
-) -> Fit[Weibull]:
-    """Power-law process (Crow-AMSAA) of highest likelihood; arguments as in `gaps_between_failures`.
-
-        N(t) = (t / scale)^shape,  rate = shape / scale * (t / scale)^(shape - 1)
-
-    Repair brings a unit back to the state that it had. The answer's cumulative hazard is the mean number of
-    failures of one unit by an age, so `expected_failures` forecasts with it. Shape above 1: getting worse.
-    Where all units start new and end alike, n failures make the shape too high by n / (n - 1) on average.
-
-    Source: Crow, "Reliability analysis for complex, repairable systems", 1974; as a Weibull whose units enter
-    again at the age of each failure.
-    """
-    rows = gaps_between_failures(
-        event_unit=event_unit, event_h=event_h, unit=unit, end_h=end_h, start_h=start_h
-    )
-    return fit_weibull(duration_h=rows.end_h, observed=rows.observed, entry_h=rows.entry_h)
-
-
 def trend_test(
     *,
     event_unit: ArrayLike,
@@ -137,12 +36,19 @@ def trend_test(
     end_h: ArrayLike,
     start_h: ArrayLike = 0.0,
 ) -> TrendTest:
-    """Whether each unit fails at a constant rate; arguments as in `gaps_between_failures`.
+    """Whether each unit fails at a constant rate.
 
         Laplace: z = sum of (t - (S + T) / 2) / sqrt(sum of (T - S)^2 / 12)
         MIL-HDBK-189: chi^2 = 2 * sum of ln((T - S) / (t - S)), of 2n degrees of freedom
 
     Units may have different rates. S and T are the start and end of the unit that a failure is of.
+
+    Args:
+        event_unit: which unit failed.
+        event_h: its age then; not twice the same in one unit (join alarms that coincide).
+        unit: every unit that was watched, those that never failed too.
+        end_h: age at which watching ended, for each unit or for all.
+        start_h: age at which it began.
 
     Source: Kvaloy and Lindqvist, Reliability Engineering and System Safety 60, 1998, pooled tests.
     """
@@ -160,14 +66,12 @@ def trend_test(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """Units in order, and events by unit and age; `owner` is the event's unit, `order` its row as given."""
+    """Units in order, and events by unit and age; `owner` is the event's unit."""
 
-    unit: NDArray[Any]
     start_h: Floats
     end_h: Floats
     owner: Whole
     event_h: Floats
-    order: Whole
 
 
 def _log(
@@ -202,4 +106,4 @@ def _log(
         raise ValueError(
             f"event_h: unit {units[owner[which]]} fails twice at {ages[which]:g}; join events that coincide"
         )
-    return _Log(units, start, end, owner, ages, order)
+    return _Log(start, end, owner, ages)

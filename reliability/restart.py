@@ -1,12 +1,9 @@
-"""What follows a failure before the job works on: a restart made of parts, and kinds of failure in one.
+"""What follows a failure before the job works on: a restart made of parts.
 
-Each form of ETTR takes one restart time; here it is put together, with its spread, which the finish takes.
+Each form of ETTR takes one restart time; here it is put together.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +17,6 @@ from reliability.domain import (
 )
 
 Column = float | NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class FailureClass:
-    """One kind of failure: how often, how long the restart takes, how many stored intervals it gives up.
-
-    A swapped node, a process restarted in place and a loss spike differ in all three.
-    """
-
-    rate_per_h: Column
-    restart_h: Column
-    rollback_intervals: Column = 0.0
-    restart_deviation_h: Column = 0.0
 
 
 def initialise_h(
@@ -86,34 +70,6 @@ def restart_h(
     return total
 
 
-def restart_deviation_h(
-    *,
-    spare_fraction: Column,
-    swap_h: Column,
-    reschedule_h: Column,
-    detect_deviation_h: Column = 0.0,
-    swap_deviation_h: Column = 0.0,
-    reschedule_deviation_h: Column = 0.0,
-) -> Column:
-    """Standard deviation of a restart.
-
-        s^2 = s_d^2 + p * s_s^2 + (1 - p) * s_r^2 + p * (1 - p) * (swap - reschedule)^2
-
-    Two known times still spread where luck decides between them. A check every T hours detects with
-    s_d = T / sqrt(12). Initialising, loading and warming up are taken as certain.
-
-    Source: variance of a mixture; independent parts.
-    """
-    require_fraction(spare_fraction=spare_fraction)
-    require_not_negative(swap_h=swap_h, reschedule_h=reschedule_h, detect_deviation_h=detect_deviation_h)
-    require_not_negative(swap_deviation_h=swap_deviation_h, reschedule_deviation_h=reschedule_deviation_h)
-    without = np.subtract(1.0, spare_fraction)
-    within = spare_fraction * np.square(swap_deviation_h) + without * np.square(reschedule_deviation_h)
-    between = spare_fraction * without * np.square(np.subtract(swap_h, reschedule_h))
-    deviation: Column = np.sqrt(np.square(detect_deviation_h) + within + between)
-    return deviation
-
-
 def retried_restart_h(*, restart_h: Column, mttf_h: Column, downtime_h: Column = 0.0) -> Column:
     """Mean time from a failure to working again where failures during the restart start it again.
 
@@ -146,31 +102,3 @@ def weibull_retried_restart_h(*, restart_h: float, mttf_h: float, weibull_shape:
     power = (restart_h / scale_h) ** weibull_shape
     ended_h = scale_h / weibull_shape * gamma(1.0 / weibull_shape) * gammainc(1.0 / weibull_shape, power)
     return float(ended_h * np.exp(power))
-
-
-def pooled_class(classes: Sequence[FailureClass]) -> FailureClass:
-    """Independent kinds of failure as one, whose restart and rollback are those of a failure at random.
-
-        l = sum l_j,  u = sum l_j * u_j / l,  k = sum l_j * k_j / l
-        s^2 = sum l_j * (s_j^2 + u_j^2) / l - u^2
-
-    Source: superposition of Poisson processes; moments of a mixture.
-    """
-    if not classes:
-        raise ValueError("classes must hold at least one FailureClass, got none")
-    for kind in classes:
-        require_not_negative(rate_per_h=kind.rate_per_h, restart_h=kind.restart_h)
-        require_not_negative(rollback_intervals=kind.rollback_intervals)
-        require_not_negative(restart_deviation_h=kind.restart_deviation_h)
-    rate_per_h: Column = sum((np.asarray(kind.rate_per_h) for kind in classes), np.zeros(()))[()]
-    require_positive(total_rate_per_h=rate_per_h)
-    shares = [np.divide(kind.rate_per_h, rate_per_h) for kind in classes]
-
-    def mean(values: Sequence[Column]) -> Column:
-        return sum((s * np.asarray(v) for s, v in zip(shares, values, strict=True)), np.zeros(()))[()]
-
-    restart = mean([kind.restart_h for kind in classes])
-    within = mean([np.square(kind.restart_deviation_h) for kind in classes])
-    between = mean([np.square(np.subtract(kind.restart_h, restart)) for kind in classes])
-    back = mean([kind.rollback_intervals for kind in classes])
-    return FailureClass(rate_per_h, restart, back, np.sqrt(within + between))

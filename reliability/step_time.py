@@ -78,27 +78,6 @@ def slowest(*, groups: Sequence[RankGroup]) -> StepTime:
     return _gamma_time(mean_s, (away**2 * _Z_WEIGHTS).sum(axis=-1), (away**3 * _Z_WEIGHTS).sum(axis=-1))
 
 
-def in_series(*, parts: Sequence[StepTime]) -> StepTime:
-    """Time for one part after another.
-
-        E[T] = sum E[T_i],  and likewise its variance and third central moment
-
-    Parts are independent: what they share belongs to the `shared` variation of the run. The answer is the
-    gamma time of that mean, variance and skewness.
-
-    Source: cumulants of a sum; sum over serial work as in PRISM, arXiv 2510.15596.
-    """
-    if not parts:
-        raise ValueError("parts must hold at least one StepTime, got none")
-    for part in parts:
-        _check_time(part)
-    return _gamma_time(
-        sum((np.asarray(part.mean_s, dtype=float) for part in parts), np.zeros(())),
-        sum((np.square(_deviation_s(part)) for part in parts), np.zeros(())),
-        sum((_deviation_s(part) ** 3 * _skewness(part) for part in parts), np.zeros(())),
-    )
-
-
 def slow_ranks_factor(
     *,
     ranks: Column,
@@ -133,13 +112,6 @@ def _varying(time: StepTime) -> tuple[Floats, Floats]:
     """Mean and coefficient of variation of the part that varies."""
     mean_s = np.subtract(time.mean_s, time.certain_s)
     return mean_s, _deviation_s(time) / mean_s
-
-
-def _skewness(time: StepTime) -> Floats:
-    _, variation = _varying(time)
-    return {"normal": 0.0 * variation, "gamma": 2.0 * variation, "lognormal": 3.0 * variation + variation**3}[
-        time.family
-    ]
 
 
 def _gamma_time(mean_s: Floats, variance: Floats, third_moment: Floats) -> StepTime:

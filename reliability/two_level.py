@@ -55,12 +55,15 @@ def two_level_hours_by_state(
     remote_write_h: Column,
     local_restart_h: Column,
     remote_restart_h: Column,
+    rolled_back_h: Column = 0.0,
 ) -> TwoLevelHours:
     """Expected hours in each state for one useful hour of a two-level pattern; exact.
 
-        work and writes = attempts * (hours of one),  restart_i = l_i * R_i * (hours up)
+        work and writes = s * attempts * (hours of one),  restart_i = s * l_i * R_i * (hours up)
+        s = 1 / (1 - B * (l_1 + l_2) * (hours up))
 
-    Writes that a failure cuts short count as writes; restarts do not fail.
+    Writes that a failure cuts short count as writes; restarts do not fail. `rolled_back_h` B is stored work
+    that a failure throws away, too, in the mean over all failures (`hours_by_state`).
 
     Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
     as a chain of stages by `two_level_attempts`, as `two_level_ettr_fraction`.
@@ -74,13 +77,16 @@ def two_level_hours_by_state(
         local_write_h=local_write_h,
         remote_write_h=remote_write_h,
     )
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         up_h = spent.up_h
+        failures = np.add(local_rate_per_h, remote_rate_per_h) * up_h
+        again = 1.0 / np.maximum(1.0 - np.multiply(rolled_back_h, failures), 0.0)
+        up_h = again * up_h
         return TwoLevelHours(
             useful_h=np.ones_like(up_h)[()],
-            local_write_h=(spent.every * spent.local_write_h)[()],
-            remote_write_h=(spent.last * spent.remote_write_h)[()],
-            lost_h=(spent.every * spent.work_h - 1.0)[()],
+            local_write_h=(again * spent.every * spent.local_write_h)[()],
+            remote_write_h=(again * spent.last * spent.remote_write_h)[()],
+            lost_h=(again * spent.every * spent.work_h - 1.0)[()],
             local_restart_h=(np.multiply(local_rate_per_h, local_restart_h) * up_h)[()],
             remote_restart_h=(np.multiply(remote_rate_per_h, remote_restart_h) * up_h)[()],
         )
@@ -110,6 +116,7 @@ def two_level_weighted_hours_ratio(
     local_write_weight_factor: Column = 1.0,
     remote_write_weight_factor: Column = 1.0,
     restart_weight_factor: Column = 1.0,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Weighted hours of a two-level pattern for one useful hour, such as energy where weights are powers.
 
@@ -131,6 +138,7 @@ def two_level_weighted_hours_ratio(
         remote_write_h=remote_write_h,
         local_restart_h=local_restart_h,
         remote_restart_h=remote_restart_h,
+        rolled_back_h=rolled_back_h,
     )
     work = work_weight_factor * (hours.useful_h + hours.lost_h)
     local = local_write_weight_factor * hours.local_write_h
@@ -150,6 +158,7 @@ def two_level_optimal_plan(
     local_write_weight_factor: Column = 1.0,
     remote_write_weight_factor: Column = 1.0,
     restart_weight_factor: Column = 1.0,
+    rolled_back_h: Column = 0.0,
 ) -> TwoLevelPlan:
     """Pattern of least weighted hours: whole local saves for each remote one, and the work before each.
 
@@ -170,6 +179,7 @@ def two_level_optimal_plan(
         "local_write_weight_factor",
         "remote_write_weight_factor",
         "restart_weight_factor",
+        "rolled_back_h",
     )
     given = (
         local_rate_per_h,
@@ -182,10 +192,12 @@ def two_level_optimal_plan(
         local_write_weight_factor,
         remote_write_weight_factor,
         restart_weight_factor,
+        rolled_back_h,
     )
     require_positive(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
     require_positive(local_write_h=local_write_h, remote_write_h=remote_write_h)
-    _check_weights(*given[6:])
+    require_not_negative(rolled_back_h=rolled_back_h)
+    _check_weights(*given[6:10])
     columns = np.broadcast_arrays(*(np.asarray(column, dtype=float) for column in given))
     case = {name: column[..., None] for name, column in zip(names, columns, strict=True)}
     local = case["local_write_weight_factor"] * case["local_write_h"]
@@ -213,6 +225,7 @@ def two_level_flat_h(
     remote_restart_h: Column,
     loss_fraction: Column,
     weights: HourWeights = HourWeights(),  # frozen
+    rolled_back_h: Column = 0.0,
 ) -> TwoLevelFlat:
     """Intervals around the best one, at its number of local saves, that cost less than a share more.
 
@@ -234,6 +247,7 @@ def two_level_flat_h(
             remote_write_h=remote_write_h,
             local_restart_h=local_restart_h,
             remote_restart_h=remote_restart_h,
+            rolled_back_h=rolled_back_h,
             **asdict(weights),
         )
 

@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from reliability.covariates import (
     Design,
-    Ratios,
     centre_and_scale,
     covariate_rows,
-    ratios_with_intervals,
     separated_message,
 )
 from reliability.lifetimes import Weibull
@@ -36,10 +34,6 @@ class WeibullRegression:
     covariance: Floats
     log_likelihood: float
     design: Design
-
-    def time_ratios(self, *, confidence_fraction: float) -> Ratios:
-        """How many times as long as the reference, or as with one unit less."""
-        return ratios_with_intervals(self.names, self.coefficients, self.covariance, confidence_fraction)
 
     def lifetime(self, *, covariates: Mapping[str, ArrayLike]) -> Weibull:
         """The lifetime of one unit."""

@@ -198,7 +198,8 @@ def matched_fractions(load_kw: Floats, clean_kw: Floats, hours: Floats) -> tuple
 
     year: min(sum h C, sum h L) / sum h L;  hour: sum h min(C, L) / sum h L
 
-    Source: as `carbon.market.cfe_fraction`, on slots, without the grid's own clean share.
+    Source: Google, "24/7 Carbon-Free Energy: Methodologies and Metrics", 2021, on slots;
+    the clean share of the grid itself is left out.
     """
     load, clean = float((hours * load_kw).sum()), float((hours * clean_kw).sum())
     if load <= 0:

@@ -34,6 +34,8 @@ _ANSWERS = {
     "job": "Carbon of a job",
     "fit": "Failures of a log",
     "throughput": "What hardware delivers",
+    "placement": "Where embedding tables lie",
+    "across": "One run on several sites",
     "futures": "Several futures",
 }
 _KINDS = (

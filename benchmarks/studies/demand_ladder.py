@@ -59,7 +59,7 @@ def demands(scenario: Scenario) -> Iterator[tuple[str, list[float], str]]:
     for service in scenario.services:
         yield f"services.{service.name}.peak_rate", list(service.peak_requests_per_s), "/s"
     for pool in scenario.pools:
-        yield f"pools.{pool.name}.gpu_time", list(pool.gpu_time_h), "h"
+        yield f"pools.{pool.name}.{pool.way.key}", list(pool.need), pool.way.unit
     for job in scenario.training:
         yield f"training.{job.name}.tokens", [job.tokens], ""
 

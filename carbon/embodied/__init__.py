@@ -6,7 +6,7 @@ are not the same quantity; adding host to accelerators (`server_kgco2e`) is the 
 
 from carbon.embodied.boards import accelerator_kgco2e, baseboard_share_kgco2e
 from carbon.embodied.building import battery_kgco2e_per_y, building_share_kgco2e
-from carbon.embodied.components import capacity_kgco2e, drives_kgco2e
+from carbon.embodied.components import capacity_kgco2e
 from carbon.embodied.dies import (
     die_kgco2e,
     gas_kgco2e_per_cm2,
@@ -27,7 +27,6 @@ __all__ = [
     "capacity_kgco2e",
     "device_kgco2e",
     "die_kgco2e",
-    "drives_kgco2e",
     "end_of_life_kgco2e",
     "gas_kgco2e_per_cm2",
     "host_kgco2e",

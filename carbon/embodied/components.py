@@ -24,24 +24,3 @@ def capacity_kgco2e(
     _domain.nonnegative(capacity_gb=capacity_gb, capacity_kgco2e_per_gb=capacity_kgco2e_per_gb)
     _domain.share_above_zero(yield_fraction=yield_fraction)
     return capacity_kgco2e_per_gb * capacity_gb / yield_fraction
-
-
-def drives_kgco2e(
-    *, drives: Column, drive_gb: Column, capacity_kgco2e_per_gb: Column, base_kgco2e: Column
-) -> Column:
-    """Carbon of memory modules, solid-state or hard disk drives: by capacity, with a base for each.
-
-    E = n * (CPS * GB + base)
-
-    The base is board, controller and case. A factor that already holds them, as most per-GB figures do, goes
-    with a base of 0. Published factors differ 15 to 25 times: show the range wherever this decides.
-
-    Source: form of Boavizta's methodology pages on memory and drives; ACT (ISCA 2022) at base 0.
-    """
-    _domain.nonnegative(
-        drives=drives,
-        drive_gb=drive_gb,
-        capacity_kgco2e_per_gb=capacity_kgco2e_per_gb,
-        base_kgco2e=base_kgco2e,
-    )
-    return drives * (capacity_kgco2e_per_gb * drive_gb + base_kgco2e)

@@ -20,10 +20,13 @@ from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.parts import read_far
 from planner.inputs.scenario.problems import shown_key
 from planner.inputs.unstated import unstated_notes
-from planner.physics.training_options import pool_problems
+from planner.physics.divisible_work import pool_problems
 from planner.trace.currency import showing
 from planner.trace.numbers import count_text
 from planner.trace.records import Record
+
+# What says whether a node can do the work of a pool.
+_POOL_WORK = {"name", "model", "reference", "precision", "engine", "tokens_in", "tokens_out"}
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:
@@ -70,7 +73,9 @@ def _too_large_pools(reading: Reading, catalogue: Catalogue) -> list[Problem]:
         pool
         for pool in pools
         if pool is not None
-        and {"name", "model", "reference"} <= vars(pool).keys()
+        and vars(pool).keys() >= _POOL_WORK
+        and (not pool.answers or None not in (pool.tokens_in, pool.tokens_out))
+        and (pool.engine is None or pool.engine in known.engines)
         and pool.model in known.models
         and pool.reference in known.skus
     )

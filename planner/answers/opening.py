@@ -19,7 +19,7 @@ from planner.inputs.files import parse_json, read_limited
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables, with_changes
 from planner.inputs.scenario.files import MAX_DEPTH
-from planner.physics.training_options import check_pools
+from planner.physics.divisible_work import check_pools
 from planner.report.editions import up_to_date
 from planner.report.integrity import disagreements
 from planner.report.shape import is_answer

@@ -96,13 +96,31 @@ def run_throughput(options: argparse.Namespace) -> int:
     """Say what hardware delivers and draws for a model: every SKU at every size, with range and reasons."""
     from planner.answers.throughput import throughput_document, to_csv, to_text
 
-    document = throughput_document(_hardware_question(options))
+    question = _hardware_question(options)
+    if question.across or question.link:
+        return _run_across(options, question)
+    document = throughput_document(question)
     if options.json:
         show_json(document)
     else:
         show((to_csv if options.csv else to_text)(document))
     rows = document["reached" if "reached" in document else "rows"]
     return ANSWER if any(row["fits"] for row in rows) else NO_PLAN
+
+
+def _run_across(options: argparse.Namespace, question: Question) -> int:
+    """What crosses the link between sites, and what each way takes."""
+    from planner.answers.throughput import across_document, across_text
+    from planner.report.spreadsheets import csv_of
+
+    document = across_document(question)
+    if options.json:
+        show_json(document)
+    else:
+        show(
+            csv_of(document["options"], line_end="\n").rstrip("\n") if options.csv else across_text(document)
+        )
+    return ANSWER if any(row["fits"] for row in document["options"]) else NO_PLAN
 
 
 def _hardware_question(options: argparse.Namespace) -> Question:

@@ -9,6 +9,8 @@ from typing import Any
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
+from planner.inputs.kind_checks import kind_problems
+from planner.inputs.model_kinds import models_of
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
 from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
@@ -105,6 +107,7 @@ def _against(
         *_measured_elsewhere(measured, shipped),
         *_quality_unknown(document, catalogue),
         *_without_effect(document, catalogue),
+        *kind_problems(document, catalogue),
     ]
 
 
@@ -322,7 +325,7 @@ def known_names(catalogue: Catalogue) -> Known:
     """Names that a scenario may refer to."""
     return Known(
         skus=frozenset(catalogue.skus),
-        models=frozenset(catalogue.names("model", "layers")),
+        models=frozenset(models_of(catalogue)),
         grids=frozenset(catalogue.names("grid", "intensity")),
         traffics=frozenset(catalogue.names("traffic", "mean_context")),
         storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),

@@ -179,6 +179,29 @@ class CheckpointQuestion:
         value="FRACTION",
     )
     state: str = question_field("what is written, such as bf16-adam-8bit-moments", "")
+    loss_spikes_per_month: float = question_field(
+        "how often the loss spikes in a month, which throws stored work away",
+        0.0,
+        reads="number",
+        value="N",
+        least=0.0,
+        most=10_000.0,
+        option="--loss-spikes",
+        label="Loss spikes a month",
+    )
+    rollback_min: float | None = question_field(
+        "minutes of stored work that go with each (else the fact reliability.loss_spike.rollback)",
+        reads="number",
+        value="MIN",
+        least=0.0,
+        most=100_000.0,
+    )
+    detect_corruption: bool = question_field(
+        "check results for silent corruption, and go back to before it",
+        False,
+        reads="flag",
+        label="Check for silent corruption",
+    )
     useful_h: float | None = question_field(
         "hours of a run without failures: also says when it ends",
         reads="number",

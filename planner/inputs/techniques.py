@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.model_kinds import LANGUAGE, VISION, kind_of_model
 from planner.trace.errors import InputError
 
 PHASES = ("data", "experimentation", "training", "fine_tuning", "inference", "storage", "federated")
@@ -99,7 +100,7 @@ class Technique:
             f"it is for {' and '.join(map(_plain, self.phases))}": phase not in self.phases,
             "what it does is in our predictions, or not known for them": self.only == "measured"
             and predicted,
-            f"it is for {self.models} models": self.models not in ("any", kind_of_model(catalogue, model)),
+            f"it is for {self.models} models": self.models not in ("any", _spoken_kind(catalogue, model)),
             "it is for mixtures of experts": self.experts
             and not catalogue.has(f"model.{model}.experts_per_token"),
             "it is for attention with keys for each head": self.plain_attention
@@ -154,11 +155,10 @@ def technique_named(name: str) -> Technique:
     return known[name]
 
 
-def kind_of_model(catalogue: Catalogue, model: str | None) -> str:
-    """Kind of a model: language, recommendation or diffusion; empty where it is not known."""
-    rooms = {"language": "model.{}.layers", "recommendation": "recommendation.{}.embedding_rows"}
-    rooms |= {"diffusion": "diffusion.{}.steps"}
-    return next((kind for kind, key in rooms.items() if model and catalogue.has(key.format(model))), "")
+def _spoken_kind(catalogue: Catalogue, model: str | None) -> str:
+    """Kind of a model as techniques name it: transformers of images are like those of texts."""
+    kind = kind_of_model(catalogue, model)
+    return LANGUAGE if kind == VISION else kind
 
 
 def _has_plain_attention(catalogue: Catalogue, model: str | None) -> bool:

@@ -106,6 +106,9 @@ def checkpoint(
     queue_min: Quantity = 0.0,
     storage_others_fraction: Quantity = 0.0,
     state: str = "",
+    loss_spikes_per_month: Quantity = 0.0,
+    rollback_min: Quantity | None = None,
+    detect_corruption: bool = False,
     useful_h: Quantity | None = None,
     replicas: int = 0,
     seed: int = 0,
@@ -140,6 +143,9 @@ def checkpoint(
         queue_min: in the queue after a failure.
         storage_others_fraction: share of the storage's bandwidth that other jobs take.
         state: what is written, such as bf16-adam-8bit-moments.
+        loss_spikes_per_month: how often the loss spikes in a month, which throws stored work away.
+        rollback_min: stored work that goes with each; else the fact reliability.loss_spike.rollback.
+        detect_corruption: check results for silent corruption, and go back to before it.
         useful_h: hours of a run without failures: also says when it ends.
         replicas: how often to play the best intervals.
         seed: of the play.

@@ -29,6 +29,55 @@ def lognormal_mean_h(*, median_h: Column, high_h: Column, high_fraction: float) 
     return mean_h
 
 
+def jobs_accelerator_h(*, jobs_per_h: Column, hours_h: Column, mean_h: Column) -> Column:
+    """Accelerator hours of the jobs that begin in a period.
+
+    H = n t m
+
+    Source: definition of a mean.
+    """
+    require_not_negative(jobs_per_h=jobs_per_h, hours_h=hours_h, mean_h=mean_h)
+    return jobs_per_h * hours_h * mean_h
+
+
+def campaign_accelerator_h(
+    *,
+    campaigns_per_h: Column,
+    hours_h: Column,
+    agents: Column,
+    campaign_h: Column,
+    agent_accelerators: Column,
+    success_fraction: Column,
+) -> Column:
+    """Accelerator hours of search campaigns that have to succeed, tried until they do.
+
+    H = n t a d g / s
+
+    a agents, each for the time d on g accelerators; 1 / s tries are expected where a share s succeeds.
+
+    Source: mean of the geometric distribution; agents by hours as in "AIRA-Compose", Meta, 2026.
+    """
+    require_not_negative(campaigns_per_h=campaigns_per_h, hours_h=hours_h)
+    require_positive(agents=agents, campaign_h=campaign_h, agent_accelerators=agent_accelerators)
+    require_positive(success_fraction=success_fraction)
+    tries = campaigns_per_h * hours_h / success_fraction
+    return tries * agents * campaign_h * agent_accelerators
+
+
+def team_accelerator_h(*, people: Column, person_h: Column, hours_h: Column, month_h: Column) -> Column:
+    """Accelerator hours of a team in a period.
+
+    H = P h t / month
+
+    h are those of one person in a month.
+
+    Source: definition.
+    """
+    require_not_negative(people=people, person_h=person_h, hours_h=hours_h)
+    require_positive(month_h=month_h)
+    return people * person_h * hours_h / month_h
+
+
 def pass_h(*, items: Column, tokens_per_item: Column, tokens_per_s: Column) -> Column:
     """Accelerator hours to go once through a set of items, at a rate of one accelerator.
 
@@ -66,3 +115,18 @@ def growth_ratio(*, ratio: Column, period_y: Column, horizon_y: Column) -> Colum
     require_not_negative(horizon_y=horizon_y)
     grown: Column = np.power(ratio, np.divide(horizon_y, period_y))
     return grown
+
+
+def heard_tokens(*, audio_s: Column, window_s: Column, window_tokens: Column) -> Column:
+    """Frames that an encoder hears of a recording, which is cut into windows and padded to whole ones.
+
+    n = ceil(a / w) n_w
+
+    Windows are heard one after the other; that each attends to itself alone is left out.
+
+    Source: Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", arXiv 2212.04356,
+    section 2.1 (30 s, padded).
+    """
+    require_positive(audio_s=audio_s, window_s=window_s, window_tokens=window_tokens)
+    result: Column = np.ceil(np.asarray(audio_s) / window_s) * window_tokens
+    return result

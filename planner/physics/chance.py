@@ -17,10 +17,11 @@ QUARTER_H = 2191.5  # a quarter of the mean year
 TRAINING_ERROR = "performance.training.out_of_sample_error"
 
 
-def serving_sigma(inputs: Inputs, service: Service, sku: int) -> Traced:
+def serving_sigma(inputs: Inputs, service: Service | Pool, sku: int) -> Traced:
     """Error of the rate at which a SKU serves a service: of its own measured points, else of its kind."""
     accelerator = inputs.skus[sku].accelerator
-    points = factors_of(inputs.catalogue, accelerator, service.model, service.precision, 1)
+    precision = service.number_format if isinstance(service, Pool) else service.precision
+    points = factors_of(inputs.catalogue, accelerator, service.model, precision, 1)
     if points:
         worst = max((fact for _, fact in points), key=lambda fact: (fact.high or fact.value) / fact.value)
         error: Traced = chosen(
@@ -43,10 +44,10 @@ def training_sigma(inputs: Inputs, sku: int) -> Traced:
 
 
 def pool_sigma(inputs: Inputs, pool: Pool, sku: int) -> Traced:
-    """Error of the speed of a SKU next to the reference in whose hours a pool's need is stated."""
-    if inputs.skus[sku].name == pool.reference:
+    """Error of the speed of a SKU: next to the reference, where a pool's need is stated in its hours."""
+    if pool.in_reference_hours and inputs.skus[sku].name == pool.reference:
         return chosen("rate_sigma", 0.0, "the need is stated in its hours")
-    return training_sigma(inputs, sku)
+    return serving_sigma(inputs, pool, sku) if pool.answers else training_sigma(inputs, sku)
 
 
 def demand_sigmas(inputs: Inputs, works: Sequence[Service] | Sequence[Pool]) -> Traced:

@@ -1,4 +1,4 @@
-"""What experimentation pools get done: divisible work on hours that runs and services leave over."""
+"""What pools get done: divisible work on hours that runs and services leave over."""
 
 from __future__ import annotations
 
@@ -10,65 +10,31 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
-from planner.performance.layouts import Layout
 from planner.physics.chance import pool_headroom
+from planner.physics.divisible_work import NodeWork, check_pools, node_work
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
-from planner.physics.nodes import (
-    POWER_CURVE,
-    energy_by_site,
-    host_facts,
-    idle_node_items,
-    working_node_kw,
-)
+from planner.physics.needs import need_node_h
+from planner.physics.nodes import energy_by_site, idle_node_items
 from planner.physics.promises import node_up_fraction
-from planner.physics.training import throughput, training_accelerator_kw
-from planner.physics.training_options import (
-    LAYOUT,
-    Dropped,
-    allowed,
-    check_pools,
-    pool_layouts,
-    pool_workload,
-    training_arguments,
-)
+from planner.physics.training_options import Dropped, allowed
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
 
 Column = float | NDArray[Any]
 
 
-def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
-    """Work of a pool in hours of one reference node.
-
-    W = h / a
-
-    Source: definition.
-    """
-    return accelerator_time_h / accelerators
-
-
-def speed_ratio(*, node_tokens_per_s: Column, reference_tokens_per_s: Column) -> Column:
+def speed_ratio(*, node_per_s: Column, reference_per_s: Column) -> Column:
     """Work that a node does in an hour, against the reference node.
 
     v = x / x_ref
 
-    Both train the pool's model on one node in its fastest layout that fits.
+    Both do the pool's work in the fastest way that fits on them.
 
     Source: definition.
     """
-    return np.divide(node_tokens_per_s, reference_tokens_per_s)
-
-
-def node_tokens_per_s(*, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
-    """Training rate of one node.
-
-    x = x_gpu * a
-
-    Source: definition.
-    """
-    return tokens_per_s_per_gpu * accelerators
+    return np.divide(node_per_s, reference_per_s)
 
 
 def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Column:
@@ -106,25 +72,29 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     check_pools(inputs)
     dropped: list[Dropped] = []
     entries: list[tuple[int, int, Traced, Traced]] = []
+    demand: list[Traced] = []
     names = [sku.name for sku in inputs.skus]
     for w, pool in enumerate(inputs.scenario.pools):
-        layouts = pool_layouts(inputs, pool)
-        dropped += [
-            Dropped(pool.name, names[k], layout) for k, layout in layouts.items() if isinstance(layout, str)
-        ]
-        nodes = {
-            k: _node(inputs, pool, k, layout) for k, layout in layouts.items() if isinstance(layout, Layout)
-        }
+        nodes = node_work(inputs, pool)
+        dropped += [Dropped(pool.name, names[k], why) for k, why in nodes.items() if isinstance(why, str)]
         reference = nodes[names.index(pool.reference)]
+        assert isinstance(reference, NodeWork), "it was checked"
+        demand += [need_node_h(inputs, pool, reference, t) for t in range(inputs.periods)]
         for p, (k, s) in enumerate(inputs.node_groups):
-            if k not in nodes or not allowed(inputs, pool, k, s):
+            found = nodes.get(k)
+            if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
                 continue
-            ratio = derive(speed_ratio, node_tokens_per_s=nodes[k][0], reference_tokens_per_s=reference[0])
-            entries.append((w, p, ratio, nodes[k][1]))
+            ratio = derive(speed_ratio, node_per_s=found.rate_per_s, reference_per_s=reference.rate_per_s)
+            entries.append((w, p, ratio, found.busy_kw))
+    demand_h = (
+        pick(demand, np.arange(len(demand)).reshape(len(inputs.scenario.pools), inputs.periods))
+        if demand
+        else None
+    )
     work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
     if not entries:
         none = (None, None, None, None, None, None)
-        return PoolWork(_demand(inputs), work, node_group, *none, tuple(dropped))
+        return PoolWork(demand_h, work, node_group, *none, tuple(dropped))
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
@@ -135,7 +105,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
     return PoolWork(
-        demand_h=_demand(inputs),
+        demand_h=demand_h,
         work=work,
         node_group=node_group,
         speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
@@ -183,52 +153,3 @@ def _up_fraction(inputs: Inputs, failure_rate_per_node_h: Traced) -> Traced:
         )
         each = [back[p] if inputs.spot[p] else one for p, one in enumerate(each)]
     return pick(each, np.arange(len(each)))
-
-
-def _node(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> tuple[Traced, Traced]:
-    """Training rate and power of one node on a pool's model."""
-    work = pool_workload(inputs, pool)
-    arguments = training_arguments(inputs, work.model, sku, work.precision)
-    for name in LAYOUT:
-        arguments[name] = chosen(
-            name, float(getattr(layout, name)), "the fastest layout of one node that fits in memory"
-        )
-    arguments["global_batch"] = chosen(
-        "global_batch", float(work.batch_sequences), "sequences of one step of such work"
-    )
-    arguments["sequence_tokens"] = inputs.fact("pool.sequence_tokens")
-    count = inputs.server("accelerators")[sku]
-    step, rate = throughput(arguments, count)
-    curve: dict[str, Traced] = {
-        name: inputs.fact(f"performance.power.{inputs.skus[sku].power_curve}.{c}")
-        for name, c in POWER_CURVE.items()
-    }
-    busy = training_accelerator_kw(
-        inputs,
-        arguments,
-        step,
-        count,
-        inputs.fact(f"model.{work.model}.parameters"),
-        inputs.accelerator("tdp")[sku],
-        curve,
-    )
-    return (
-        derive(node_tokens_per_s, tokens_per_s_per_gpu=rate, accelerators=count),
-        working_node_kw(host_facts(inputs.fact, inputs.skus[sku]), count, busy),
-    )
-
-
-def _demand(inputs: Inputs) -> Traced | None:
-    if not inputs.scenario.pools:
-        return None
-    names = [sku.name for sku in inputs.skus]
-    items = [
-        derive(
-            reference_node_h,
-            accelerators=inputs.server("accelerators")[names.index(pool.reference)],
-            accelerator_time_h=inputs.yours(f"pools.{pool.name}.gpu_time[{t}]", pool.gpu_time_h[t], "h"),
-        )
-        for pool in inputs.scenario.pools
-        for t in range(inputs.periods)
-    ]
-    return pick(items, np.arange(len(items)).reshape(len(inputs.scenario.pools), inputs.periods))

@@ -40,6 +40,7 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
+from planner.physics.hybrids import is_hybrid
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
@@ -49,6 +50,7 @@ from planner.physics.nodes import (
     working_node_kw,
 )
 from planner.physics.power_caps import capped
+from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.training_options import (
     LAYOUT,
@@ -66,6 +68,7 @@ from reliability.checkpoint import (
     objective_optimal_interval_h,
 )
 from reliability.fleet import job_mttf_h
+from reliability.rollback import checked_h, hours_with_checks
 
 # Two intervals for each candidate: least time, and least energy. What lies between is flat.
 POLICIES = ("least time", "least energy")
@@ -116,6 +119,7 @@ def training_accelerator_kw(
         global_batch=arguments["global_batch"],
         sequence_tokens=arguments["sequence_tokens"],
         peak_tflop_per_s=arguments["attention_tflop_per_s"],
+        **{name: one for name, one in arguments.items() if name == "adapter_parameters"},
     )
     return derive(
         training_power_kw,
@@ -353,11 +357,7 @@ def training_progress(
 ) -> Progress:
     """Interruptions, checkpoint stalls, the interval of each policy, and what is left of the time."""
     write, persist = _checkpoint_h(inputs, candidates, speed)
-    mttf = derive(
-        job_mttf_h,
-        nodes=speed.nodes,
-        failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
-    )
+    stops = _stops(inputs, nodes, candidates, speed)
     by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
     powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}
     weights = {
@@ -367,15 +367,19 @@ def training_progress(
         for state, kw in powers.items()
     }
     renewal: dict[str, Traced] = {
-        "mttf_h": mttf,
+        "mttf_h": stops.mttf_h,
         "write_h": write,
         "restart_h": restart_by_node_group(inputs, candidates.node_group),
         "persist_h": persist,
+        **stops.renewal(),
     }
     renewal["interval_h"] = _interval_h(
         inputs, candidates, derive(objective_optimal_interval_h, **renewal, **weights)
     )
-    states = derive_parts(hours_by_state, **renewal)
+    states, useful = derive_parts(hours_by_state, **renewal), speed.useful_h
+    if stops.check_fraction is not None:
+        states = derive_parts(hours_with_checks, **states, check_fraction=stops.check_fraction)
+        useful = derive(checked_h, hours_h=useful, check_fraction=stops.check_fraction)
     ettr = derive(ettr_ratio, **states)
     node_kw = derive(
         mean_node_kw,
@@ -389,10 +393,26 @@ def training_progress(
         renewal,
         failure_rate_shape(inputs),
         inputs.fact("performance.training.run_variation"),
-        speed.useful_h,
+        useful,
         ettr,
         duration,
         node_kw,
+    )
+
+
+def _stops(inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, speed: Speed) -> RunStops:
+    """Failed nodes, and what the scenario says of loss spikes and silent corruption."""
+    return run_stops(
+        inputs.fact,
+        derive(
+            job_mttf_h,
+            nodes=speed.nodes,
+            failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
+        ),
+        speed.accelerators,
+        spikes_per_h=loss_spikes(inputs),
+        spike_back_h=rollback(inputs),
+        detected=inputs.scenario.reliability.detect_corruption,
     )
 
 
@@ -464,8 +484,10 @@ def _step_arguments(
     jobs = inputs.scenario.training
     pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
     mixed = any(is_mixture(inputs, jobs[j].model) for j in pairs[0])
+    hybrid = any(is_hybrid(inputs, jobs[j].model) for j in pairs[0])
     each = [
-        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed) for j, k in pairs.T
+        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed, with_hybrid=hybrid)
+        for j, k in pairs.T
     ]
     arguments = {
         name: first

@@ -5,7 +5,7 @@ Enumeration only; what a candidate takes, costs and emits is worked out in `plan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Pool, Problem, ScenarioError, Service, TrainingJob
+from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
+from planner.physics.hybrids import is_hybrid
 from planner.physics.precisions import value_bytes
 from planner.physics.run_ways import sets_of
 from planner.physics.training_step import (
@@ -117,74 +118,24 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
     return TrainingCandidates(job_, group, nodes_, columns, caps, ways), dropped
 
 
-def pool_layouts(inputs: Inputs, pool: Pool) -> dict[int, Layout | str]:
-    """Layout of one node for an experimentation pool's model, by SKU; the reference is always among them.
-
-    What does not fit is shown by the whole node: a pool's runs have no second one to shard over.
-    """
-    names = [sku.name for sku in inputs.skus]
-    work = pool_workload(inputs, pool)
-    wanted = [k for k, name in enumerate(names) if not pool.skus or name in (*pool.skus, pool.reference)]
-    return {k: _on_one_node(inputs, work, k) for k in wanted}
-
-
-def check_pools(inputs: Inputs) -> None:
-    """A pool's need is stated in hours of its reference node, which has to hold the model of the pool.
-
-    Raises:
-        ScenarioError: naming each pool whose reference does not.
-    """
-    scenario = inputs.scenario
-    if problems := list(pool_problems(inputs)):
-        raise ScenarioError(scenario.path.name if scenario.path else "scenario", problems)
-
-
-def pool_problems(inputs: Inputs) -> Iterator[Problem]:
-    """Each node group whose reference node does not hold its model."""
-    for pool in inputs.scenario.pools:
-        work = pool_workload(inputs, pool)
-        found = _on_one_node(inputs, work, [sku.name for sku in inputs.skus].index(pool.reference))
-        if isinstance(found, str):
-            said = ", ".join(_skus_that_hold(inputs, pool)) or "no SKU of the catalogue"
-            yield Problem(
-                f"pools.{pool.name}.reference",
-                f"'{pool.reference}' cannot train {pool.model}: {found}. It would fit on {said}",
-            )
-
-
-def _skus_that_hold(inputs: Inputs, pool: Pool) -> list[str]:
-    """SKUs of the catalogue of which one node trains the pool's model."""
-    held = []
-    for name in inputs.catalogue.sold:
-        other = pool.model_copy(update={"reference": name})
-        alone = Inputs(inputs.scenario.model_copy(update={"pools": (other,)}), inputs.catalogue)
-        place = [sku.name for sku in alone.skus].index(name)
-        if isinstance(_on_one_node(alone, pool_workload(alone, other), place), Layout):
-            held.append(name)
-    return held
-
-
-def _on_one_node(inputs: Inputs, work: Workload, sku: int) -> Layout | str:
-    found = _searched(inputs, work, sku, 1)
-    if not isinstance(found, NoLayout):
-        return found
-    if not np.isfinite(found.smallest_memory_gb):
-        return found.reason
-    accelerators = int(inputs.server("accelerators")[sku].value)
-    usable = inputs.fact("performance.training.usable_memory").value
-    held = accelerators * inputs.accelerator("memory")[sku].value
-    return (
-        f"on one node it needs {accelerators * found.smallest_memory_gb:,.0f} GB, "
-        f"and {inputs.skus[sku].name} holds {held:,.0f} GB, of which {usable * held:,.0f} GB are usable; "
-        "runs of a pool stay on one node"
-    )
-
-
 def training_arguments(
-    inputs: Inputs, model: str, sku: int, precision: str, *, mixed: bool = False
+    inputs: Inputs,
+    model: str,
+    sku: int,
+    precision: str,
+    *,
+    mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout, on one of the SKUs."""
-    arguments = step_arguments(inputs, model, inputs.skus[sku].accelerator, precision, mixed=mixed)
+    arguments = step_arguments(
+        inputs,
+        model,
+        inputs.skus[sku].accelerator,
+        precision,
+        mixed=mixed,
+        with_hybrid=with_hybrid,
+    )
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
@@ -204,14 +155,6 @@ def job_workload(job: TrainingJob) -> Workload:
     return Workload(job.model, job.precision, job.sequence_tokens, sequences)
 
 
-def pool_workload(inputs: Inputs, pool: Pool) -> Workload:
-    """A fine-tuning run on one node that stands for a pool's work."""
-    sequence, batch = (
-        int(inputs.fact(f"pool.{name}").value) for name in ("sequence_tokens", "batch_sequences")
-    )
-    return Workload(pool.model, "bf16", sequence, batch)
-
-
 def weight_bytes(precision: str) -> float:
     """Bytes of one weight, or of one cached value: by definition of the format."""
     return value_bytes(precision)
@@ -225,16 +168,26 @@ def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
 
 
 def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
-    found = _searched(inputs, work, sku, nodes)
+    found = searched(inputs, work, sku, nodes)
     return found.reason if isinstance(found, NoLayout) else found
 
 
-def _searched(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | NoLayout | str:
+def searched(
+    inputs: Inputs, work: Workload, sku: int, nodes: int, more: Mapping[str, Traced] | None = None
+) -> Layout | NoLayout | str:
+    """The fastest layout of some nodes that fits in memory, the nearest to one, or why there is none.
+
+    `more` are arguments of the step that only some work has, as adapters.
+    """
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
+    if is_hybrid(inputs, work.model) and is_mixture(inputs, work.model):
+        return (
+            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
+        )
     return layout_of(
-        training_arguments(inputs, work.model, sku, work.precision),
+        {**training_arguments(inputs, work.model, sku, work.precision), **(more or {})},
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),
         global_batch=work.batch_sequences,
         sequence_tokens=work.sequence_tokens,

@@ -2,6 +2,8 @@
 
 What is kept of a search are the decisions alone, as columns of numbers. What they add up to is added up anew
 and every rule tried anew, as of a plan that was just found; what is damaged or breaks a rule is searched for.
+A search that time ended is kept, too, with the bound that it reached: it answers where no more time is
+allowed, and with more the search goes on from its plan.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import io
 import math
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
@@ -28,9 +30,10 @@ from solver.problem import Problem, Solution
 from solver.solution import Decisions, SlotUse
 from solver.verify import objective_value, verify
 
-EDITION = 1  # of what is written
+EDITION = 2  # of what is written
 TOLERANCE = 1e-6  # of rules, as of a plan that was just found
 EQUAL = 1e-9  # share by which an objective may differ from the one that was kept: rounding
+ENDED = (*PROVEN, Status.TIME_LIMIT)  # how a search ends that nobody stopped, with a plan
 LIBRARIES = ("everfleet", "highspy", "pulp", "numpy")
 DIGEST_BYTES = 32
 
@@ -74,41 +77,76 @@ class Kept:
 
     plans: tuple[Solution, ...]
     status: Status
-    bound: float
+    bound: float  # -inf where time ended before there was one
     elapsed_s: float
+    limit_s: float  # that the search was allowed
     day: str  # ISO 8601, of the search
 
 
 def searched(
     memory: Memory | None,
     problem: Problem,
-    search: Callable[[], Answer],
+    search: Callable[[Solution | None], Answer],
     *,
     gap_fraction: float,
     engine: str,
     start: Solution | None,
+    time_limit_s: float,
 ) -> Answer:
-    """The answer of an earlier search for the same, or of this one, which is kept where it proved its plan.
+    """The answer of an earlier search for the same, or of this one, which is kept unless somebody stopped it.
 
-    The time limit is no part of the question: what was proved within one is proved within any.
+    The time limit is no part of the question: what was proved within one is proved within any, and what time
+    ended is the answer where no more time is allowed now. `search` is given a plan to start from: `start`, or
+    that of an earlier search that had less time. `time_limit_s` is what the search is allowed as it is
+    stated, whatever part of it is left when its turn comes.
     """
     if memory is None:
-        return search()
+        return search(start)
     key = _key("answer", problem, gap_fraction=gap_fraction, engine=engine, start=_decided(start))
     kept = recalled(memory, key, problem)
-    if kept is not None and len(kept.plans) == 1 and kept.status in PROVEN:
-        plan, optimal = kept.plans[0], kept.status is Status.OPTIMAL
-        objective = objective_value(problem, plan)
-        apart, above = backend.gap(objective, kept.bound), kept.bound - objective
-        room = TOLERANCE * max(1.0, abs(objective))
-        if apart <= TOLERANCE + (0.0 if optimal else gap_fraction) and above <= room:
-            gap = 0.0 if optimal else apart
-            return Answer(kept.status, plan, objective, kept.bound, gap, kept.elapsed_s, kept.day)
-    found = search()
-    if found.status in PROVEN and found.solution is not None:
+    known = None if kept is None else _answered(problem, kept, gap_fraction)
+    if kept is not None and known is not None and (known.status in PROVEN or time_limit_s <= kept.limit_s):
+        return known
+    found = search(start if known is None else known.solution)
+    if known is not None and found.solution is not None:
+        found = _continued(known, found, gap_fraction)
+    if found.status in ENDED and found.solution is not None:
         plans = (found.solution,)
-        keep(memory, key, problem, Kept(plans, found.status, found.bound, found.elapsed_s, _today()))
+        keep(
+            memory,
+            key,
+            problem,
+            Kept(plans, found.status, found.bound, found.elapsed_s, time_limit_s, _today()),
+        )
     return found
+
+
+def _answered(problem: Problem, kept: Kept, gap_fraction: float) -> Answer | None:
+    """What was kept as an answer; None where it is no one plan, or claims more than its bound says."""
+    if len(kept.plans) != 1 or kept.status not in ENDED:
+        return None
+    plan = kept.plans[0]
+    objective = objective_value(problem, plan)
+    apart, above = backend.gap(objective, kept.bound), kept.bound - objective
+    if above > TOLERANCE * max(1.0, abs(objective)):
+        return None
+    optimal = kept.status is Status.OPTIMAL
+    if kept.status in PROVEN and not apart <= TOLERANCE + (0.0 if optimal else gap_fraction):
+        return None
+    return Answer(
+        kept.status, plan, objective, kept.bound, 0.0 if optimal else apart, kept.elapsed_s, kept.day
+    )
+
+
+def _continued(known: Answer, found: Answer, gap_fraction: float) -> Answer:
+    """What a search found that went on from an earlier plan: bounds of both hold, and so do their seconds."""
+    bound = max(known.bound, found.bound)
+    gap = 0.0 if found.status is Status.OPTIMAL else backend.gap(found.objective, bound)
+    status = found.status
+    if status is Status.TIME_LIMIT and gap <= gap_fraction:
+        status = Status.WITHIN_GAP
+    elapsed_s = known.elapsed_s + found.elapsed_s
+    return replace(found, status=status, bound=bound, gap_fraction=gap, elapsed_s=elapsed_s)
 
 
 def searched_ties(
@@ -120,11 +158,11 @@ def searched_ties(
     gap_fraction: float,
     engine: str,
     time_limit_s: float,
-    complete: Callable[[], bool],
+    stopped: Callable[[], bool],
 ) -> list[Solution]:
-    """The same for plans within the gap next to one; how many are found depends on the time that they have.
+    """The same for plans within the gap next to one: how many are found depends on the time that they have.
 
-    `complete` says, after the search, whether it had all of that time.
+    `stopped` says, after the search, whether somebody ended it.
     """
     if memory is None or plan.solution is None:
         return search()
@@ -135,14 +173,16 @@ def searched_ties(
         engine=engine,
         start=_decided(plan.solution),
         bound=plan.bound,
-        time_limit_s=time_limit_s,
     )
     kept = recalled(memory, key, problem)
-    if kept is not None:
+    if kept is not None and time_limit_s <= kept.limit_s:
         return list(kept.plans)
     found = search()
-    if complete():
-        keep(memory, key, problem, Kept(tuple(found), plan.status, plan.bound, plan.elapsed_s, _today()))
+    if not stopped():
+        plans = tuple(found)
+        keep(
+            memory, key, problem, Kept(plans, plan.status, plan.bound, plan.elapsed_s, time_limit_s, _today())
+        )
     return found
 
 
@@ -151,7 +191,7 @@ def keep(memory: Memory, key: str, problem: Problem, kept: Kept) -> None:
     columns: dict[str, NDArray[Any]] = {
         "plans": np.array(len(kept.plans)),
         "status": np.array(kept.status.name),
-        "proved": np.array([kept.bound, kept.elapsed_s]),
+        "proved": np.array([kept.bound, kept.elapsed_s, kept.limit_s]),
         "day": np.array(kept.day),
     }
     for number, plan in enumerate(kept.plans):
@@ -171,15 +211,15 @@ def recalled(memory: Memory, key: str, problem: Problem) -> Kept | None:
     try:
         with np.load(io.BytesIO(content[DIGEST_BYTES:]), allow_pickle=False) as columns:
             plans = [_plan(columns, number, problem) for number in range(int(columns["plans"]))]
-            bound, elapsed_s = (float(one) for one in columns["proved"])
+            bound, elapsed_s, limit_s = (float(one) for one in columns["proved"])
             status, day = Status[str(columns["status"])], str(columns["day"])
             date.fromisoformat(day)
     except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile):
         return None
     whole = [plan for plan in plans if plan is not None]
-    if len(whole) < len(plans) or not (math.isfinite(bound) and 0 <= elapsed_s < math.inf):
+    if len(whole) < len(plans) or not (bound < math.inf and 0 <= elapsed_s < math.inf and limit_s >= 0):
         return None
-    return Kept(tuple(whole), status, bound, elapsed_s, day)
+    return Kept(tuple(whole), status, bound, elapsed_s, limit_s, day)
 
 
 def _plan(columns: Any, number: int, problem: Problem) -> Solution | None:

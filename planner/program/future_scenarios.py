@@ -81,7 +81,8 @@ def _of_tasks(scenario: Scenario, future: Future) -> Iterator[tuple[str, Any]]:
             yield f"services[{i}].peak_rate", [_text(rate, "1/s") for rate in rates]
     if future.work_ratio is not None:
         for i, pool in enumerate(scenario.pools):
-            yield f"pools[{i}].gpu_time", [_text(h, "h") for h in _times(pool.gpu_time_h, future.work_ratio)]
+            need = _times(pool.need, future.work_ratio)
+            yield f"pools[{i}].{pool.way.key}", [_text(one, pool.way.unit) for one in need]
     if future.tokens_ratio is not None:
         for i, job in enumerate(scenario.training):
             yield f"training[{i}].tokens", job.tokens * future.tokens_ratio

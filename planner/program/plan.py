@@ -159,7 +159,7 @@ def plan_fleet(
             keeps every node to the end of its life, and the plan that operators usually make; and to look
             for ties: of the plans found within the gap, the one with the fewest changes is taken.
         remedies: whether to try, where no plan exists, which other values are enough.
-        memory: where searches that proved their plan are kept, and found again; none searches all of it.
+        memory: where searches are kept, and found again; none searches all of it.
         watch: called with a message on the progress.
         progress: called with numbers on how far the search for the plan is, which the words then leave out.
         should_stop: called while solving; the best plan found so far is kept.
@@ -326,7 +326,7 @@ class _Search:
             gap_fraction=gap_fraction,
             engine=self.settings.engine,
             time_limit_s=whole_s,
-            complete=lambda: left_s == whole_s and not self._should_stop(),
+            stopped=self._should_stop,
         )
         compared = [] if self.first is not None else _plans_of(references)
         least = min((objective_value(self.problem, one) for one in compared), default=np.inf)
@@ -350,18 +350,19 @@ class _Search:
         return searched(
             self.memory,
             problem,
-            lambda: answer(
+            lambda first: answer(
                 problem,
                 gap_fraction=self.settings.gap_fraction,
                 time_limit_s=share * max(self.ends - time.monotonic(), 0.0),
                 watch=self._progress if watched and (self.watch or self.progress) else None,
                 should_stop=self._should_stop,
-                start=start,
+                start=first,
                 engine=self.settings.engine,
             ),
             gap_fraction=self.settings.gap_fraction,
             engine=self.settings.engine,
             start=start,
+            time_limit_s=share * self.settings.time_limit_s,
         )
 
     def _should_stop(self) -> bool:

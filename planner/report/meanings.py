@@ -148,6 +148,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "services": {
         "way": "model, precision and techniques, where the plan may choose; techniques with their day",
+        "model": "model of the catalogue that it serves",
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
         "groups": "groups of them that repeat attention and share the experts of a mixture",
@@ -158,6 +159,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "demand_per_s": "requests a second at the peak",
         "first_token_s": "time to the first token, at the percentile of the target",
         "per_token_s": "time for each further token, at the percentile of the target",
+        "response_s": "mean time to the whole answer, of scores and images",
     },
     "verification": {
         "measure": "time to the first token, or for each further one",
@@ -421,6 +423,22 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "objective": "what the interval is best for: time, money or carbon",
         "policy": "how checkpoints are written",
         "local_saves": "saves on the node for one save to storage",
+    },
+    "stops": {
+        "cause": "what sends the run back",
+        "per_month": "how often in a month of running, in the mean",
+        "restart_min": "from the stop to running again",
+        "rolled_back_min": "stored work that is thrown away, too",
+        "lost_h": "hours of a month that it takes, to first order",
+    },
+    "recovery": {
+        "choice": "how the run comes back after a failure",
+        "restart_min": "from the failure to running again",
+        "spares": "nodes held in reserve",
+    },
+    "detection": {
+        "choice": "whether results are checked for silent corruption",
+        "unfound_per_month": "silent corruptions of a month that nobody notices",
     },
     "by_nodes": {
         "nodes": "size of the job",

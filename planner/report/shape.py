@@ -114,7 +114,7 @@ FORMS: Mapping[str, Form] = {
         "checkpoints",
         (
             *("marks", "policies", "best", "rows", "today", "finish", "simulation"),
-            *("sizes", "map", "curves"),
+            *("stops", "recovery", "detection", "sizes", "map", "curves"),
         ),
         single=("flat", "worth"),
         kept=(),
@@ -132,6 +132,12 @@ FORMS: Mapping[str, Form] = {
         headline=_of_throughput,
         renamed={"kind": "work", "why": "opened"},
     ),
+    "everfleet_across": Form("across", ("options", "sites"), kept=("title", "headline")),
+    "everfleet_placement": Form(
+        "placement",
+        ("sizes", "tiers", "devices", "placed", "rules"),
+        kept=("title", "headline", "totals"),
+    ),
     "everfleet_calibration": Form(
         "calibration",
         ("files",),
@@ -147,6 +153,7 @@ FORMS: Mapping[str, Form] = {
         title=lambda _: "Measured on this machine",
         headline=lambda document: [f"{document['device']}, driver {document['driver']}"],
     ),
+    "everfleet_scaling": Form("scaling", ("fits",), kept=("title", "headline")),
     "everfleet_validation": Form(
         "validation",
         ("rows",),

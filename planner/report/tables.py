@@ -59,7 +59,7 @@ _SHEETS = {
     "services": (
         "Services",
         "service period site sku way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s availability_fraction",
+        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction",
     ),
     "verification": (
         "Services played request by request",
@@ -185,6 +185,24 @@ COLUMNS["policies"] = (
     "local_saves",
     "flat_low_min",
     "flat_high_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
+COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
+COLUMNS["recovery"] = (
+    "choice",
+    "restart_min",
+    "spares",
+    "interval_min",
+    "ettr_fraction",
+    "usd_per_useful_h",
+    "kgco2e_per_useful_h",
+)
+COLUMNS["detection"] = (
+    "choice",
+    "unfound_per_month",
+    "interval_min",
     "ettr_fraction",
     "usd_per_useful_h",
     "kgco2e_per_useful_h",
@@ -494,6 +512,17 @@ def provenance(document: Document) -> list[str]:
         f"solved in {number_text(status['seconds'])} s{again}, {proved}{checked}",
         *([] if rate is None else [rate_line(rate)]),
     ]
+
+
+def found_again(document: Document) -> str:
+    """Where a plan is that of an earlier search: the day, and how far it was proved; empty elsewhere."""
+    status = document["status"]
+    if "searched_on" not in status:
+        return ""
+    gap = status["gap_fraction"]
+    proved = "" if gap is None else f", proved to within {percent_text(max(gap, 1e-4), 2)} of the best"
+    longer = "; a longer solve.time_limit goes on from it" if status["name"] == "time limit" else ""
+    return f"Found again from {status['searched_on']}{proved}{longer}; --anew searches again."
 
 
 def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]:

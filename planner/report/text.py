@@ -16,6 +16,7 @@ from planner.report.tables import (
     Table,
     across_periods,
     compared,
+    found_again,
     headline,
     infeasibility_tables,
     provenance,
@@ -77,7 +78,8 @@ def to_markdown(document: Document) -> str:
 def to_terminal(document: Document) -> str:
     """The plan in a terminal: what a manager reads first, no line wider than it is."""
     status = document["status"]
-    blocks = [wrapped(one_line(document["title"])), wrapped(f"{status['name'].upper()}: {status['text']}")]
+    said = f"{status['name'].upper()}: {status['text']} {found_again(document)}".rstrip()
+    blocks = [wrapped(one_line(document["title"])), wrapped(said)]
     if (rate := currency_of(document)) is not None:
         blocks.append(wrapped(f"{rate_line(rate)}."))
     if document["clash"] is not None:

@@ -124,6 +124,11 @@ def chosen_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
     inputs["asynchronous"] = question_inputs.switch(CheckpointQuestion, "asynchronous", "asynchronous")
     inputs["grid"] = question_inputs.name_of(CheckpointQuestion, "grid", choices["grids"], "grid")
     inputs["restart_min"] = question_inputs.number(CheckpointQuestion, "restart_min", "restart")
+    spikes = question_inputs.number(CheckpointQuestion, "loss_spikes_per_month", "loss-spikes")
+    inputs["loss_spikes_per_month"] = spikes or 0.0
+    inputs["detect_corruption"] = question_inputs.switch(
+        CheckpointQuestion, "detect_corruption", "detect-corruption"
+    )
     return inputs | ({"today_min": today} if today else {})
 
 
@@ -151,7 +156,12 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
     first, *others = _worth(document)
     shared.lines([first])
     # Only what is looked at is drawn: charts take the browser longer than all else of the page.
-    parts = {"Intervals": intervals, "Policies side by side": policies, "Sizes side by side": sizes}
+    parts = {
+        "Intervals": intervals,
+        "Policies side by side": policies,
+        "Sizes side by side": sizes,
+        "Recovery and corruption": recovery,
+    }
     tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
     for part, tab in zip(parts.values(), tabs, strict=True):
         if tab.open:
@@ -200,6 +210,18 @@ def sizes(document: Document, inputs: dict[str, Any], measure: str, digest: str)
         with curves:
             draw_in_rows(f"{digest} sizes", lambda: size_curves(document, measure))
     shared.data("", cells, opens=opens(inputs, "map"), key="map")
+
+
+def recovery(document: Document, inputs: dict[str, Any], measure: str, digest: str) -> None:
+    """What stops the job, ways to come back, and what checks for silent corruption find and cost."""
+    st.subheader("Recovery and corruption")
+    for name, title in (
+        ("stops", "What stops the job in a month"),
+        ("recovery", "Ways to come back after a failure"),
+        ("detection", "Silent corruption, with and without checks"),
+    ):
+        st.markdown(f"**{title}**")
+        shared.sheet(table_of(name, document[name]), title, opens(inputs, name), name)
 
 
 def downloads(document: Document, inputs: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from carbon.attribution import embodied_share_kgco2e, lifetime_h
+from carbon.attribution import embodied_share_kgco2e, intensity_ratio, lifetime_h
 from carbon.embodied import (
     accelerator_kgco2e,
     baseboard_share_kgco2e,
@@ -14,7 +14,6 @@ from carbon.embodied import (
     gas_kgco2e_per_cm2,
     packaging_kgco2e,
 )
-from carbon.second_life import intensity_ratio
 from planner.validation.aliases import aliases, constant
 from planner.validation.forms import Book, NotUnderstood
 

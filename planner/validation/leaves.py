@@ -23,12 +23,11 @@ from reliability.lifetimes import (
     GeneralisedGamma,
     LogLogistic,
     LogNormal,
-    PiecewiseExponential,
     Weibull,
 )
 
 LEAVES = ("carbon", "reliability", "planner.performance")
-LIFETIMES = (Exponential, Weibull, LogNormal, LogLogistic, GeneralisedGamma, PiecewiseExponential)
+LIFETIMES = (Exponential, Weibull, LogNormal, LogLogistic, GeneralisedGamma)
 # Checks, reading of logs, searches and what fits are made of; and simulations: those give columns and may be
 # asked to run without end.
 LEFT_OUT = (

@@ -23,8 +23,10 @@ from planner.answers.job.hourly import hourly_load_kwh
 from planner.answers.job.ledger import TotalsDisagree, ledger_of
 from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
-from planner.answers.job.setting import setting_of
+from planner.answers.job.setting import Setting, setting_of
+from planner.answers.job.techniques import techniques_that_apply
 from planner.answers.job.upload import uploaded_document
+from planner.answers.job.what_if import changes_found
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
@@ -314,6 +316,7 @@ def test_a_stated_decline_carries_the_grid_to_the_jobs_year() -> None:
     assert float(then.embodied.value) == float(now.embodied.value)
 
 
+@pytest.mark.slow
 def test_failed_work_is_part_of_the_run() -> None:
     """Carbon by state sums to the training phase; useful work is the effective time but for its power."""
     found = shipped("train-8b")
@@ -782,3 +785,144 @@ def test_a_predicted_run_names_its_software():
     (said,) = [note for note in shipped("train-8b")["notes"] if "predicted as" in note]
 
     assert said == f"training: predicted as {default_stack('h100-sxm-80gb').says} trains"
+
+
+def federated(**changes: Any) -> Footprint:
+    """The shipped federated job with other keys of its table."""
+    tables = read_toml((data_folder() / "jobs" / "federated-keyboard.toml").read_text(encoding="utf-8"), "f")
+    return footprint_of(
+        setting_of(read_job(tables | {"federated": tables["federated"] | changes}, "f", CATALOGUE), CATALOGUE)
+    )
+
+
+def test_an_ensemble_of_devices_is_as_many_jobs_side_by_side() -> None:
+    """Three models take three times the sessions, and the server's hours of one."""
+    one, three = (federated(**changes).phase("federated").federated for changes in ({}, {"models": 3}))
+    for name, part in one.parts.items():
+        times = 1.0 if "server" in name else 3.0
+        assert float(three.parts[name].value) == pytest.approx(times * float(part.value)), name
+    assert "1,000 at once for each of 3 models" in three.said
+
+
+def test_tiers_of_devices_compute_for_their_share_of_the_time() -> None:
+    """Six in ten at half the time, four at 1.5 times: 0.9 of it; the slow tier is warned of."""
+    tiers = {
+        "tiers": {"fast": 0.6, "slow": 0.4},
+        "tier_compute": {"fast": 0.5, "slow": 1.5},
+        "tier_population": {"fast": 0.3, "slow": 0.7},
+    }
+    plain, mixed = (federated(**changes) for changes in ({}, tiers))
+    compute = [float(one.phase("federated").federated.parts.compute_kgco2e.value) for one in (plain, mixed)]
+    assert compute[1] == pytest.approx(0.9 * compute[0])
+    notes = " ".join(mixed.phase("federated").federated.notes)
+    assert "slow is 70.0% of the devices and 40.0% of those picked" in notes
+    change = next(one for one in changes_found(mixed) if one.what == "tiers of devices")
+    assert (change.now, change.then) == ("as they are", "fast alone")
+    assert "slow is 70.0% of the devices and 0.0%" in change.note
+    assert float(change.carbon.value) < float(mixed.carbon.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"tier_compute": {"fast": 1.0}}, r"federated\.tier_compute: has no effect without tiers"),
+        ({"tiers": {"fast": 1.0}}, r"federated\.tier_compute: is missing"),
+        ({"tiers": {"fast": 1.0}, "tier_compute": {"slow": 1.0}}, "names each of tiers once; fast, slow"),
+        ({"models": 0}, r"federated\.models"),
+    ],
+)
+def test_tiers_and_ensembles_that_cannot_be_are_refused(keys: dict[str, Any], said: str) -> None:
+    """One message for each, with what would do."""
+    with pytest.raises(ScenarioError, match=said):
+        federated(**keys)
+
+
+def test_a_run_without_rounds_is_told_so_and_gains_nothing_from_leaving_them() -> None:
+    """Papaya's effect is that of leaving rounds: it does not apply where there are none."""
+    found = federated(mode="asynchronous", buffer=10)
+    assert any("without rounds" in note for note in found.phase("federated").federated.notes)
+    applied = {technique.name for technique, _ in techniques_that_apply(found.setting)}
+    assert "papaya" not in applied
+    assert "papaya" in {technique.name for technique, _ in techniques_that_apply(federated().setting)}
+
+
+FEEDING = """
+title = "Fed"
+[site]
+grid = "us"
+pue = 1.1
+[hardware]
+sku = "h100-8"
+[training]
+model = "llama-3.1-8b"
+tokens = 1e11
+nodes = 16
+"""
+
+
+def test_workers_draw_for_as_long_as_the_nodes_that_they_feed() -> None:
+    """Three servers of two processors at three quarters of their power, for each node-hour of training."""
+    found = footprint(FEEDING + "[ingestion]\nworkers_per_node = 3\n")
+    trained, fed = found.phase("training"), found.phase("ingestion")
+    fact = found.setting.fact
+    tdp_kw = fact("accelerator.xeon-6980p.tdp").value
+    hosts = [fact(f"server.xeon-6980p-2.{name}").value for name in ("host_idle_power", "host_power")]
+    low, high = (host + 2 * 0.75 * tdp_kw for host in hosts)  # the host draws less where its chips do
+    each_kw = float(fed.it_kwh.value) / (3 * float(trained.done.node_h.value))
+    assert low < each_kw < high
+    assert float(found.carbon.value) == pytest.approx(
+        sum(float(part.value) for one in (trained, fed) for part in (one.operational, one.embodied))
+    )
+    assert fed.said == "3 workers of xeon-6980p-2 for each node of training"
+
+
+def test_a_run_that_is_fed_at_four_fifths_takes_a_quarter_longer() -> None:
+    """Its nodes wait at the power of a restart, and less of their hours is useful."""
+    whole, slow = (
+        footprint(FEEDING + f"[ingestion]\nsupplied = {share}\n").phase("training").done
+        for share in (1.0, 0.8)
+    )
+    assert float(slow.node_h.value) == pytest.approx(1.25 * float(whole.node_h.value))
+    assert float(slow.duration_h.value) == pytest.approx(1.25 * float(whole.duration_h.value))
+    assert float(slow.useful.value) == pytest.approx(0.8 * float(whole.useful.value))
+    assert 1.0 < float(slow.it_kwh.value) / float(whole.it_kwh.value) < 1.15
+    assert "training: nodes wait for data in 20.0 % of their hours" in slow.notes
+
+
+def test_drives_are_added_for_their_operations_and_spared_by_a_fast_tier() -> None:
+    """Eight times the operations take eight copies' drives; with four reads in five from SSD the two do."""
+
+    def stored(keys: str) -> Footprint:
+        return footprint(
+            FEEDING + f'[storage]\namount = "500 TB"\nduration = "1 y"\nmedium = "hdd"\ncopies = 2\n{keys}'
+        )
+
+    plain, read, cached = (
+        float(stored(keys).phase("storage").it_kwh.value)
+        for keys in ("", "reads_ratio = 8\n", "reads_ratio = 8\ncache_hits = 0.8\n")
+    )
+    assert read == pytest.approx(4 * plain)
+    tier = stored("reads_ratio = 8\ncache_hits = 0.8\n").phase("storage")
+    assert "200 TB of ssd in front" in tier.said  # 40 % of the bytes serve 80 % of the reads
+    fact = plain_setting().fact
+    of_ssd = 200_000 * fact("storage.ssd.power").value * 8766
+    assert cached == pytest.approx(plain + of_ssd, rel=0.01)
+
+
+def plain_setting() -> Setting:
+    """Facts as they are shipped."""
+    return footprint(FEEDING).setting
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[training]\naccelerator_hours = 100\n[ingestion]\nsupplied = 0.8\n", "hold their stalls"),
+        ('[inference]\nmodel = "llama-3.1-8b"\nrequests = 10\n[ingestion]\n', "the job has neither"),
+    ],
+)
+def test_feeding_without_training_is_refused(text: str, said: str) -> None:
+    """What has no effect is a problem, with what would do."""
+    head = 'title = "x"\n[site]\ngrid = "us"\npue = 1.1\n[hardware]\nsku = "h100-8"\n'
+    with pytest.raises(ScenarioError, match=said):
+        footprint(head + text)

@@ -93,6 +93,7 @@ def test_every_number_of_a_plan_is_opened_to_itself(name: str) -> None:
         assert says.equation or says.about or says.source, f"{table}.{key} says nothing of itself"
 
 
+@pytest.mark.nightly
 def test_every_table_is_met() -> None:
     """Together the documents hold a row of each table, but for those of a search or of an infeasible case."""
     held = {table for name in DOCUMENTS for table, _, _ in numbers_of(document_of(name))}

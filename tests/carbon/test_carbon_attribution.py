@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbon.attribution import calendar_share_kgco2e, embodied_share_kgco2e, lifetime_h
-from carbon.second_life import extended_kgco2e, second_life
-from carbon.sharing import sent_data_kgco2e, stored_data_kgco2e
 
 EMBODIED = st.floats(0.1, 1e6)
 LIFE_Y = st.floats(0.5, 20)
@@ -69,86 +67,6 @@ def test_used_hours_carry_the_whole_life(embodied, life_y, used):
     )
 
     assert got == pytest.approx(embodied, rel=1e-12)
-
-
-# ---- storage and network
-
-
-@given(held=st.lists(st.floats(1, 1e5), min_size=1, max_size=20), empty=st.floats(0, 10))
-def test_data_carry_the_whole_store(held, empty):
-    """All data kept for a whole life sum to the embodied carbon of the store, its empty part included."""
-    capacity = (1 + empty) * sum(held)
-    shares = stored_data_kgco2e(
-        embodied_kgco2e=4000.0,
-        held_gb=np.array(held),
-        capacity_gb=capacity,
-        filled_fraction=sum(held) / capacity,
-        held_h=1000.0,
-        lifetime_h=1000.0,
-    )
-
-    assert shares.sum() == pytest.approx(4000.0, rel=1e-12)
-
-
-@given(traffic=st.lists(st.floats(0.1, 1e6), min_size=1, max_size=20))
-def test_traffic_carries_the_whole_network(traffic):
-    """All bytes of a period sum to what the network was charged."""
-    shares = sent_data_kgco2e(charged_kgco2e=70.0, job_gb=np.array(traffic), carried_gb=sum(traffic))
-
-    assert shares.sum() == pytest.approx(70.0, rel=1e-12)
-
-
-# ---- second life
-
-
-@given(decided=st.floats(0, 0.99), longer=st.floats(1, 3))
-def test_a_longer_life_charges_what_was_left_and_no_more(decided, longer):
-    """What was charged before the decision and what follows it sum to the whole."""
-    life, age = 40_000.0, decided * 40_000.0
-    before = calendar_share_kgco2e(embodied_kgco2e=1312.0, used_h=age, lifetime_h=life)
-    after = extended_kgco2e(
-        embodied_kgco2e=1312.0,
-        remaining_fraction=1 - decided,
-        age_h=age,
-        extended_lifetime_h=longer * life,
-        used_h=longer * life - age,
-    )
-
-    assert before + after == pytest.approx(1312.0, rel=1e-9)
-
-
-def test_from_four_to_six_years_halfway():
-    """Half is left for four more years instead of two: each hour then carries half as much."""
-    hour = calendar_share_kgco2e(embodied_kgco2e=164.0, used_h=1.0, lifetime_h=4 * 8766.0)
-    later = extended_kgco2e(
-        embodied_kgco2e=164.0,
-        remaining_fraction=0.5,
-        age_h=2 * 8766.0,
-        extended_lifetime_h=6 * 8766.0,
-        used_h=1.0,
-    )
-
-    assert later == pytest.approx(hour / 2)
-
-
-@given(first=st.floats(1, 1e5), second=st.floats(0, 1e5), work=st.floats(0, 100))
-def test_two_owners_carry_the_whole_by_either_convention(first, second, work):
-    """What one convention gives to the first owner it takes from the second."""
-    got = second_life(
-        embodied_kgco2e=164.0, refurbishment_kgco2e=work, first_life_h=first, second_life_h=second
-    )
-
-    assert got.cut_off_first_kgco2e + got.cut_off_second_kgco2e == pytest.approx(164.0 + work)
-    assert got.by_hours_first_kgco2e + got.by_hours_second_kgco2e == pytest.approx(164.0 + work)
-
-
-def test_a_life_that_ends_before_its_hours_is_refused():
-    with pytest.raises(
-        ValueError, match=r"extended_lifetime_h holds age_h .* got 10\.0 for an age of 8\.0 and 3\.0"
-    ):
-        extended_kgco2e(
-            embodied_kgco2e=1.0, remaining_fraction=0.5, age_h=8.0, extended_lifetime_h=10.0, used_h=3.0
-        )
 
 
 @pytest.mark.parametrize("utilisation", [120.0, 0.0, -0.1])

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from carbon.grid import pounds_kgco2e_per_kwh, projected_kgco2e_per_kwh, weighted_kgco2e_per_kwh
-from carbon.market import cfe_fraction, market_kgco2e_per_kwh
+from carbon.grid import (
+    market_kgco2e_per_kwh,
+    pounds_kgco2e_per_kwh,
+    projected_kgco2e_per_kwh,
+    weighted_kgco2e_per_kwh,
+)
 from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
 
 TWO_DAYS = arrays(float, 48, elements=st.floats(0, 1.2))
@@ -143,20 +147,6 @@ def test_a_grid_that_declines():
     assert got == pytest.approx([0.35, 0.35 * 0.737424], rel=1e-6)
 
 
-def test_carbon_free_energy_hour_by_hour():
-    """Three hours of load 10 with contracts of 12, 4 and 0 on a grid half carbon-free: 10 + 7 + 5 of 30.
-
-    The 2 that the first contract spills are lost; a match over the year would have counted them.
-    """
-    got = cfe_fraction(
-        load_kwh=np.full(3, 10.0),
-        contracted_kwh=np.array([12.0, 4.0, 0.0]),
-        grid_cfe_fraction=np.array([0.5] * 3),
-    )
-
-    assert got == pytest.approx(22 / 30)
-
-
 def test_market_based_takes_the_residual_mix():
     """A quarter without contract at a residual mix of 0.5 kg/kWh: 0.125, whatever the grid average is."""
     got = market_kgco2e_per_kwh(
@@ -190,26 +180,8 @@ def test_market_based_takes_the_residual_mix():
             "load_kwh is finite and at least 0, got -1",
         ),
         (
-            lambda: cfe_fraction(
-                load_kwh=np.ones(2), contracted_kwh=np.array([1.0, -2.0]), grid_cfe_fraction=np.zeros(2)
-            ),
-            "contracted_kwh is finite and at least 0, got -2",
-        ),
-        (
-            lambda: cfe_fraction(
-                load_kwh=np.zeros(2), contracted_kwh=np.ones(2), grid_cfe_fraction=np.zeros(2)
-            ),
-            "sum_of_load_kwh is finite and above 0, got 0",
-        ),
-        (
             lambda: weighted_kgco2e_per_kwh(grid_kgco2e_per_kwh=np.ones(24), load_kwh=np.zeros(24)),
             "sum_of_load_kwh is finite and above 0, got 0",
-        ),
-        (
-            lambda: cfe_fraction(
-                load_kwh=np.ones(1), contracted_kwh=np.ones(1), grid_cfe_fraction=np.array([50.0])
-            ),
-            r"grid_cfe_fraction is a share in \[0, 1\], got 50",
         ),
     ],
 )

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 from carbon.hourly import (
     HourlyIntensity,
     filled,
-    local_days,
     mix_kgco2e_per_kwh,
-    stacked_kgco2e_per_kwh,
     year_hours,
 )
 from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
-from carbon.signals import GridSignal, MixedSignals, one_signal
+from carbon.signals import GridSignal
 from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
 
 DIRECT = GridSignal("average", "direct", "production")
@@ -37,19 +35,6 @@ def series(*values, zone="home", signal=DIRECT, first=FIRST):
 def test_a_signal_reads_back_from_its_tag(tag):
     """The tag is what facts carry as `grid=`; location-based is the rule and not written."""
     assert str(GridSignal.parse(tag)) == tag
-
-
-def test_mixed_signals_are_refused_and_both_are_named():
-    marginal = GridSignal("marginal", "direct", "production")
-
-    assert one_signal(here=DIRECT, there=DIRECT) == DIRECT
-    with pytest.raises(
-        MixedSignals,
-        match="here is average/direct/production and there is marginal/direct/production: they must not",
-    ):
-        one_signal(here=DIRECT, there=marginal)
-    with pytest.raises(MixedSignals, match=r"home is average/direct/.* and away is average/life-cycle/"):
-        stacked_kgco2e_per_kwh(series=[series(0.1), series(0.1, zone="away", signal=LIFE_CYCLE)])
 
 
 @pytest.mark.parametrize(
@@ -93,38 +78,10 @@ def test_a_gap_over_two_days_takes_the_same_hour_before_it():
         filled(series=series(0.1, GAP), rule="day before", longest_gap_hours=9)
 
 
-def test_series_of_other_hours_do_not_stack():
-    with pytest.raises(ValueError, match=r"the same hours: home has 2 from 2024-01-01T00Z, away 2 from 2025"):
-        stacked_kgco2e_per_kwh(
-            series=[series(0.1, 0.2), series(0.1, 0.2, zone="away", first=np.datetime64("2025-01-01T00"))]
-        )
-
-
 @pytest.mark.parametrize(("year", "hours"), [(2023, 8760), (2024, 8784), (1900, 8760), (2000, 8784)])
 def test_leap_years_have_a_day_more(year, hours):
     """Divisible by 4, not by 100 unless by 400: the Gregorian rule."""
     assert year_hours(year) == hours
-
-
-def test_a_year_in_berlin_has_one_day_of_23_hours_and_one_of_25():
-    """Clocks changed on 31 March and 27 October 2024. The UTC year begins at 1 in the morning there."""
-    days = local_days(first_hour=FIRST, hours=8784, time_zone="Europe/Berlin")
-    start = np.cumsum((days.first_hour, *days.day_hours))[:-1]
-    changed = {n: str((FIRST + start[days.day_hours.index(n)]).astype("datetime64[D]")) for n in (23, 25)}
-
-    assert (days.first_hour, len(days.day_hours)) == (23, 365)
-    assert sorted(set(days.day_hours)) == [23, 24, 25]
-    assert [days.day_hours.count(n) for n in (23, 25)] == [1, 1]
-    assert changed == {23: "2024-03-30", 25: "2024-10-26"}, "the UTC date on which the local day begins"
-
-
-def test_days_without_clock_changes_and_days_that_hold_half_hours():
-    assert set(local_days(first_hour=FIRST, hours=240, time_zone="Asia/Tokyo").day_hours) == {24}
-    assert local_days(first_hour=FIRST, hours=48, time_zone="UTC").day_hours == (24, 24)
-    with pytest.raises(ValueError, match="Asia/Kolkata: its midnight is not on an hour of UTC"):
-        local_days(first_hour=FIRST, hours=48, time_zone="Asia/Kolkata")
-    with pytest.raises(ValueError, match="20 hours hold no whole day of UTC"):
-        local_days(first_hour=FIRST, hours=20, time_zone="UTC")
 
 
 @given(

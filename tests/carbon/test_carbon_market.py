@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from carbon.market import Contract, cfe_fraction, scope_two
+from carbon.market import Contract, scope_two
 
 LOAD = np.array([10.0, 10.0, 10.0, 10.0])
 GRID = np.array([0.2, 0.4, 0.4, 0.2])
@@ -36,13 +36,6 @@ def test_yearly_matching_hides_what_hourly_matching_shows():
     assert hourly.market_kgco2e == pytest.approx(10.0)
     assert hourly.cfe_fraction == pytest.approx(0.5)
     assert hourly.unused_kwh == {"sun": pytest.approx(20.0)}
-
-
-def test_the_hourly_score_is_googles_without_the_grids_share():
-    """Agreement: `cfe_fraction` on the same hours, the grid's own carbon-free share set to 0."""
-    alone = cfe_fraction(load_kwh=LOAD, contracted_kwh=SUN.energy_kwh, grid_cfe_fraction=np.zeros(4))
-
-    assert account(matching="hourly").cfe_fraction == pytest.approx(alone)
 
 
 def test_instruments_cover_in_order_of_quality_whatever_the_order_given():

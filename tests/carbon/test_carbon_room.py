@@ -22,7 +22,7 @@ MODULES = [
     for found in pkgutil.walk_packages(carbon.__path__, "carbon.")
     if not found.ispkg and not found.name.rpartition(".")[2].startswith("_")
 ]
-NO_EQUATIONS = {"one_signal", "waterfall", "year_hours"}  # they check or order what equations gave
+NO_EQUATIONS = {"waterfall", "year_hours"}  # they check or order what equations gave
 EQUATIONS = sorted(
     {
         function
@@ -37,24 +37,14 @@ HOURLY = {
     "weighted_kgco2e_per_kwh",
     "best_hours_kgco2e_per_kwh",
     "best_window_kgco2e_per_kwh",
-    "cfe_fraction",
     "composed_ratio",
     "device_grid_kgco2e_per_kwh",
     "filled",
-    "local_days",
     "mix_kgco2e_per_kwh",
-    "stacked_kgco2e_per_kwh",
     "best_starts",
-    "forecast_starts",
-    "forecast_kgco2e_per_kwh",
-    "run_kgco2e_per_kwh",
-    "chosen_hours",
-    "start_shift",
-    "pause_shift",
-    "place_shift",
     "day_types",
-    "two_columns",
     "scope_two",
+    "two_columns",
     "sun_height",
     "synthetic_kgco2e_per_kwh",
 }
@@ -82,14 +72,10 @@ VALUES = {
     "flops": 1e24,
     "decline_fraction_per_y": 0.03,
     "batch_decay_factor": 0.01,
-    "age_h": 20.0,
-    "extended_lifetime_h": 60.0,
     "buffer_sessions": 10.0,
     "wafer_ratio": 1.4,
     "static_kw": 1.0,
     "clock_exponent": 3.0,
-    "full_pue": 1.2,
-    "part_pue": 1.3,
 }
 
 

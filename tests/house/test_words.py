@@ -63,26 +63,32 @@ STAYS = {
 }
 
 
-# A pool is experimentation work; others are words of other tools, or columns and keys of saved documents.
+# A pool is work that can wait; others are words of other tools, or columns and keys of saved documents.
 POOLS = {
-    "experimentation work": {
+    "work that can wait": {
         "pool": """
+            planner/answers/telemetry.py planner/report/standards/kueue.py
             benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
             planner/answers/plan/repairs.py planner/physics/chance.py
             planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/inputs/consistency.py planner/inputs/resolved.py planner/inputs/scenario/__init__.py
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
-            planner/physics/training_options.py planner/program/assembly.py
+            planner/inputs/scenario/schema_pools.py planner/physics/full_replicas.py
+            planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py planner/physics/needs.py
+            planner/inputs/scenario/growth.py
+            planner/physics/divisible_work.py planner/answers/plan/stress.py
+            planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
             planner/answers/plan/decisions.py planner/physics/levers.py planner/program/slot_tables.py
             planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """
+            planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
-            planner/inputs/sheets/guide.py planner/ui/begin.py
+            planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
@@ -92,11 +98,12 @@ POOLS = {
             planner/answers/plan/repairs.py planner/answers/plan/tables.py planner/answers/plan/work.py
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
-            planner/inputs/scenario/checks.py planner/inputs/scenario/schema.py
+            planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py
+            planner/inputs/scenario/growth.py planner/inputs/scenario/schema.py
+            planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
-            planner/physics/training_options.py planner/program/assembly.py
-            planner/program/future_scenarios.py planner/program/ledger.py planner/report/meanings.py
-            planner/report/tables.py
+            planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
+            planner/report/meanings.py planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py

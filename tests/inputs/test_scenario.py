@@ -193,6 +193,68 @@ utilisation = 0.75
 skus = ["h100-8"]
 sites = ["south"]
 
+[[pools]]
+name = "summaries"
+model = "llama-3-8b"
+precision = "fp8"
+reference = "h100-8"
+items = "5e6 /d"
+tokens_in = 1200
+tokens_out = 150
+passes = 2
+engine = "vllm"
+
+[[pools]]
+name = "reasoning"
+model = "llama-3-8b"
+reference = "h100-8"
+prompts = "2e5 /d"
+samples = 16
+tokens_in = 200
+tokens_out = 900
+mode = "synchronous"
+step_prompts = 64
+longest_tokens = 4096
+wasted = 0.2
+reference_passes = 1
+method = "lora"
+adapter_rank = 8
+job_nodes = 2
+sequence_tokens = 4096
+batch_sequences = 64
+
+[[pools]]
+name = "many"
+model = "llama-3-8b"
+reference = "h100-8"
+jobs = "900 /month"
+job_p50 = "70 h"
+job_p99 = "3000 h"
+
+[[pools]]
+name = "tuned"
+model = "llama-3-8b"
+reference = "h100-8"
+jobs = "40 /d"
+job_tokens = 5e7
+
+[[pools]]
+name = "agents"
+model = "llama-3-8b"
+reference = "h100-8"
+campaigns = "3 /month"
+agents = 11
+campaign_time = "24 h"
+agent_accelerators = 2
+success = 0.4
+
+[[pools]]
+name = "team"
+model = "llama-3-8b"
+reference = "h100-8"
+people = [20, 25]
+person_time = "300 h"
+
 [[services]]
 name = "chat"
 model = "llama-3-8b"
@@ -234,6 +296,9 @@ restart = "600 s"
 repair = "2 d"
 spare_confidence = 0.99
 spare_share = "10 %"
+loss_spikes = "10 /month"
+rollback = "30 min"
+detect_corruption = true
 
 [policy]
 objective = "weighted"
@@ -386,7 +451,10 @@ def test_whole_holds_every_key() -> None:
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
+    keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
+    keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
+    keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 
     for part in _parts():

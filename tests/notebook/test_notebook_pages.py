@@ -7,15 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import everfleet as ef
 from planner.inputs.catalogue import data_folder
 from planner.report.shape import written
 from planner.ui import shared
 from planner.ui.workers import jobs, logs, planning
-
-pytestmark = [pytest.mark.solve, pytest.mark.slow]
 
 
 def said_to_nobody(*_: object, **__: object) -> None:

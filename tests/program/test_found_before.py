@@ -55,25 +55,34 @@ def in_slots() -> Problem:
     return problem(cohorts=cohort(nodes=3), slots=slots, **work([150.0]))
 
 
-def never() -> Any:
+def never(start: Solution | None = None) -> Any:
     raise AssertionError("it was searched again")
 
 
 def ask(
     memory: Dict,
     case: Problem,
-    search: Callable[[], Answer] | None = None,
+    search: Callable[[Solution | None], Answer] | None = None,
     *,
     gap_fraction: float = GAP,
     engine: str = "highs",
     start: Solution | None = None,
+    time_limit_s: float = 20.0,
 ) -> Answer:
     """The answer of a problem, with the search that finds it, or another one."""
 
-    def fresh() -> Answer:
-        return answer(case, gap_fraction=gap_fraction, time_limit_s=20, engine=engine, start=start)
+    def fresh(first: Solution | None) -> Answer:
+        return answer(case, gap_fraction=gap_fraction, time_limit_s=20, engine=engine, start=first)
 
-    return searched(memory, case, search or fresh, gap_fraction=gap_fraction, engine=engine, start=start)
+    return searched(
+        memory,
+        case,
+        search or fresh,
+        gap_fraction=gap_fraction,
+        engine=engine,
+        start=start,
+        time_limit_s=time_limit_s,
+    )
 
 
 def columns_of(value: Any) -> dict[str, Any]:
@@ -132,13 +141,58 @@ def test_another_version_searches_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         ask(memory, case, never)
 
 
-@pytest.mark.parametrize("status", [Status.TIME_LIMIT, Status.INTERRUPTED, Status.NO_INCUMBENT])
-def test_what_was_not_proved_is_not_kept(status: Status) -> None:
+@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.NO_INCUMBENT, Status.INFEASIBLE])
+def test_what_was_stopped_or_not_found_is_not_kept(status: Status) -> None:
     memory, case = Dict(), two_sites()
     found = ask(Dict(), case)
-    ask(memory, case, lambda: dataclasses.replace(found, status=status))
+    plan = found.solution if status is Status.INTERRUPTED else None
+    ask(memory, case, lambda _: dataclasses.replace(found, status=status, solution=plan))
 
     assert not memory
+
+
+@pytest.mark.parametrize("bound", [90.0, -np.inf], ids=["a bound", "no bound in its time"])
+def test_a_search_that_time_ended_answers_where_no_more_is_allowed(bound: float) -> None:
+    memory, case = Dict(), two_sites()
+    found = ask(Dict(), case)
+    assert found.objective == 120.0
+    gap = backend.gap(found.objective, bound)
+    ended = dataclasses.replace(found, status=Status.TIME_LIMIT, bound=bound, gap_fraction=gap)
+    ask(memory, case, lambda _: ended, time_limit_s=20.0)
+
+    for limit_s in (20.0, 5.0):
+        again = ask(memory, case, never, time_limit_s=limit_s)
+        assert (again.status, again.bound, again.gap_fraction) == (Status.TIME_LIMIT, bound, gap)
+        assert again.searched_on == date.today().isoformat()
+    with pytest.raises(AssertionError, match="searched again"):
+        ask(memory, case, never, time_limit_s=20.1)
+
+
+def test_more_time_goes_on_from_what_was_found() -> None:
+    """From its plan, with the bound that is known, and the seconds of both; then that is what is kept."""
+    memory, case = Dict(), two_sites()
+    best = ask(Dict(), case)
+    dearer = ask(Dict(), changed(case, "node_groups", purchase_allowed=[[0], [1]])).solution
+    assert dearer is not None
+    first = dataclasses.replace(
+        best, status=Status.TIME_LIMIT, solution=dearer, objective=121.0, bound=119.5, elapsed_s=20.0
+    )
+    ask(memory, case, lambda _: first, time_limit_s=20.0)
+    started: list[Solution | None] = []
+
+    def onward(start: Solution | None) -> Answer:
+        started.append(start)
+        return dataclasses.replace(
+            best, status=Status.TIME_LIMIT, bound=117.0, gap_fraction=0.025, elapsed_s=5.0
+        )
+
+    again = ask(memory, case, onward, time_limit_s=40.0)
+    assert started[0] is not None
+    assert np.array_equal(started[0].orders, dearer.orders)
+    assert (again.status, again.objective, again.bound) == (Status.WITHIN_GAP, 120.0, 119.5)
+    assert again.gap_fraction == pytest.approx(0.5 / 120)
+    assert again.elapsed_s == 25.0
+    assert ask(memory, case, never, time_limit_s=40.0).bound == 119.5
 
 
 def resealed(memory: Dict, change: Callable[[dict[str, Any]], None]) -> None:
@@ -190,11 +244,12 @@ DAMAGED: dict[str, Callable[[Dict], None]] = {
     "parts of counts": number("0.orders", [[1.0], [0.0]]),
     "no number": number("0.parked", [[np.nan], [0.0]]),
     "objects": number("0.parked", [[None], [0.0]]),
-    "a bound that proves less": number("proved", [50.0, 1.0]),
-    "a bound above the plan": number("proved", [500.0, 1.0]),
-    "a bound of nothing": number("proved", [np.nan, 1.0]),
+    "a bound that proves less": number("proved", [50.0, 1.0, 20.0]),
+    "a bound above the plan": number("proved", [500.0, 1.0, 20.0]),
+    "a bound of nothing": number("proved", [np.nan, 1.0, 20.0]),
     "an unknown end": number("status", "FOUND"),
-    "no proof": number("status", "TIME_LIMIT"),
+    "an end on request": number("status", "INTERRUPTED"),
+    "no time that it had": number("proved", [120.0, 1.0, np.nan]),
     "no day": number("day", "<script>"),
     "two plans": number("plans", 2),
     "no plan": number("plans", 0),
@@ -208,18 +263,20 @@ def test_what_is_damaged_is_searched_anew(damage: Callable[[Dict], None]) -> Non
     first = ask(memory, case)
     damage(memory)
 
-    again = ask(memory, case, lambda: dataclasses.replace(first, elapsed_s=7.0))
+    again = ask(memory, case, lambda _: dataclasses.replace(first, elapsed_s=7.0))
     assert (again.elapsed_s, again.searched_on) == (7.0, "")
     assert ask(memory, case, never).elapsed_s == 7.0
 
 
-def test_ties_are_kept_where_they_had_their_time() -> None:
+def test_ties_are_kept_with_the_time_that_they_were_allowed() -> None:
     memory, case = Dict(), two_sites()
     plan = ask(Dict(), case)
     other = ask(Dict(), changed(case, "node_groups", purchase_allowed=[[0], [1]])).solution
     assert other is not None
 
-    def ask_ties(search: Callable[[], list[Solution]], *, complete: bool = True) -> list[Solution]:
+    def ask_ties(
+        search: Callable[[], list[Solution]], *, stopped: bool = False, time_limit_s: float = 15.0
+    ) -> list[Solution]:
         return searched_ties(
             memory,
             case,
@@ -227,14 +284,16 @@ def test_ties_are_kept_where_they_had_their_time() -> None:
             search,
             gap_fraction=GAP,
             engine="highs",
-            time_limit_s=15.0,
-            complete=lambda: complete,
+            time_limit_s=time_limit_s,
+            stopped=lambda: stopped,
         )
 
-    assert ask_ties(lambda: [other], complete=False) == [other]
+    assert ask_ties(lambda: [other], stopped=True) == [other]
     assert not memory
     ask_ties(lambda: [other])
-    (again,) = ask_ties(never)
+    (again,) = ask_ties(never, time_limit_s=10.0)
+    with pytest.raises(AssertionError, match="searched again"):
+        ask_ties(never, time_limit_s=20.0)
     assert np.array_equal(again.orders, other.orders)
     assert again.usd == other.usd
 

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 
 from reliability.cohorts import (
     AfterFailure,
-    AgedFleet,
-    Cohort,
     cohort_failures,
     cohort_forecast,
     renewal_failures,
 )
 from reliability.fitting import fit_exponential, fit_weibull
-from reliability.lifetimes import Exponential, Weibull, expected_failures, hazard_per_h, mean_h, quantile_h
+from reliability.lifetimes import Exponential, Weibull, expected_failures
 
 YEAR_H = 8760.0
 
@@ -80,43 +78,6 @@ def test_what_follows_a_failure_decides_how_many_there_are():
     assert gone == pytest.approx(100 * (1 - math.exp(-3)))
     assert gone < replaced < repaired
     assert cohort_failures(lifetime, after_failure=AfterFailure.REPLACED, **given_ | {"window_h": 0.0}) == 0
-
-
-# Jobs on units of several ages
-
-
-def test_job_on_a_mixed_fleet_against_drawn_first_failures():
-    """The first of ten failures, three lifetimes and ages, drawn 200 000 times: mean to three errors."""
-    random = np.random.default_rng(22)
-    fleet = AgedFleet(
-        (
-            Cohort(Exponential(mean_h=300.0), age_h=50.0, units=3),
-            Cohort(Weibull(scale_h=1000.0, shape=2.0), age_h=np.array([500.0, 0.0]), units=np.array([2, 4])),
-            Cohort(Weibull(scale_h=2000.0, shape=0.5), age_h=100.0, units=1),
-        )
-    )
-
-    def drawn(scale_h, shape, age_h, units):
-        hazard = (age_h / scale_h) ** shape + random.exponential(size=(units, 200_000))
-        return (scale_h * hazard ** (1 / shape) - age_h).min(axis=0)
-
-    first_h = np.minimum.reduce(
-        [drawn(300, 1, 50, 3), drawn(1000, 2, 500, 2), drawn(1000, 2, 0, 4), drawn(2000, 0.5, 100, 1)]
-    )
-
-    assert mean_h(fleet) == pytest.approx(first_h.mean(), abs=3 * first_h.std() / math.sqrt(first_h.size))
-    assert quantile_h(fleet, dead_fraction=0.5) == pytest.approx(np.median(first_h), rel=0.01)
-
-
-def test_rate_of_a_mixed_fleet_is_the_sum_of_hazards():
-    """h(0) = sum of n * h(age), as in Weibull k/s * (a/s)^(k-1): 5 * 2e-3 * 0.5 + 10 / 500, for each hour."""
-    fleet = AgedFleet(
-        (Cohort(Weibull(scale_h=1000.0, shape=2.0), 500.0, 5.0), Cohort(Exponential(mean_h=500.0), 9.0, 10.0))
-    )
-
-    assert fleet.cumulative_hazard(age_h=0.01) / 0.01 == pytest.approx(0.025, rel=1e-4)
-    assert hazard_per_h(fleet, age_h=1e-3) == pytest.approx(0.025, rel=1e-4)
-    assert mean_h(AgedFleet((Cohort(Exponential(mean_h=500.0), 9.0, 10.0),))) == pytest.approx(50, rel=1e-6)
 
 
 # Forecasts
@@ -239,15 +200,6 @@ def forecast(**given_):
         (
             lambda: forecast(lifetime=Weibull(scale_h=9.0, shape=2.0)),
             r"covariance must have a row and a column for each of scale_h, shape, got shape \(1, 1\)",
-        ),
-        (lambda: AgedFleet(()), "cohorts must hold at least one unit, got none"),
-        (
-            lambda: AgedFleet((Cohort(Exponential(mean_h=1.0), 2.0, 0.0),)),
-            "cohorts must hold at least one unit, got none",
-        ),
-        (
-            lambda: Cohort(Exponential(mean_h=1.0), -2.0, 1.0),
-            "age_h must be a finite number from 0 up, got -2",
         ),
         (
             lambda: renewal_failures(Exponential(mean_h=1.0), age_h=0.0, window_h=1000.0, steps=10),

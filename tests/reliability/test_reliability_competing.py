@@ -21,7 +21,6 @@ def test_two_causes_by_hand():
     assert found.survival_fraction == pytest.approx([0.75, 0.25])
     assert found.at_risk.tolist() == [4, 3]
     assert found.causes["b"].deaths.tolist() == [0, 2]
-    assert found.causes["b"].incidence_at(time_h=np.array([0.5, 1.5, 2.0])) == pytest.approx([0, 0, 0.5])
 
 
 logs = st.lists(

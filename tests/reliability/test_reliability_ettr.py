@@ -22,10 +22,9 @@ from reliability.ettr import (
     linear_ettr,
     linear_ettr_fraction,
     linear_loss_fraction,
-    rollback_ettr_fraction,
     weibull_ettr_fraction,
 )
-from reliability.restart import FailureClass, pooled_class, retried_restart_h
+from reliability.restart import retried_restart_h
 from reliability.simulate import simulate_job
 from reliability.two_level_ettr import two_level_ettr_fraction
 
@@ -108,7 +107,6 @@ def test_the_line_says_when_it_is_out_of_its_range():
 QUEUED = {
     "exact": (ettr_fraction, {"write_h": 0.02}),
     "asynchronous": (asynchronous_ettr_fraction, {"blocking_h": 0.02, "persist_h": 0.3}),
-    "rollback": (rollback_ettr_fraction, {"write_h": 0.02, "rollback_intervals": 0.2, "persist_h": 0.1}),
     "weibull": (weibull_ettr_fraction, {"write_h": 0.02, "weibull_shape": 0.7, "persist_h": 0.2}),
 }
 
@@ -213,72 +211,6 @@ def test_asynchronous_weibull_against_played_jobs(shape):
     assert 4000 / played.finish_h.mean() == pytest.approx(weibull_ettr_fraction(**job), rel=0.004)
 
 
-CLASSES = [
-    FailureClass(rate_per_h=0.10, restart_h=0.50),  # node swapped
-    FailureClass(rate_per_h=0.15, restart_h=0.05),  # process restarted in place
-    FailureClass(rate_per_h=0.02, restart_h=0.20, rollback_intervals=6),  # loss spike
-]
-
-
-def play_classes(classes, *, intervals, interval_h, write_h, persist_h, replicas, seed):
-    """Finish of jobs with several kinds of failure, failure by failure; a history lies behind the start."""
-    random = np.random.default_rng(seed)
-    rate_per_h = sum(kind.rate_per_h for kind in classes)
-    chances = np.array([kind.rate_per_h / rate_per_h for kind in classes])
-    restarts_h = np.array([kind.restart_h for kind in classes])
-    rollbacks = np.array([kind.rollback_intervals for kind in classes])
-    cycle_h = interval_h + write_h
-    stored, finish_h, running = np.zeros(replicas), np.zeros(replicas), np.arange(replicas)
-    while running.size:
-        up_h = random.exponential(1 / rate_per_h, running.size)
-        needed_h = (intervals - stored[running]) * cycle_h + persist_h
-        fails = up_h < needed_h
-        finish_h[running[~fails]] += needed_h[~fails]
-        running, up_h = running[fails], up_h[fails]
-        kind = random.choice(len(classes), running.size, p=chances)
-        stored[running] += np.maximum(np.floor((up_h - persist_h) / cycle_h), 0.0) - rollbacks[kind]
-        finish_h[running] += up_h + restarts_h[kind]
-    return finish_h
-
-
-@pytest.mark.parametrize("persist_h", [0.0, 0.3])
-def test_several_kinds_of_failure_against_played_jobs(persist_h):
-    """Hardware, software and loss spikes of six intervals: mean finish within three standard errors.
-
-    With a background write a job also waits once for its last one, which is small against the error.
-    """
-    job = {"interval_h": 0.5, "write_h": 0.02, "persist_h": persist_h}
-    finish_h = play_classes(CLASSES, intervals=2000, replicas=600, seed=12, **job)
-    pool = pooled_class(CLASSES)
-    ettr = rollback_ettr_fraction(
-        mttf_h=1 / pool.rate_per_h,
-        restart_h=pool.restart_h,
-        rollback_intervals=pool.rollback_intervals,
-        **job,
-    )
-
-    assert abs(finish_h.mean() - 1000.0 / ettr) < 3 * finish_h.std() / np.sqrt(600)
-    assert 0.5 < ettr < 0.8
-
-
-def test_a_rollback_is_a_restart_that_redoes_the_intervals():
-    """Redoing k intervals takes k * W / ETTR: as part of the restart that gives the same ETTR."""
-    job = {"interval_h": 0.4, "mttf_h": 5.0, "write_h": 0.03}
-    ettr = rollback_ettr_fraction(restart_h=0.2, rollback_intervals=1.5, **job)
-
-    assert ettr_fraction(restart_h=0.2 + 1.5 * 0.4 / ettr, **job) == pytest.approx(ettr, rel=1e-13)
-
-
-def test_a_job_that_goes_back_further_than_it_comes_gets_nowhere():
-    """Ten intervals are stored between failures, on average fewer than the twelve given up."""
-    job = {"interval_h": 1.0, "mttf_h": 10.0, "write_h": 0.0, "restart_h": 0.1}
-    ettr = rollback_ettr_fraction(rollback_intervals=np.array([0.0, 9.0, 12.0]), **job)
-
-    assert ettr[0] == ettr_fraction(**job)
-    assert 0 < ettr[1] < 0.06
-    assert ettr[2] == 0
-
-
 def exact_by_decimals(interval, mttf, write, restart):
     with localcontext() as context:
         context.prec = 50
@@ -329,7 +261,7 @@ def two_level_by_decimals(interval, saves, rate1, rate2, write1, write2, restart
 
 
 def test_fifty_digits_agree_on_the_other_forms():
-    """Asynchronous, restarts that can fail, rollbacks, two levels and Weibull, a hundred random jobs each."""
+    """Asynchronous, restarts that can fail, two levels and Weibull, a hundred random jobs each."""
     random = np.random.default_rng(8)
     for _ in range(100):
         interval, mttf, write, restart, share = 10 ** random.uniform([-2, 0, -4, -3, -2], [0, 3, -1, 0, 0])
@@ -341,7 +273,6 @@ def test_fifty_digits_agree_on_the_other_forms():
             grown = ((w + c) / m).exp() - 1
             asynchronous = float(w * (-p / m).exp() / ((m + u) * grown))
             can_fail = float(w / (m * (u / m).exp() * grown))
-            back = float(w * ((-p / m).exp() / grown - Decimal(share)) / (m + u))
             levels = two_level_by_decimals(
                 interval, saves, share / mttf, 1 / mttf, write / 9, write, restart / 4, restart
             )
@@ -351,9 +282,6 @@ def test_fifty_digits_agree_on_the_other_forms():
         ) == pytest.approx(asynchronous, rel=1e-11)
         retried = retried_restart_h(restart_h=restart, mttf_h=mttf)
         assert ettr_fraction(write_h=write, restart_h=retried, **job) == pytest.approx(can_fail, rel=1e-11)
-        assert rollback_ettr_fraction(
-            write_h=write, restart_h=restart, persist_h=persist, rollback_intervals=share, **job
-        ) == pytest.approx(max(back, 0.0), rel=1e-10, abs=1e-13)
         assert two_level_ettr_fraction(
             interval_h=interval,
             local_saves=saves,

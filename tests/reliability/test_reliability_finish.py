@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from reliability import finish
-from reliability.ettr import ettr_fraction, rollback_ettr_fraction
-from reliability.finish import finish_quantile_h, on_time_fraction
+from reliability.ettr import ettr_fraction
+from reliability.finish import finish_quantile_h
 from reliability.simulate import simulate_job
 
 PERCENTILES = np.array([0.05, 0.5, 0.95])
@@ -72,9 +72,6 @@ def test_a_run_that_most_often_meets_no_failure():
 
     assert lost[:2] == pytest.approx(16 * 84 * 0.01, rel=1e-12)
     assert lost[2] > 1.05 * lost[0]
-    assert on_time_fraction(available_h=168.84, useful_h=168.0, **job) == pytest.approx(
-        np.exp(-168.84 / 840), rel=1e-12
-    )
 
 
 def test_a_queue_delays_the_finish_and_holds_no_nodes():
@@ -85,9 +82,6 @@ def test_a_queue_delays_the_finish_and_holds_no_nodes():
 
     assert mean_h == pytest.approx(100.0 / ettr_fraction(queue_h=0.4, **JOB), rel=1e-4)
     assert finish_quantile_h(queue_h=0.4, **job, **JOB) == pytest.approx(finish_quantile_h(**job, **longer))
-    assert on_time_fraction(available_h=200.0, useful_h=100.0, queue_h=0.4, **JOB) == pytest.approx(
-        on_time_fraction(available_h=200.0, useful_h=100.0, **longer), rel=1e-12
-    )
 
 
 def play_spread_restarts(
@@ -126,31 +120,6 @@ def test_restarts_that_spread_widen_the_finish(persist_h):
     assert abs(finish_h.mean() - mean_h) < 3 * finish_h.std() / np.sqrt(20_000)
     assert deviation_h == pytest.approx(finish_h.std(), rel=3 / np.sqrt(2 * 20_000))
     assert quantiles_h == pytest.approx(np.quantile(finish_h, PERCENTILES), rel=0.004)
-
-
-def test_finish_of_a_job_with_loss_spikes():
-    """One failure in eight throws away five intervals: k * W / ETTR is part of the restart, mean exact.
-
-    Redone work spreads more than a restart of sure length: p5 and p95 are within 2 % of played jobs.
-    """
-    job = {"interval_h": 0.5, "mttf_h": 6.0, "write_h": 0.02}
-    ettr = rollback_ettr_fraction(restart_h=0.2, rollback_intervals=5 / 8, **job)
-    redo_h = 0.5 / ettr * 5
-    restarts = {"restart_h": 0.2 + redo_h / 8, "restart_deviation_h": redo_h * np.sqrt(7 / 64)}
-    mean_h, _ = moments(finish_quantile_h, useful_h=500.0, **restarts, **job)
-    quantiles_h = finish_quantile_h(useful_h=500.0, quantile_fraction=PERCENTILES, **restarts, **job)
-    random = np.random.default_rng(33)
-    left, finish_h, running = np.full(4000, 1000.0), np.zeros(4000), np.arange(4000)
-    while running.size:
-        up_h = random.exponential(6.0, running.size)
-        fails = up_h < left[running] * 0.52
-        finish_h[running[~fails]] += left[running[~fails]] * 0.52
-        running, up_h = running[fails], up_h[fails]
-        left[running] += np.where(random.random(running.size) < 1 / 8, 5.0, 0.0) - np.floor(up_h / 0.52)
-        finish_h[running] += up_h + 0.2
-
-    assert abs(finish_h.mean() - mean_h) < 3 * finish_h.std() / np.sqrt(4000)
-    assert quantiles_h == pytest.approx(np.quantile(finish_h, PERCENTILES), rel=0.02)
 
 
 @pytest.mark.parametrize(

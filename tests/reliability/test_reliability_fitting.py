@@ -15,7 +15,6 @@ from reliability.fitting import (
     fit_generalised_gamma,
     fit_log_logistic,
     fit_log_normal,
-    fit_piecewise_exponential,
     fit_weibull,
     survival_band,
 )
@@ -24,11 +23,9 @@ from reliability.lifetimes import (
     GeneralisedGamma,
     LogLogistic,
     LogNormal,
-    PiecewiseExponential,
     Weibull,
     expected_failures,
     failure_fraction,
-    hazard_per_h,
     mean_h,
     quantile_h,
     survival_fraction,
@@ -40,23 +37,19 @@ shapes = st.floats(0.3, 6)
 
 @given(scale_h=scales_h, shape=shapes, dead=st.floats(1e-6, 0.999))
 def test_weibull_follows_from_its_cumulative_hazard(scale_h, shape, dead):
-    """Quantile, hazard and mean are found numerically; here against their closed forms."""
+    """Quantile and mean are found numerically; here against their closed forms."""
     lifetime = Weibull(scale_h=scale_h, shape=shape)
     age_h = quantile_h(lifetime, dead_fraction=dead)
 
     assert age_h == pytest.approx(scale_h * (-np.log1p(-dead)) ** (1 / shape), rel=1e-9)
     assert survival_fraction(lifetime, age_h=age_h) == pytest.approx(1 - dead, rel=1e-9)
-    assert hazard_per_h(lifetime, age_h=age_h) == pytest.approx(
-        shape / scale_h * (age_h / scale_h) ** (shape - 1), rel=1e-8
-    )
     assert mean_h(lifetime) == pytest.approx(scale_h * gamma(1 + 1 / shape), rel=1e-8)
 
 
 def test_exponential_does_not_age():
-    """Hazard 1 / mean and the same chance to die in the next day at any age."""
+    """The same chance to die in the next day at any age."""
     lifetime, ages_h = Exponential(mean_h=500.0), np.array([0.0, 10.0, 5000.0])
 
-    assert hazard_per_h(lifetime, age_h=ages_h[1:]) == pytest.approx([1 / 500] * 2, rel=1e-9)
     assert failure_fraction(lifetime, age_h=ages_h, window_h=24.0) == pytest.approx(
         [1 - np.exp(-24 / 500)] * 3
     )
@@ -391,12 +384,6 @@ def test_rows_that_make_no_sense_are_refused(change, message):
         (LogNormal, (10.0, -1.0), "log_deviation must be a finite number above 0, got -1"),
         (LogLogistic, (np.inf, 1.0), "median_h must be a finite number above 0, got inf"),
         (GeneralisedGamma, (10.0, 1.0, np.nan), "shape must be a finite number, got nan"),
-        (PiecewiseExponential, ((5.0, 4.0), (1.0, 1.0, 1.0)), "breaks_h must rise"),
-        (
-            PiecewiseExponential,
-            ((5.0,), (1.0,)),
-            "rates_per_h must hold one rate more .*, got 1 for 1 breaks",
-        ),
     ],
 )
 def test_models_refuse_what_is_no_parameter(model, parameters, message):
@@ -485,17 +472,6 @@ def quantile_by_hazard(lifetime, wanted):
     return np.exp(min(low, 700.0))
 
 
-def test_piecewise_exponential_by_hand():
-    """Rates 0.1, 0.3 and 0 with breaks at 5 and 10: H = 0.4 at 4, 0.5 + 0.9 at 8, 0.5 + 1.5 from 10 on."""
-    lifetime = PiecewiseExponential((5.0, 10.0), (0.1, 0.3, 0.0))
-
-    assert lifetime.cumulative_hazard(age_h=np.array([0, 4, 5, 8, 10, 99.0])) == pytest.approx(
-        [0, 0.4, 0.5, 1.4, 2.0, 2.0]
-    )
-    assert hazard_per_h(lifetime, age_h=8.0) == pytest.approx(0.3)
-    assert mean_h(lifetime) == np.inf
-
-
 def test_means_in_closed_form():
     """Log-normal exp(mu + sigma^2 / 2); log-logistic pi / b / sin(pi / b), which is infinite up to b = 1."""
     assert mean_h(LogNormal(10.0, 1.2)) == pytest.approx(10 * np.exp(0.72), rel=1e-8)
@@ -504,7 +480,6 @@ def test_means_in_closed_form():
             10 * np.pi / shape / np.sin(np.pi / shape), rel=1e-4
         )
     assert mean_h(LogLogistic(10.0, 1.0)) == np.inf
-    assert mean_h(PiecewiseExponential((30.0,), (0.01, 0.01))) == pytest.approx(100, rel=1e-6)
 
 
 def watched_late(units=2000):
@@ -594,45 +569,17 @@ def test_generalised_gamma_recovers_what_was_drawn(shape):
     assert fit.log_likelihood >= fit_log_normal(duration_h=duration_h, observed=died).log_likelihood
 
 
-@pytest.mark.slow
-def test_piecewise_exponential_is_exponential_in_each_stretch():
-    """Against lifelines (whose parameters are means), and by hand: deaths over hours in the stretch."""
-    from lifelines import PiecewiseExponentialFitter
-
-    rows = watched_late()
-    ours = fit_piecewise_exponential(**rows, breaks_h=[50.0, 110.0])
-    theirs = by_lifelines(PiecewiseExponentialFitter([50.0, 110.0]), rows)
-    hours = np.clip(rows["duration_h"], 50, 110) - np.clip(rows["entry_h"], 50, 110)
-    died = rows["observed"] & (rows["duration_h"] > 50) & (rows["duration_h"] <= 110)
-    rate = rows["weight"][died].sum() / (rows["weight"] * hours).sum()
-    low, high = ours.parameter_interval("rates_per_h", confidence_fraction=0.95)
-
-    assert ours.model.rates_per_h[1] == pytest.approx(rate, rel=1e-12)
-    assert 1 / np.array(ours.model.rates_per_h) == pytest.approx(theirs.params_.to_numpy(), rel=1e-4)
-    assert ours.log_likelihood == pytest.approx(theirs.log_likelihood_, rel=1e-8)
-    assert np.log(high / low) == pytest.approx(
-        2 * 1.959964 * np.sqrt(np.diag(ours.covariance)) / ours.model.rates_per_h, rel=1e-6
-    )
-
-
 def test_bands_of_every_family_stay_in_zero_to_one():
-    """Few deaths, so wide bands; in the first stretch of piecewise, ln H moves by z / sqrt(deaths)."""
+    """Few deaths, so wide bands."""
     duration_h, died = censored_sample(Weibull(100.0, 1.4), 60, seed=5)
     ages_h = np.array([0.01, 1.0, 20.0, 100.0, 500.0, 1e5])
-    rows = {"duration_h": duration_h, "observed": died}
-    ranked = fit_best(**rows, breaks_h=[40.0])
+    ranked = fit_best(duration_h=duration_h, observed=died)
 
     assert not ranked.failed
     for fit in ranked.fits:
         band = survival_band(fit, age_h=ages_h, confidence_fraction=0.95)
         assert np.all((band.low_fraction >= 0) & (band.low_fraction <= band.survival_fraction))
         assert np.all((band.high_fraction <= 1) & (band.high_fraction >= band.survival_fraction))
-    piecewise = fit_piecewise_exponential(**rows, breaks_h=[40.0])
-    band = survival_band(piecewise, age_h=20.0, confidence_fraction=0.95)
-    early = (died & (duration_h <= 40)).sum()
-    assert np.log(-np.log(band.low_fraction)) - np.log(-np.log(band.survival_fraction)) == pytest.approx(
-        1.959964 / np.sqrt(early), rel=1e-5
-    )
 
 
 def test_titan_families_by_aic(titan):
@@ -659,8 +606,8 @@ def test_titan_families_by_aic(titan):
 
 
 def test_a_family_without_a_fit_is_named_with_its_reason():
-    """One death: a rate, no shape. Two breaks with no death between them: that stretch is named."""
-    ranked = fit_best(duration_h=[5.0, 8.0, 9.0], observed=[True, False, False], breaks_h=[6.0, 7.0])
+    """One death: a rate, no shape."""
+    ranked = fit_best(duration_h=[5.0, 8.0, 9.0], observed=[True, False, False])
 
     assert [fit.model for fit in ranked.fits] == [Exponential(22.0)]
     assert ranked.runner_up is None
@@ -670,12 +617,8 @@ def test_a_family_without_a_fit_is_named_with_its_reason():
         "log-normal",
         "log-logistic",
         "generalised gamma",
-        "piecewise exponential",
     }
     assert "one death" in ranked.failed["Weibull"]
-    assert ranked.failed["piecewise exponential"] == (
-        "breaks_h leave no death from 6 to 7: join that stretch to one"
-    )
 
 
 def test_a_likelihood_without_a_top_is_said():

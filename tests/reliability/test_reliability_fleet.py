@@ -20,7 +20,6 @@ from reliability.fleet import (
     nodes_of_job,
     rate_interval,
     rate_per_node_h,
-    resized_rate_per_node_h,
     updated_rate,
 )
 from reliability.spares import (
@@ -166,21 +165,6 @@ def test_jobs_take_whole_nodes():
     )
 
     assert nodes.tolist() == [128, 129, 14]
-
-
-@given(share=st.floats(0, 1), rate=st.floats(1e-6, 1e-2), servers=st.integers(1, 400))
-def test_racks_fail_as_their_accelerators_and_themselves(share, rate, servers):
-    """A job of whole racks: per accelerator nothing changes; what comes with the node is 9 times rarer."""
-    rack = resized_rate_per_node_h(
-        failure_rate_per_node_h=rate,
-        accelerators_per_node=8,
-        new_accelerators_per_node=72,
-        accelerator_share_fraction=share,
-    )
-    in_racks = job_mttf_h(nodes=servers, failure_rate_per_node_h=rack)
-    in_servers = job_mttf_h(nodes=9 * servers, failure_rate_per_node_h=rate)
-
-    assert in_servers / in_racks == pytest.approx(share + (1 - share) / 9, rel=1e-9)
 
 
 def test_published_rate_and_measurement_of_rsc_1_disagree():
@@ -399,15 +383,6 @@ def test_more_nodes_never_ask_for_fewer_spares():
         (
             lambda: nodes_of_job(accelerators=10.5, accelerators_per_node=8),
             "accelerators must be a whole number, got 10.5",
-        ),
-        (
-            lambda: resized_rate_per_node_h(
-                failure_rate_per_node_h=1e-4,
-                accelerators_per_node=8,
-                new_accelerators_per_node=72,
-                accelerator_share_fraction=70,
-            ),
-            "accelerator_share_fraction must be a share from 0 to 1, got 70",
         ),
         (
             lambda: mttf_gap(

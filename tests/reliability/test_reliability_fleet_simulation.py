@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from reliability.ettr import ettr_fraction
-from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours, stationary_ages_h
+from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours
 from reliability.fleet_simulation import simulate_fleet
 from reliability.sampling_error import monte_carlo
 
@@ -171,6 +171,13 @@ def test_spares_are_called_in_once():
     assert played.preempt_h == pytest.approx(np.full(20, 18.0))
     assert np.all(played.failures >= 12)
     assert played.stalled_h == pytest.approx(1e6 * np.ceil((played.failures - 11) / 12), rel=0.05)
+
+
+def stationary_ages_h(*, node_mttf_h, weibull_shape, nodes, seed):
+    """Ages of nodes long renewed: age = U * L, L = s * G^(1/k), G ~ Gamma(1 + 1/k)."""
+    random, scale_h = np.random.default_rng(seed), NodeFailures(node_mttf_h, weibull_shape).scale_h
+    met_h = scale_h * random.standard_gamma(1 + 1 / weibull_shape, nodes) ** (1 / weibull_shape)
+    return random.random(nodes) * met_h
 
 
 @pytest.mark.parametrize("shape", [0.5, 1.0, 2.5])

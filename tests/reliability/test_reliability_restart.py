@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 
 from reliability.ettr import ettr_fraction
 from reliability.restart import (
-    FailureClass,
     initialise_h,
-    pooled_class,
     replace_h,
-    restart_deviation_h,
     restart_h,
     retried_restart_h,
 )
@@ -19,7 +16,7 @@ from reliability.restart import (
 hours = st.floats(0, 20)
 
 
-def test_mean_and_deviation_against_drawn_restarts():
+def test_the_mean_against_drawn_restarts():
     """A million restarts: exponential waits for the scheduler, checks every half hour, a spare in 70 %."""
     random = np.random.default_rng(3)
     spare = random.random(1_000_000) < 0.7
@@ -29,24 +26,16 @@ def test_mean_and_deviation_against_drawn_restarts():
     mean_h = restart_h(
         detect_h=0.25, replace_h=replace_h(**replacing), initialise_h=0.1, load_h=0.1, warm_up_h=0.2
     )
-    deviation_h = restart_deviation_h(
-        **replacing,
-        detect_deviation_h=0.5 / np.sqrt(12),
-        swap_deviation_h=0.2 / np.sqrt(12),
-        reschedule_deviation_h=1.2,
-    )
 
     assert mean_h == pytest.approx(drawn_h.mean(), abs=3 * drawn_h.std() / 1000)
-    assert deviation_h == pytest.approx(drawn_h.std(), rel=0.006)
 
 
 @given(spare=st.floats(0, 1), swap=hours, reschedule=hours)
 def test_luck_between_two_sure_times(spare, swap, reschedule):
-    """The mean lies between them and the deviation is at most half of their distance."""
+    """The mean lies between them."""
     job = {"spare_fraction": spare, "swap_h": swap, "reschedule_h": reschedule}
 
     assert min(swap, reschedule) * (1 - 1e-12) <= replace_h(**job) <= max(swap, reschedule) * (1 + 1e-12)
-    assert restart_deviation_h(**job) <= abs(swap - reschedule) / 2 * (1 + 1e-12)
 
 
 def test_initialisation_grows_with_doublings_and_nodes():
@@ -96,33 +85,6 @@ def test_a_retried_restart_against_drawn_ones():
     assert retried_restart_h(restart_h=0.6, mttf_h=np.inf, downtime_h=0.2) == pytest.approx(0.8, rel=1e-15)
 
 
-def test_kinds_of_failure_pooled_by_hand():
-    """One in four: means (2 + 3 * 0.4) / 4 and 8 / 4; variance 0.4^2 / 4 + (1.2^2 + 3 * 0.4^2) / 4."""
-    pool = pooled_class(
-        [
-            FailureClass(rate_per_h=0.1, restart_h=2.0, rollback_intervals=8.0, restart_deviation_h=0.4),
-            FailureClass(rate_per_h=0.3, restart_h=0.4),
-        ]
-    )
-
-    assert pool.rate_per_h == pytest.approx(0.4, rel=1e-14)
-    assert pool.restart_h == pytest.approx(0.8, rel=1e-14)
-    assert pool.rollback_intervals == pytest.approx(2.0, rel=1e-14)
-    assert pool.restart_deviation_h == pytest.approx(np.sqrt(0.16 / 4 + 1.44 / 4 + 3 * 0.16 / 4), rel=1e-14)
-
-
-def test_kinds_of_failure_may_be_columns():
-    """One call for many jobs gives what a call for each gives."""
-    nodes = np.array([10.0, 1000.0])
-    kinds = [FailureClass(nodes * 1e-4, 0.5), FailureClass(nodes * 2e-4, np.array([0.1, 0.3]), 2.0)]
-    pool = pooled_class(kinds)
-    single = pooled_class([FailureClass(0.1, 0.5), FailureClass(0.2, 0.3, 2.0)])
-
-    assert pool.rate_per_h == pytest.approx([0.003, 0.3])
-    assert pool.restart_h[1] == pytest.approx(single.restart_h, rel=1e-14)
-    assert pool.restart_deviation_h[1] == pytest.approx(single.restart_deviation_h, rel=1e-14)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -136,8 +98,6 @@ def test_kinds_of_failure_may_be_columns():
             lambda: restart_h(detect_h=0, replace_h=0, initialise_h=0, load_h=-1.0, warm_up_h=0),
             "load_h must be a finite number",
         ),
-        (lambda: pooled_class([]), "at least one FailureClass, got none"),
-        (lambda: pooled_class([FailureClass(0.0, 1.0)]), "total_rate_per_h must be a finite number above 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(call, message):

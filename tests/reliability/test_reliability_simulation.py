@@ -12,12 +12,11 @@ from reliability.checkpoint import hours_by_state
 from reliability.ettr import (
     asynchronous_ettr_fraction,
     ettr_fraction,
-    rollback_ettr_fraction,
     weibull_ettr_fraction,
 )
-from reliability.finish import finish_quantile_h, on_time_fraction
+from reliability.finish import finish_quantile_h
 from reliability.sampling_error import monte_carlo
-from reliability.simulate import simulate_failure_classes, simulate_job
+from reliability.simulate import simulate_job
 from reliability.two_level_ettr import two_level_ettr_fraction
 from reliability.two_level_simulation import simulate_two_level_finish_h
 
@@ -223,28 +222,7 @@ def score(sample, expected):
     return (sample.mean() - expected) / (sample.std(ddof=1) / np.sqrt(sample.size))
 
 
-def rollback_score(draw, seed):
-    """The start, where nothing can be given up, is forgotten in the second half of a run."""
-    job, _ = random_job(draw)
-    rates = draw.dirichlet([1.0, 1.0, 1.0]) / job["mttf_h"]
-    restarts_h = job["restart_h"] * draw.uniform(0.2, 5.0, 3)
-    stored = 1 / np.expm1((job["interval_h"] + job["write_h"]) / job["mttf_h"])
-    back = np.floor(np.array([0.0, 0.2, 0.5]) * stored)
-    pooled = {
-        "rollback_intervals": np.average(back, weights=rates),
-        "restart_h": np.average(restarts_h, weights=rates),
-    }
-    ettr = rollback_ettr_fraction(**job | pooled)
-    classes = {"rate_per_h": rates, "rollback_intervals": back, "restart_h": restarts_h}
-    classes |= {"interval_h": job["interval_h"], "write_h": job["write_h"], "replicas": 400}
-    intervals = max(int(100 * job["mttf_h"] * ettr / job["interval_h"]), 3)
-    half_h = simulate_failure_classes(intervals=intervals, seed=seed, **classes).finish_h
-    whole_h = simulate_failure_classes(intervals=2 * intervals, seed=seed + 10**6, **classes).finish_h
-    second_h = whole_h.mean() - half_h.mean() - intervals * job["interval_h"] / ettr
-    return second_h / np.sqrt((half_h.var(ddof=1) + whole_h.var(ddof=1)) / 400)
-
-
-SCORES = [blocking_score, asynchronous_score, weibull_score, two_level_score, rollback_score]
+SCORES = [blocking_score, asynchronous_score, weibull_score, two_level_score]
 
 
 def assert_standard_normal(scores):
@@ -290,34 +268,6 @@ def test_scores_find_a_form_that_is_off():
 
     with pytest.raises(AssertionError):
         assert_standard_normal(np.array([off(np.random.default_rng([60, i]), i) for i in range(60)]))
-
-
-def test_one_class_is_the_plain_job():
-    """One class without rollback is the blocking job: same law by Kolmogorov's test, state by state."""
-    job = {"intervals": 60, "interval_h": 0.5, "write_h": 0.1, "replicas": 4000}
-    one = {"rate_per_h": np.array([0.5]), "rollback_intervals": np.zeros(1), "restart_h": np.array([0.2])}
-    ours = simulate_failure_classes(seed=1, **one, **job)
-    plain = simulate_job(mttf_h=2.0, restart_h=0.2, seed=2, **job)
-
-    for state in ("finish_h", "checkpoint_h", "lost_h", "failures"):
-        assert stats.ks_2samp(getattr(ours, state), getattr(plain, state)).pvalue > 1e-4
-    total_h = ours.useful_h + ours.checkpoint_h + ours.lost_h + ours.restart_h
-    assert ours.finish_h == pytest.approx(total_h, rel=1e-12)
-
-
-def test_classes_that_never_end_are_refused():
-    """With a cycle of one MTTF 1 / (e - 1) = 0.58 intervals are stored for each one that is given up."""
-    with pytest.raises(ValueError, match=r"never ends: a mean of 1 is given up after 0\.58"):
-        simulate_failure_classes(
-            intervals=10,
-            interval_h=0.9,
-            write_h=0.1,
-            rate_per_h=np.array([1.0]),
-            restart_h=np.array([0.0]),
-            rollback_intervals=np.array([1.0]),
-            replicas=5,
-            seed=1,
-        )
 
 
 def test_errors_of_mean_and_percentiles():
@@ -416,21 +366,11 @@ def test_doubt_about_the_rate_widens_the_finish():
     assert ours_h[2] - ours_h[0] > 4 * (sure_h[2] - sure_h[0])
 
 
-@pytest.mark.parametrize("rate_shape", [np.inf, 2.5, np.array([np.inf, 3.0])])
-def test_chance_to_be_on_time_inverts_the_quantile(rate_shape):
-    job = {"useful_h": 300.0, "rate_shape": rate_shape, **HARD}
-    finish_h = finish_quantile_h(quantile_fraction=0.9, **job)
-
-    assert on_time_fraction(available_h=finish_h, **job) == pytest.approx(0.9, abs=1e-9)
-    assert np.all(on_time_fraction(available_h=finish_h * 1.02, **job) > 0.9)
-
-
 def test_a_run_without_failures_finishes_to_the_minute():
     """No failures, no spread: 10 intervals of 0.2 h with writes of 0.02 h take 2.2 h."""
     sure = HARD | {"mttf_h": np.inf}
 
     assert finish_quantile_h(useful_h=2.0, quantile_fraction=0.99, **sure) == pytest.approx(2.2, rel=1e-14)
-    assert on_time_fraction(available_h=np.array([2.19, 2.21]), useful_h=2.0, **sure).tolist() == [0, 1]
 
 
 def test_columns_give_what_single_values_give():

@@ -1,22 +1,13 @@
-"""Step time of the slowest of many ranks, and its average over a day and a run, against drawn steps."""
-
-from itertools import pairwise
+"""Step time of the slowest of many ranks, against drawn steps."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reliability.pace import (
-    averaged_variance_fraction,
-    mean_step_factor,
-    slow_time_fraction,
-    step_quantile_factor,
-)
 from reliability.step_time import (
     RankGroup,
     StepTime,
-    in_series,
     slow_ranks_factor,
     slowest,
     slowest_quantile_s,
@@ -110,25 +101,6 @@ def test_a_group_in_two_halves_is_that_group(ranks, variation, share, family):
     )
 
 
-def test_serial_parts_then_the_slowest_replica_against_drawn_steps():
-    """Forward and collective in series in each of 128 replicas, which wait for each other: as PRISM composes.
-
-    The sum is a gamma time of the right skewness: p5, p50 and p95 within 1 % of drawn steps (PRISM: 4.3 %).
-    """
-    compute, collective = StepTime(8.0, 0.03, "gamma"), StepTime(2.0, 0.2, "lognormal")
-    inside = slowest(groups=[RankGroup(8, compute)])
-    replica = in_series(parts=[inside, collective])
-    random = np.random.default_rng(7)
-    drawn_s = draw_s(random, compute, (4000, 128, 8)).max(axis=2) + draw_s(random, collective, (4000, 128))
-    ours_s = slowest_quantile_s(groups=[RankGroup(128, replica)], quantile_fraction=PERCENTILES)
-
-    assert replica.mean_s == pytest.approx(inside.mean_s + 2.0, rel=1e-14)
-    assert replica.mean_s * replica.variation_fraction == pytest.approx(
-        np.hypot(inside.mean_s * inside.variation_fraction, 0.4), rel=1e-14
-    )
-    assert ours_s == pytest.approx(np.quantile(drawn_s.max(axis=1), PERCENTILES), rel=0.01)
-
-
 def test_one_hot_node_costs_what_the_noise_of_the_others_leaves_of_it():
     """PRISM: a hot node raises step time by 9 to 35 %; 1.35 does both, in quiet and among 64,000 ranks."""
     alone = slow_ranks_factor(ranks=8.0, slow_ranks=1.0, slowdown_factor=1.35, variation_fraction=0.0)
@@ -152,142 +124,14 @@ def test_a_hot_node_against_drawn_steps():
     assert ours == pytest.approx(hurt_s.mean() / well_s.mean(), rel=0.002)
 
 
-@given(ratio=st.floats(1e-6, 1e6))
-def test_what_an_average_leaves_of_a_variance(ratio):
-    """Two integrals of e^-|t - s| over the window, by quadrature of its one-dimensional form."""
-    points, weights = np.polynomial.legendre.leggauss(60)
-    # Split where the exponential has died away, so that both pieces are smooth.
-    cuts = [0.0, min(1.0, 2 / ratio), min(1.0, 40 / ratio), 1.0]
-    total = 0.0
-    for low, high in pairwise(cuts):
-        t = low + (high - low) * (points + 1) / 2
-        total += (high - low) * (weights / 2 * 2 * (1 - t) * np.exp(-t * ratio)).sum()
-
-    assert averaged_variance_fraction(window_h=ratio, lasting_h=1.0) == pytest.approx(total, rel=1e-9)
-
-
-def test_independent_noise_averages_out_and_shared_noise_stays():
-    """20 s steps: 10 % noise of single steps is 0.15 % of a day; 2 % that last stay 2 % of 54 days."""
-    width = {}
-    for name, noise in {"own": (0.1, 0.0), "shared": (0.0, 0.02)}.items():
-        quantiles = step_quantile_factor(
-            quantile_fraction=PERCENTILES,
-            window_h=np.array([24.0, 54 * 24.0])[:, None],
-            step_s=20.0,
-            step_variation_fraction=noise[0],
-            shared_variation_fraction=noise[1],
-        )
-        width[name] = (quantiles[:, 2] - quantiles[:, 0]) / (2 * 1.6449)
-
-    assert width["own"] == pytest.approx([0.1 / np.sqrt(4320), 0.1 / np.sqrt(54 * 4320)], rel=1e-3)
-    assert width["shared"] == pytest.approx([0.02, 0.02], rel=1e-3)
-
-
-def test_a_shared_regime_of_a_day_shrinks_over_a_run():
-    """v(54) = 2 * 53 / 54^2: the deviation over 54 days is 0.1907 of that of a step."""
-    quantiles = step_quantile_factor(
-        quantile_fraction=PERCENTILES[[0, 2]],
-        window_h=54 * 24.0,
-        step_s=20.0,
-        step_variation_fraction=0.0,
-        shared_variation_fraction=0.02,
-        shared_lasting_h=24.0,
-    )
-
-    assert (quantiles[1] - quantiles[0]) / (2 * 1.6449) == pytest.approx(0.02 * 0.1907, rel=1e-3)
-
-
-def play_windows(*, window_h, episodes_per_h, episode_h, slowdown_factor, replicas, seed):
-    """Hours for each hour of work in windows with slow episodes, on at the start or begun later."""
-    random = np.random.default_rng(seed)
-    factors = np.empty(replicas)
-    for replica in range(replicas):
-        on, come = random.poisson(episodes_per_h * np.array([episode_h, window_h]))
-        starts = np.concatenate([np.zeros(on), np.sort(random.uniform(0, window_h, come))])
-        ends = np.minimum(starts + random.exponential(episode_h, on + come), window_h)
-        covered = np.concatenate([[0.0], np.maximum.accumulate(ends)])[:-1] if on + come else starts
-        slow = np.maximum(ends - np.maximum(starts, covered), 0).sum() / window_h
-        factors[replica] = 1 / (1 - slow * (1 - 1 / slowdown_factor))
-    return factors
-
-
-@pytest.mark.parametrize("window_h", [1.0, 24.0, 240.0])
-@pytest.mark.parametrize(("episodes_per_h", "episode_h"), [(0.02, 1.2), (0.2, 1.2), (0.02, 12.0)])
-def test_percentiles_with_slow_episodes_against_played_windows(window_h, episodes_per_h, episode_h):
-    """Rare, frequent and long episodes over an hour, a day and ten days: every percentile within 2.5 %."""
-    episodes = {"episodes_per_h": episodes_per_h, "episode_h": episode_h, "slowdown_factor": 1.34}
-    played = play_windows(window_h=window_h, replicas=6000, seed=17, **episodes)
-    ours = step_quantile_factor(
-        quantile_fraction=PERCENTILES, window_h=window_h, step_s=20.0, step_variation_fraction=0.0, **episodes
-    )
-
-    assert ours == pytest.approx(np.quantile(played, PERCENTILES), rel=0.025)
-    assert np.all((ours >= 1 - 1e-9) & (ours <= 1.34 + 0.01))
-
-
-def test_job_time_of_greyhound():
-    """72 min episodes that halve the pace: 1.34 times the job time, GREYHOUND's figure, needs 0.59 an hour.
-
-    Half of all hours are slow then: p = 2 * (1 - 1 / 1.34). Played for 500 windows of ten days.
-    """
-    slow = 2 * (1 - 1 / 1.34)
-    episodes = {"episodes_per_h": -np.log1p(-slow) / 1.2, "episode_h": 1.2}
-    played = play_windows(window_h=240.0, slowdown_factor=2.0, replicas=500, seed=18, **episodes)
-
-    assert slow_time_fraction(**episodes) == pytest.approx(slow, rel=1e-12)
-    assert mean_step_factor(slowdown_factor=2.0, **episodes) == pytest.approx(1.34, rel=1e-12)
-    assert 500 / (1 / played).sum() == pytest.approx(1.34, rel=0.003)
-
-
-def test_production_step_times_of_prism():
-    """64,000 GPUs: p5, p50, p95 of 18.6, 18.8, 19.3 s, as of 0.7 % noise and a tenth of hours 3 % slow."""
-    factor = step_quantile_factor(
-        quantile_fraction=PERCENTILES,
-        window_h=18.8 / 3600,
-        step_s=18.8,
-        step_variation_fraction=0.007,
-        episodes_per_h=0.1 / 1.2,
-        episode_h=1.2,
-        slowdown_factor=1.03,
-    )
-
-    assert 18.8 * factor / factor[1] == pytest.approx([18.6, 18.8, 19.3], rel=0.003)
-
-
-def test_columns_give_what_single_values_give():
-    window_h, rate = np.array([1.0, 24.0, 500.0]), np.array([0.0, 0.1, 0.02])
-    job = {
-        "quantile_fraction": 0.95,
-        "step_s": 20.0,
-        "step_variation_fraction": 0.05,
-        "episode_h": 1.2,
-        "shared_variation_fraction": 0.01,
-        "shared_lasting_h": 24.0,
-        "slowdown_factor": 1.3,
-    }
-    column = step_quantile_factor(window_h=window_h, episodes_per_h=rate, **job)
-    single = [
-        step_quantile_factor(window_h=w, episodes_per_h=r, **job) for w, r in zip(window_h, rate, strict=True)
-    ]
-
-    assert column == pytest.approx(single, rel=1e-14)
-
-
-def test_a_steady_job_takes_its_time():
-    """No noise and no episodes: one hour for each hour, at every chance."""
-    factor = step_quantile_factor(
-        quantile_fraction=np.array([0.01, 0.99]), window_h=24.0, step_s=20.0, step_variation_fraction=0.0
-    )
-
-    assert factor == pytest.approx([1, 1], rel=1e-14)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: slowest(groups=[]), "at least one RankGroup, got none"),
-        (lambda: in_series(parts=[StepTime(1.0, 0.1, certain_s=1.0)]), "certain_s must be below mean_s"),
-        (lambda: in_series(parts=[]), "at least one StepTime, got none"),
+        (
+            lambda: slowest(groups=[RankGroup(2, StepTime(1.0, 0.1, certain_s=1.0))]),
+            "certain_s must be below mean_s",
+        ),
         (
             lambda: slowest(groups=[RankGroup(0, StepTime(1.0, 0.1))]),
             "ranks must be a finite number from 1 up",
@@ -300,14 +144,6 @@ def test_a_steady_job_takes_its_time():
         (
             lambda: slow_ranks_factor(ranks=4, slow_ranks=4, slowdown_factor=2.0, variation_fraction=0.1),
             "slow_ranks must be fewer than ranks, got 4 of 4",
-        ),
-        (
-            lambda: mean_step_factor(episodes_per_h=0.1, episode_h=1.0, slowdown_factor=0.9),
-            "slowdown_factor must be a finite number from 1 up, got 0.9",
-        ),
-        (
-            lambda: averaged_variance_fraction(window_h=0.0, lasting_h=1.0),
-            "window_h must be a finite number above 0, got 0",
         ),
     ],
 )

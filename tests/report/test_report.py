@@ -699,3 +699,13 @@ def test_what_a_killed_writer_left_is_cleared_and_what_is_being_written_is_not(t
     assert writers[1].returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out-mine.partial", "out"]
     assert json.loads((folder / "plan.json").read_text(encoding="utf-8")) == {"everfleet": 1}
+
+
+def test_a_terminal_says_that_a_plan_was_found_again(document: dict[str, Any]) -> None:
+    found = {"name": "time limit", "searched_on": "2026-11-20", "gap_fraction": 0.012}
+    said = to_terminal({**document, "status": document["status"] | found})
+    line = " ".join(said.split())
+
+    assert "Found again from 2026-11-20, proved to within 1.20 % of the best" in line
+    assert "a longer solve.time_limit goes on from it; --anew searches again." in line
+    assert "Found again" not in to_terminal(document)

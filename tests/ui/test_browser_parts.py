@@ -164,6 +164,7 @@ def test_rows_that_are_left_out_are_shown_with_the_reason(page: Page, app_url: s
     expect(page.get_by_role("button", name="Fit this log")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day the test of this name in test_app.py
 def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> None:
     """Another visitor, who has another scenario, sees it; the way back to their own is one click."""
     first, second = new_page(), new_page()
@@ -179,6 +180,7 @@ def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> N
 # Searches that take their time
 
 
+@pytest.mark.nightly  # by day test_app_survival.py finds the work again, and test_workers.py keeps the best
 @pytest.mark.timeout(600)  # a busy machine adds up for minutes
 def test_a_search_of_a_closed_tab_is_found_again_and_cancelled_keeps_its_best(
     new_page: NewPage, app_url: str, long_scenario: Path

@@ -29,12 +29,15 @@ def checkpoint_answer(
     """
     run = question.said("useful_h", "replicas", "seed", "linear", "today_min")
     shared = question.said("queue_min", "storage_others_fraction", "state", "restart_parts")
+    stops = question.said("loss_spikes_per_month", "rollback_min", "detect_corruption")
     if scenario is None:
         for name, is_stated in (("job", question.job is not None), ("set", changed)):
             if is_stated:
                 raise InputError(f"--{name} is about a scenario: name one")
-        return checkpoint_document(**question.said("failures", "sku", "nodes", *STATED), **shared, **run)
-    if stated := question.said(*STATED):
+        return checkpoint_document(
+            **question.said("failures", "sku", "nodes", *STATED), **shared, **stops, **run
+        )
+    if stated := question.said(*STATED) | {name: value for name, value in stops.items() if value}:
         flags = ", ".join(f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in stated)
         raise InputError(f"the scenario says what {flags} would: leave it out, or use --set")
     return scenario_document(

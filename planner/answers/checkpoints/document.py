@@ -12,6 +12,7 @@ import numpy as np
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
 from planner.answers.checkpoints.question import SharedOptions, Terms, fleets, is_fit, states, terms_of_flags
+from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows
 from planner.answers.checkpoints.rows import (
     FLAT,
     best_policies,
@@ -65,6 +66,9 @@ def checkpoint_document(
     spare_confidence_fraction: float = usual(CheckpointQuestion, "spare_confidence_fraction"),
     state: str = "",
     restart_parts: Mapping[str, float] | None = None,
+    loss_spikes_per_month: float = 0.0,
+    rollback_min: float | None = None,
+    detect_corruption: bool = False,
     useful_h: float | None = None,
     replicas: int = 0,
     seed: int = 0,
@@ -89,6 +93,9 @@ def checkpoint_document(
         state: kind of training state, such as `bf16-adam`; empty for the catalogue's default.
         restart_parts: minutes of parts of a restart; the catalogue's for those left out. Then the restart
             is their sum with the load, and `restart_min` is not used.
+        loss_spikes_per_month: how often the loss spikes, which throws stored work away.
+        rollback_min: minutes of stored work that go with each; the catalogue's where None.
+        detect_corruption: whether results are checked for silent corruption.
         useful_h: hours of training without failures; asks for the finish.
         replicas: how often to play a run at each recommended interval; 0 for never.
         seed: of the play.
@@ -110,6 +117,8 @@ def checkpoint_document(
         "storage_others_fraction": storage_others_fraction,
         "spare_confidence_fraction": spare_confidence_fraction,
         "today_min": today_min,
+        "loss_spikes_per_month": loss_spikes_per_month,
+        "rollback_min": rollback_min,
     }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
     _refuse(
@@ -119,7 +128,14 @@ def checkpoint_document(
         ]
     )
     options = SharedOptions(
-        queue_min, storage_others_fraction, spare_confidence_fraction, state, restart_parts
+        queue_min,
+        storage_others_fraction,
+        spare_confidence_fraction,
+        state,
+        restart_parts,
+        loss_spikes_per_month,
+        rollback_min,
+        detect_corruption,
     )
     terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
@@ -167,6 +183,9 @@ def document_of(
         "worth": [worth],
         "policies": optima,
         "best": best_policies(least),
+        "stops": stop_rows(policy),
+        "recovery": recovery_rows(setting, policy.name),
+        "detection": detection_rows(setting, sku, policy.name),
     }
     named_steps = {
         "ettr": ettr,

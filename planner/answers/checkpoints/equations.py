@@ -52,6 +52,26 @@ def remote_rate_per_h(*, mttf_h: Column, local_fraction: Column) -> Column:
     return np.subtract(1.0, local_fraction) / mttf_h
 
 
+def stops_per_h(*, failures_per_h: Column, others_per_h: Column) -> Column:
+    """Stops an hour, of failures and of what throws stored work away.
+
+    l = l2 + l_o
+
+    Source: rates of independent causes add.
+    """
+    return np.add(failures_per_h, others_per_h)
+
+
+def checked_ratio(*, hours_ratio: Column, check_fraction: Column) -> Column:
+    """Weighted hours of one useful hour with checks of the results next to the work.
+
+    h' = h * (1 + o)
+
+    Source: definition of an overhead.
+    """
+    return np.multiply(hours_ratio, np.add(1.0, check_fraction))
+
+
 def kept_gb(*, size_gb: Column, checkpoints: Column) -> Column:
     """Storage that a job's checkpoints fill.
 
@@ -293,3 +313,56 @@ def point_kgco2e(
     Source: as `goodput_usd`.
     """
     return units * np.multiply(duration_h, hour_kgco2e) * goodput_fraction
+
+
+def failures_per_h(*, mttf_h: Column) -> Column:
+    """Failures of a job an hour.
+
+    l = 1 / M
+
+    Source: definition.
+    """
+    return np.divide(1.0, mttf_h)
+
+
+def in_a_month(*, per_h: Column, month_h: Column) -> Column:
+    """How many of a kind come in a month, in the mean.
+
+    n = l * H
+
+    Source: definition of a rate.
+    """
+    return np.multiply(per_h, month_h)
+
+
+def lost_in_a_month_h(
+    *, per_h: Column, month_h: Column, restart_h: Column, interval_h: Column, back_h: Column
+) -> Column:
+    """Hours that a kind of stop takes of a month, to first order.
+
+    L = l * H * (u0 + W / 2 + b)
+
+    Source: half an interval is lost in the mean, and what is thrown away of the stored work b.
+    """
+    return np.multiply(per_h, month_h) * (restart_h + np.divide(interval_h, 2.0) + back_h)
+
+
+def without_image_h(*, requeue_h: Column, image_h: Column) -> Column:
+    """Time to new nodes from the scheduler where the image lies on them.
+
+    t = max(t_requeue - t_image, 0)
+
+    Source: a part of a sum is left out.
+    """
+    return np.maximum(np.subtract(requeue_h, image_h), 0.0)
+
+
+def mixed_restart_h(*, in_process_h: Column, replaced_h: Column, in_process_fraction: Column) -> Column:
+    """Mean restart where some failures leave the nodes and the others take one.
+
+    u0 = p * u_process + (1 - p) * u_replaced
+
+    Source: mean of a mixture.
+    """
+    other = np.subtract(1.0, in_process_fraction) * replaced_h
+    return np.multiply(in_process_fraction, in_process_h) + other

@@ -9,11 +9,13 @@ from typing import Protocol
 from planner.answers.checkpoints.equations import (
     absent_h,
     both_levels_h,
+    checked_ratio,
     hours_ratio,
     local_rate_per_h,
     local_restart_h,
     remote_rate_per_h,
     state_fraction,
+    stops_per_h,
     useful_hour_kgco2e,
     useful_hour_usd,
 )
@@ -26,6 +28,7 @@ from reliability.checkpoint import (
     weighted_hours_ratio,
 )
 from reliability.policies import flat_region_h
+from reliability.rollback import hours_with_checks
 from reliability.two_level import (
     HourWeights,
     two_level_flat_h,
@@ -67,6 +70,20 @@ class Hours:
     lost_h: Traced
     checkpoint_h: Traced
     restart_h: Traced
+
+    def checked(self, check_fraction: Traced | None) -> Hours:
+        """The same hours with checks of the results next to the work."""
+        if check_fraction is None:
+            return self
+        states = derive_parts(
+            hours_with_checks,
+            useful_h=chosen("useful_h", 1.0, "of one useful hour"),
+            lost_h=self.lost_h,
+            checkpoint_h=self.checkpoint_h,
+            restart_h=self.restart_h,
+            check_fraction=check_fraction,
+        )
+        return Hours(derive(ettr_ratio, **states), states.lost_h, states.checkpoint_h, states.restart_h)
 
     def fraction(self, state_h: Traced) -> Traced:
         """Share of all time that one of the states takes."""
@@ -118,6 +135,7 @@ class OneLevel:
             "write_h": self.write_h,
             "restart_h": restart_h or self.setting.restart_h,
             "persist_h": self.persist_h,
+            **self.setting.stops.renewal(),
         }
 
     def best(self, weights: Named) -> Pattern:
@@ -127,11 +145,13 @@ class OneLevel:
     def hours(self, pattern: Pattern, restart_h: Traced | None = None) -> Hours:
         """Hours by state."""
         states = derive_parts(hours_by_state, interval_h=pattern.interval_h, **self.renewal(restart_h))
-        return Hours(derive(ettr_ratio, **states), states.lost_h, states.checkpoint_h, states.restart_h)
+        found = Hours(derive(ettr_ratio, **states), states.lost_h, states.checkpoint_h, states.restart_h)
+        return found.checked(self.setting.stops.check_fraction)
 
     def weighted(self, pattern: Pattern, weights: Named) -> Traced:
         """Weighted hours for one useful hour."""
-        return derive(weighted_hours_ratio, interval_h=pattern.interval_h, **self.renewal(), **weights)
+        hours = derive(weighted_hours_ratio, interval_h=pattern.interval_h, **self.renewal(), **weights)
+        return _checked(self.setting, hours)
 
     def flat(self, pattern: Pattern, weights: Named, loss_fraction: Traced) -> tuple[Traced, Traced]:
         """Both ends of the flat region."""
@@ -159,12 +179,15 @@ class TwoLevel:
         share = setting.terms.fact("checkpoint.local_fraction")
         restart = restart_h or setting.restart_h
         return {
-            "local_rate_per_h": derive(local_rate_per_h, mttf_h=setting.mttf_h, local_fraction=share),
-            "remote_rate_per_h": derive(remote_rate_per_h, mttf_h=setting.mttf_h, local_fraction=share),
+            "local_rate_per_h": derive(
+                local_rate_per_h, mttf_h=setting.failures_mttf_h, local_fraction=share
+            ),
+            "remote_rate_per_h": _remote_rate(setting, share),
             "local_write_h": setting.host_write_h,
             "remote_write_h": setting.storage_write_h,
             "local_restart_h": derive(local_restart_h, restart_h=restart, load_h=setting.storage_write_h),
             "remote_restart_h": restart,
+            **setting.stops.renewal(),
         }
 
     def best(self, weights: Named) -> Pattern:
@@ -176,16 +199,20 @@ class TwoLevel:
         """Hours by state, local and remote ones added."""
         chain = self.chain(restart_h) | _of(pattern)
         states = derive_parts(two_level_hours_by_state, **chain)
-        return Hours(
-            derive(two_level_ettr_fraction, **chain),
-            states.lost_h,
-            derive(both_levels_h, local_h=states.local_write_h, remote_h=states.remote_write_h),
-            derive(both_levels_h, local_h=states.local_restart_h, remote_h=states.remote_restart_h),
-        )
+        written = derive(both_levels_h, local_h=states.local_write_h, remote_h=states.remote_write_h)
+        restarted = derive(both_levels_h, local_h=states.local_restart_h, remote_h=states.remote_restart_h)
+        if "rolled_back_h" in chain:
+            useful = chosen("useful_h", 1.0, "of one useful hour")
+            every = {"lost_h": states.lost_h, "checkpoint_h": written, "restart_h": restarted}
+            ettr = derive(ettr_ratio, useful_h=useful, **every)
+        else:
+            ettr = derive(two_level_ettr_fraction, **chain)
+        return Hours(ettr, states.lost_h, written, restarted).checked(self.setting.stops.check_fraction)
 
     def weighted(self, pattern: Pattern, weights: Named) -> Traced:
         """Weighted hours for one useful hour."""
-        return derive(two_level_weighted_hours_ratio, **self.chain(), **_of(pattern), **weights)
+        hours = derive(two_level_weighted_hours_ratio, **self.chain(), **_of(pattern), **weights)
+        return _checked(self.setting, hours)
 
     def flat(self, pattern: Pattern, weights: Named, loss_fraction: Traced) -> tuple[Traced, Traced]:
         """Both ends of the flat region, at the pattern's number of local saves."""
@@ -263,6 +290,19 @@ def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:
 def absent(policy: Policy) -> Traced:
     """Hours without progress after a failure, the queue in."""
     return derive(absent_h, restart_h=policy.setting.restart_h, queue_h=policy.setting.queue_h)
+
+
+def _checked(setting: Setting, hours: Traced) -> Traced:
+    """Weighted hours with checks of the results next to the work, where they are asked for."""
+    overhead = setting.stops.check_fraction
+    return hours if overhead is None else derive(checked_ratio, hours_ratio=hours, check_fraction=overhead)
+
+
+def _remote_rate(setting: Setting, local_fraction: Traced) -> Traced:
+    """Stops an hour that go back to storage: some failures, and all that throws stored work away."""
+    failures = derive(remote_rate_per_h, mttf_h=setting.failures_mttf_h, local_fraction=local_fraction)
+    others = setting.stops.others_per_h
+    return failures if others is None else derive(stops_per_h, failures_per_h=failures, others_per_h=others)
 
 
 def _of(pattern: Pattern) -> dict[str, Traced]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import FittedFleet, read_fit
-from planner.inputs.resolved import Inputs
+from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.failures import measured_bursts
 from planner.physics.hours import electricity_of
 from planner.physics.requests import given
+from planner.physics.run_stops import loss_spikes, rollback
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced
 
@@ -34,6 +35,9 @@ class SharedOptions:
     spare_confidence_fraction: float = 0.95
     state: str = ""
     restart_parts: Mapping[str, float] | None = None
+    loss_spikes_per_month: float = 0.0
+    rollback_min: float | None = None
+    detect_corruption: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Terms:
     embodied_life: Traced
     price: Callable[[str], Traced]
     options: SharedOptions
+    spikes_per_h: Traced | None = None
+    spike_back_h: Traced | None = None
 
 
 def terms_of_flags(
@@ -96,6 +102,14 @@ def terms_of_flags(
         embodied_life=fact("embodied.lifetime"),
         price=lambda server: fact(f"server.{server}.price"),
         options=options,
+        spikes_per_h=(
+            given("loss_spikes", options.loss_spikes_per_month * 12.0 / HOURS_PER_YEAR, "1/h")
+            if options.loss_spikes_per_month
+            else None
+        ),
+        spike_back_h=(
+            None if options.rollback_min is None else given("rollback", options.rollback_min / 60.0, "h")
+        ),
     )
     return with_failures(terms, failures)
 
@@ -133,7 +147,9 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOpt
         capital_life=life,
         embodied_life=life,
         price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
-        options=options,
+        options=replace(options, detect_corruption=reliability.detect_corruption),
+        spikes_per_h=loss_spikes(inputs),
+        spike_back_h=rollback(inputs),
     )
 
 

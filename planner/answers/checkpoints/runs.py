@@ -17,6 +17,7 @@ from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive, replaced
 from planner.trace.records import Record
 from reliability.finish import finish_quantile_h
+from reliability.rollback import checked_h
 from reliability.sampling_error import monte_carlo
 from reliability.simulate import simulate_job
 from reliability.two_level_simulation import simulate_two_level_finish_h
@@ -59,6 +60,10 @@ def simulation_rows(
         raise InputError(f"replicas have to be from 2 to {count_text(MOST_REPLICAS)}, got {replicas}")
     if seed < 0:
         raise InputError(f"the seed has to be 0 or more, got {seed}")
+    if any(policy.setting.stops.others_per_h is not None for policy in policies.values()):
+        raise InputError(
+            "--simulate plays failures of nodes alone: leave out loss spikes and checks for corruption"
+        )
     found = []
     for name, policy in policies.items():
         pattern = policy.best(weights_of(policy, "time"))
@@ -104,9 +109,11 @@ def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Trace
     waiting = absent(policy)
     found = {"mean_h": expected(waiting), "lost_accelerator_mean_h": lost(expected(None))}
     if isinstance(policy, OneLevel):
+        overhead = policy.setting.stops.check_fraction
+        checked = useful if overhead is None else derive(checked_h, hours_h=useful, check_fraction=overhead)
         for name, share in QUANTILES.items():
             at = chosen("quantile_fraction", share, f"the {name} of the finish")
-            job = {"useful_h": useful, "interval_h": pattern.interval_h, "quantile_fraction": at}
+            job = {"useful_h": checked, "interval_h": pattern.interval_h, "quantile_fraction": at}
             found[f"{name}_h"] = derive(finish_quantile_h, **job, **policy.renewal(waiting))
             found[f"lost_accelerator_{name}_h"] = lost(derive(finish_quantile_h, **job, **policy.renewal()))
     return found

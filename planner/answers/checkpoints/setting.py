@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from planner.answers.checkpoints.equations import (
@@ -22,10 +22,11 @@ from planner.answers.checkpoints.equations import (
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
 from planner.performance.power import stalled_power_kw
 from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
-from planner.physics.equations.training import background_stall_h
+from planner.physics.equations.training import accelerators_in_use, background_stall_h
 from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
+from planner.physics.run_stops import RunStops, run_stops
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
 from reliability.checkpoint import checkpoint_size_gb, checkpoint_write_h
 from reliability.fleet import job_mttf_h
@@ -59,6 +60,8 @@ class Setting:
     persist_h: Traced
     restart_h: Traced
     queue_h: Traced
+    stops: RunStops
+    failures_mttf_h: Traced
     spares: Traced
     kept_gb: Traced
     costs: _Costs
@@ -74,6 +77,11 @@ class Setting:
     def working(self) -> Rates:
         """A node's hour of training."""
         return self.costs.hour("performance.power.training", None)
+
+    def recovering(self, restart: Traced, spares: Traced) -> Setting:
+        """The same job where it comes back in another time, and holds other spares."""
+        ratio = derive(spares_ratio, spares=spares, nodes=self.nodes)
+        return replace(self, restart_h=restart, spares=spares, costs=replace(self.costs, spares_ratio=ratio))
 
     def restarting(self) -> Rates:
         """A node's hour between a failure and running again."""
@@ -122,18 +130,29 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
     )
     spares = _spares(terms, size, rate)
     kept = derive(kept_gb, size_gb=state_gb, checkpoints=fact("checkpoint.kept"))
+    failing = derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate)
+    stops = run_stops(
+        fact,
+        failing,
+        derive(accelerators_in_use, nodes=size, accelerators=count),
+        spikes_per_h=terms.spikes_per_h,
+        spike_back_h=terms.spike_back_h,
+        detected=terms.options.detect_corruption,
+    )
     return Setting(
         terms=terms,
         nodes=size,
         accelerators=count,
         size_gb=state_gb,
-        mttf_h=derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate),
+        mttf_h=stops.mttf_h,
         storage_write_h=write,
         host_write_h=behind.blocking_h,
         background_stall_h=stall,
         persist_h=behind.persist_h,
         restart_h=_restart(terms, write),
         queue_h=given("queue", terms.options.queue_min / 60.0, "h"),
+        stops=stops,
+        failures_mttf_h=failing,
         spares=spares,
         kept_gb=kept,
         costs=_costs(terms, sku, size, count, spares, kept),

@@ -10,7 +10,16 @@ from planner.answers.checkpoints.policies import OBJECTIVES
 from planner.report.columns import Column, aligned
 from planner.report.shape import form_of
 from planner.trace.currency import USD, in_its_currency, shown, shown_value
-from planner.trace.numbers import count_text, exact_text, fixed_text, mass, money, percent_text, tonne_price
+from planner.trace.numbers import (
+    count_text,
+    exact_text,
+    fixed_text,
+    mass,
+    money,
+    number_text,
+    percent_text,
+    tonne_price,
+)
 from planner.trace.records import Record
 
 
@@ -18,7 +27,14 @@ from planner.trace.records import Record
 def to_text(document: Record) -> str:
     """The document as tables, the best intervals marked."""
     lines = [_setting(document), "", *_intervals(document), *_policies(document)]
-    for name, write in (("today", _today), ("finish", _finish), ("simulation", _simulation)):
+    for name, write in (
+        ("stops", _stops),
+        ("recovery", _recovery),
+        ("detection", _detection),
+        ("today", _today),
+        ("finish", _finish),
+        ("simulation", _simulation),
+    ):
         if name in document:
             lines += write(document[name])
     return "\n".join(lines)
@@ -232,6 +248,53 @@ def _least(document: Record) -> Iterator[str]:
             if key.endswith("_more_fraction") and not key.startswith(one["policy"])
         ]
         yield f"Least {one['objective']}: {one['policy']}; {', '.join(behind)}."
+
+
+def _stops(rows: list[Record]) -> Iterator[str]:
+    """What each cause takes, where there is more than failures."""
+    if len(rows) == 1:
+        return
+    yield ""
+    yield from aligned(
+        [
+            Column("stops", lambda row: row["cause"], 13, right=False),
+            _fixed("a month", "per_month", 10),
+            _fixed("restart min", "restart_min", 12),
+            _fixed("thrown away min", "rolled_back_min", 16),
+            _fixed("lost h a month", "lost_h", 15),
+        ],
+        rows,
+        gap=" ",
+    )
+
+
+def _recovery(rows: list[Record]) -> Iterator[str]:
+    yield ""
+    yield from aligned(
+        [
+            Column("recovery", lambda row: row["choice"], 31, right=False),
+            _fixed("restart min", "restart_min", 12),
+            Column("spares", lambda row: count_text(row["spares"]), 7),
+            _fixed("interval min", "interval_min", 13),
+            _percent("ETTR", "ettr_fraction"),
+            *_costs(),
+        ],
+        rows,
+        gap=" ",
+    )
+
+
+def _detection(rows: list[Record]) -> Iterator[str]:
+    """What checks for silent corruption would find and cost."""
+    without, checked = rows
+    more = checked["usd_per_useful_h"] / without["usd_per_useful_h"] - 1.0
+    yield ""
+    yield (
+        f"Silent corruption: {number_text(without['unfound_per_month'], 2)} a month without checks, "
+        f"{number_text(checked['unfound_per_month'], 2)} unnoticed with them; ETTR "
+        f"{percent_text(without['ettr_fraction'], 2)} and {percent_text(checked['ettr_fraction'], 2)}, money "
+        f"{percent_text(more, 2)} more."
+    )
 
 
 def _finish(rows: list[Record]) -> Iterator[str]:

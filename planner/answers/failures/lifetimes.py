@@ -148,7 +148,7 @@ def _parameters(fit: Fit[Lifetime], question: FitQuestion) -> str:
     """Each parameter with its interval; hours as days."""
     texts = []
     model: Any = fit.model
-    for name in (field.name for field in fields(model) if not field.metadata.get("given")):
+    for name in (field.name for field in fields(model)):
         low, high = fit.parameter_interval(name, confidence_fraction=question.interval_fraction)
         by, unit = (DAY_H, " d") if name.endswith("_h") else (1.0, "")
         word = name.removesuffix("_h").replace("_", " ")

@@ -18,6 +18,7 @@ from carbon.participation import Participation
 from carbon.rounds import (
     asynchronous_h,
     asynchronous_sessions,
+    ensemble_sessions,
     synchronous_h,
     synchronous_sessions,
 )
@@ -25,6 +26,7 @@ from planner.answers.job.equations import (
     compressed_h,
     federated_facility_kwh,
     federated_kgco2e,
+    mean_compute_h,
     mean_session_h,
     server_it_kwh,
 )
@@ -85,10 +87,27 @@ def federated_work(setting: Setting, stated: Federated) -> FederatedWork:
             **dict(energy.items()),
         ),
         f"{_rounds(stated)}: {count_text(sessions.value)} sessions of devices, "
-        f"{count_text(stated.concurrency)} at once, "
+        f"{count_text(stated.concurrency)} at once{_ensemble(stated)}, "
         f"{number_text(lasts.value, 3)} h",
-        tuple(f"fairness: {warning}" for warning in _participation(setting, stated)),
+        tuple(_notes(setting, stated)),
     )
+
+
+def _notes(setting: Setting, stated: Federated) -> Iterator[str]:
+    """What the numbers do not say: who is left out, and what working without rounds costs."""
+    for warning in _participation(setting, stated):
+        yield f"fairness: {warning}"
+    if stated.mode == "asynchronous":
+        yield (
+            "without rounds a run ends sooner by the clock; carbon goes with sessions, and to the same "
+            "quality Green FL counted more of it than in rounds"
+        )
+    if stated.tiers:
+        yield "tiers differ in how long they compute; their power is taken to be alike"
+
+
+def _ensemble(stated: Federated) -> str:
+    return f" for each of {stated.models} models" if (stated.models or 1) > 1 else ""
 
 
 def _rounds(stated: Federated) -> str:
@@ -117,6 +136,12 @@ def federated_variants(setting: Setting, stated: Federated) -> Iterator[tuple[st
         picked = stated.but(devices={clean: 1.0}, population=stated.population or stated.devices)
         unheard = "; ".join(str(warning) for warning in _participation(setting, picked))
         yield "devices requested", "as they are", f"{clean} alone", picked, f"fairness: {unheard}"
+    if stated.tiers and len(stated.tiers) > 1:
+        ratios = stated.tier_compute or {}
+        fast = min(stated.tiers, key=ratios.__getitem__)
+        quick = stated.but(tiers={fast: 1.0}, tier_population=stated.tier_population or stated.tiers)
+        unheard = "; ".join(str(warning) for warning in _participation(setting, quick))
+        yield "tiers of devices", "as they are", f"{fast} alone", quick, f"fairness: {unheard}"
 
 
 def _session_times(setting: Setting, stated: Federated) -> dict[str, Traced]:
@@ -130,10 +155,31 @@ def _session_times(setting: Setting, stated: Federated) -> dict[str, Traced]:
         for name, hours in (("upload", stated.upload_h or 0.0), ("download", stated.download_h or 0.0))
     }
     return {
-        "compute_h": setting.yours("federated.compute", stated.compute_h or 0.0, "h"),
+        "compute_h": _compute(setting, stated),
         "upload_h": moved["upload"],
         "download_h": moved["download"],
     }
+
+
+def _compute(setting: Setting, stated: Federated) -> Traced:
+    """Time that a session computes, in the mean over the tiers of devices."""
+    alike = setting.yours("federated.compute", stated.compute_h or 0.0, "h")
+    if not stated.tiers:
+        return alike
+    ratios = stated.tier_compute or {}
+    index = np.arange(len(stated.tiers))
+    return derive(
+        mean_compute_h,
+        compute_h=alike,
+        tier_ratio=pick(
+            [setting.yours(f"federated.tier_compute.{name}", ratios[name], "1") for name in stated.tiers],
+            index,
+        ),
+        tier_weight=pick(
+            [setting.yours(f"federated.tiers.{name}", share, "1") for name, share in stated.tiers.items()],
+            index,
+        ),
+    )
 
 
 def _sessions(setting: Setting, stated: Federated, times: dict[str, Traced]) -> tuple[Traced, Traced]:
@@ -142,8 +188,9 @@ def _sessions(setting: Setting, stated: Federated, times: dict[str, Traced]) -> 
     updates = setting.yours("federated.rounds", stated.rounds or 0.0, DIMENSIONLESS)
     if stated.mode != "asynchronous":
         slowest = setting.stated("federated.slowest", stated.slowest_h, "h", "federated.session.time_limit")
+        member = derive(synchronous_sessions, rounds=updates, concurrency=at_once)
         return (
-            derive(synchronous_sessions, rounds=updates, concurrency=at_once),
+            _of_all(setting, stated, member),
             derive(synchronous_h, rounds=updates, slowest_session_h=convert(slowest, "h")),
         )
     sessions = derive(
@@ -153,7 +200,16 @@ def _sessions(setting: Setting, stated: Federated, times: dict[str, Traced]) -> 
         dropped_fraction=setting.yours("federated.dropped", stated.dropped_fraction or 0.0, "1"),
     )
     mean = derive(mean_session_h, **times)
-    return sessions, derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
+    lasts = derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
+    return _of_all(setting, stated, sessions), lasts
+
+
+def _of_all(setting: Setting, stated: Federated, member: Traced) -> Traced:
+    """Sessions of all models of an ensemble; one model is no ensemble."""
+    if not stated.models:
+        return member
+    models = setting.yours("federated.models", float(stated.models), DIMENSIONLESS)
+    return derive(ensemble_sessions, models=models, member_sessions=member)
 
 
 def _device_grid(setting: Setting, stated: Federated) -> Traced:
@@ -171,10 +227,13 @@ def _device_grid(setting: Setting, stated: Federated) -> Traced:
 
 def _participation(setting: Setting, stated: Federated) -> tuple[Any, ...]:
     """Groups that take part far less than they would by their numbers."""
-    if not stated.population:
-        return ()
+    groups = ((stated.devices, stated.population), (stated.tiers, stated.tier_population))
     parity = setting.fact("federated.participation.least_parity").value
-    found = Participation.of(
-        picked=stated.devices or {}, population=stated.population, least_parity_ratio=parity
+    return tuple(
+        warning
+        for picked, population in groups
+        if population
+        for warning in Participation.of(
+            picked=picked or {}, population=population, least_parity_ratio=parity
+        ).warnings
     )
-    return found.warnings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from carbon.grid import market_kgco2e_per_kwh
 from carbon.ledger import footprint_kgco2e
-from carbon.market import market_kgco2e_per_kwh
 from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
 from carbon.states import WorkHours, work_carbon

@@ -89,6 +89,8 @@ def in_scope_of(setting: Setting, phase: str) -> tuple[str, ...]:
 def why_not(setting: Setting, phase: str, technique: Technique) -> str:
     """Why a technique does not apply to a phase; empty where it does."""
     table = getattr(setting.job, phase)
+    if technique.operator == "rounds" and getattr(table, "mode", None) == "asynchronous":
+        return "it does away with rounds, and this job has none"
     sku = getattr(table, "sku", None) or setting.job.hardware.sku
     return technique.out_of_scope(
         setting.catalogue,

@@ -157,7 +157,7 @@ def _table_of_changes(rows: list[Record]) -> str:
         Column("", lambda row: f"  {row['what']}", 31, right=False),
         Column("", lambda row: f"{row['from']} -> {row['to']}", 29, right=False),
         _weight("", "kgco2e"),
-        Column("", _moved, 13),
+        Column("", _moved, 14),
         Column("", lambda row: _change(row["change_fraction"]), 12),
     )
     head = "What would change it (the same job worked out again)"

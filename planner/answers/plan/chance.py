@@ -166,10 +166,6 @@ def _met(
     }
 
 
-def _numbers(orders: list[tuple[int, int, Traced]], at: int) -> NDArray[np.float64]:
-    return np.array([float(order[at]) for order in orders])  # type: ignore[arg-type]
-
-
 def _product(on_time: Traced) -> float:
     return float(np.prod(on_time.value))
 

@@ -306,10 +306,8 @@ def _because(plan: Plan, reason: str) -> str:
     ]
     if slow := list(dict.fromkeys(one.sku for one in found if one.reason == TOO_SLOW)):
         service = next(one for one in plan.inputs.scenario.services if one.name in named)
-        return (
-            f" (no load meets services.{service.name}.first_token of {seconds_text(service.first_token_s)} "
-            f"and per_token of {seconds_text(service.per_token_s)} on {', '.join(slow)})"
-        )
+        targets = " and ".join(f"{key} of {seconds_text(value)}" for key, value in service.targets_s.items())
+        return f" (no load meets services.{service.name}.{targets} on {', '.join(slow)})"
     causes = [f"{one.what} of {one.sku}: {one.reason}" for one in found]
     more = f", and {len(causes) - 3} more" if len(causes) > 3 else ""
     return f" ({'; '.join(causes[:3])}{more})" if causes else ""

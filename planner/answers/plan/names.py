@@ -57,7 +57,6 @@ KEYS = {
     "deadlines": "training.{}.deadline",
     "jobs": "training.{}.may_be_left_out",
     "demand": "services.{}.peak_rate",
-    "work": "pools.{}.gpu_time",
     "budget": "policy.budget",
     "carbon cap": "policy.carbon_cap",
     "carbon cap by period": "policy.carbon_cap_by_period",
@@ -75,6 +74,8 @@ def limit_key(scenario: Scenario, family: str, where: str) -> str:
         names = where.partition(" on ")[0].split(" and ")
         known = {one.name for one in scenario.services}
         return " and ".join(f"services.{name}.availability" for name in names if name in known)
+    if family == "work":
+        return f"pools.{where}.{next(one.way.key for one in scenario.pools if one.name == where)}"
     return KEYS.get(family, "").format(where.partition(" at ")[0] if family == "minimum order" else where)
 
 

@@ -136,7 +136,8 @@ class _Moved:
                         self.plain[f"fleet[{number}].{key}"] = None
 
     def _work(self, name: str, period: str, share: float) -> None:
-        """Work is stated in accelerator-hours and given up in node-hours: the share is the same."""
+        """Work is stated in hours or items and given up in node-hours: the share is the same."""
         pool = next(one for one in self.scenario.pools if one.name == name)
         at = self.scenario.horizon.period_labels.index(period)
-        self._period(f"pools.{name}.gpu_time", "h", pool.gpu_time_h, period, -share * pool.gpu_time_h[at])
+        way, need = pool.way, pool.need
+        self._period(f"pools.{name}.{way.key}", way.unit, need, period, -share * need[at])

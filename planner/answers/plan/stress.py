@@ -147,8 +147,7 @@ def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
     problem, stated = plan.problem, at.stated()
     groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
     rate = np.array([case.rate.get(int(k), 1.0) for k in groups.sku])
-    reference = [plan.inputs.scenario.pools[w].reference for w in works.work.tolist()]
-    own = np.array(reference, dtype=str) == np.array(problem.sku_names)[groups.sku[works.node_group]]
+    own = _in_own_hours(plan)
     short = solution.in_service - solution.spares - _there(plan, solution, case)
     short[~np.isfinite(short)] = 0.0
     short[plan.assembled.reserved.node_group] = 0.0
@@ -186,14 +185,18 @@ def _needed(plan: Plan, solution: Solution, case: Case) -> tuple[Nodes, dict[tup
     add(serves.node_group, _with_room(plan, solution, served, times), serves.service, problem.services.name)
     more = case.demand.get("pools", np.ones((len(problem.work.name), problem.periods)))
     done = works.held_ratio * solution.work_node_h / groups.hours
-    own = np.array(
-        [
-            1.0 if problem.sku_names[groups.sku[p]] == plan.inputs.scenario.pools[w].reference else slower[p]
-            for w, p in zip(works.work.tolist(), works.node_group.tolist(), strict=True)
-        ]
-    ).reshape(-1, 1)
+    own = np.where(_in_own_hours(plan), 1.0, slower[works.node_group])[:, None]
     add(works.node_group, done * more[works.work] * own, works.work, problem.work.name)
     return found, names
+
+
+def _in_own_hours(plan: Plan) -> NDArray[np.bool_]:
+    """Which ways to do a pool's work are on the SKU in whose hours its need is stated."""
+    works, names = plan.problem.work_options, plan.problem.sku_names
+    pools = [plan.inputs.scenario.pools[w] for w in works.work.tolist()]
+    skus = [names[k] for k in plan.problem.node_groups.sku[works.node_group].tolist()]
+    own = [pool.in_reference_hours and pool.reference == sku for pool, sku in zip(pools, skus, strict=True)]
+    return np.array(own, dtype=bool)
 
 
 def _with_room(plan: Plan, solution: Solution, nodes: Nodes, times: Nodes) -> Nodes:

@@ -18,8 +18,10 @@ from planner.answers.plan.promises import kept, standing_by
 from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.physics.batch_serving import in_batches
 from planner.physics.engines import engine_title
 from planner.physics.run_ways import run_sets, set_said
+from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import UNCAPPED
 from planner.physics.ways import way_said
@@ -93,7 +95,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
-    found = []
+    found, tried = [], plan.assembled.tried
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
             count = int(solution.replicas[v, t])
@@ -106,8 +108,9 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
                     **_replica_layout(replicas.candidates, row),
-                    **_way(plan.assembled.tried, int(replicas.candidates.service[row])),
-                    "engine": engine_title(plan.inputs, plan.inputs.scenario.services[service]),
+                    **_way(tried, int(replicas.candidates.service[row])),
+                    "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
+                    **_engine(plan, service),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
@@ -120,12 +123,24 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                         float(problem.services.demand[service, t]),
                         "1/s",
                     ),
-                    "first_token_s": replicas.ttft_s[row, t],
-                    "per_token_s": replicas.tpot_s[row, t],
+                    **_latencies(plan, service, replicas, row, t),
                     "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _engine(plan: Plan, service: int) -> Record:
+    """The engine of a model that writes tokens."""
+    one = plan.inputs.scenario.services[service]
+    return {} if in_batches(plan.inputs, one) else {"engine": engine_title(plan.inputs, one)}
+
+
+def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -> Record:
+    """When answers come: token by token, or as a whole."""
+    if in_batches(plan.inputs, plan.inputs.scenario.services[service]):
+        return {"response_s": replicas.ttft_s[row, t]}
+    return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
 
 
 def _run_way(inputs: Inputs, way: int) -> Record:

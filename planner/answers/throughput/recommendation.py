@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.equations import (
-    kept_values,
-    mean_width,
-    multiplied_use_fraction,
-    rank_samples,
-    row_state_bytes,
-)
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
-from planner.answers.throughput.single_device import peak_of, reached_fraction
 from planner.performance.bundles import ranking_bundles
 from planner.performance.power import moving_s, training_power_kw
 from planner.performance.recommendation import recommendation_memory_gb, recommendation_training_step
 from planner.performance.throughput import exposed_communication_fraction, samples_per_s
+from planner.physics.batch_work import layer_width, peak_column, reached_fraction
+from planner.physics.equations.batches import (
+    kept_values,
+    multiplied_use_fraction,
+    rank_samples,
+    row_state_bytes,
+)
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.recommendation_step import CHIP, SHAPE, recommendation_arguments
@@ -30,7 +29,6 @@ from planner.trace.numbers import count_text
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 BATCH = 65_536  # samples of a step where none is requested
-LAYERS = 3.0  # dense layers that share the weights where no width is published
 
 
 def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
@@ -99,7 +97,7 @@ def _columns(
     accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     samples = given("batch", float(batch), "1")
     each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
-    peak = peak_of(setting, sku, setting.question.precision)
+    peak = peak_column(inputs, sku, setting.question.precision)
     arguments = _arguments(setting, sku)
     shape = {name: arguments[name] for name in SHAPE}
     constants = {name: node for name, node in arguments.items() if name not in (*SHAPE, *CHIP)}
@@ -110,7 +108,9 @@ def _columns(
                 "global_batch": samples,
                 "accelerators": accelerators,
                 "peak_tflop_per_s": peak,
-                "matrix_efficiency_fraction": reached_fraction(setting, sku, layer_width(setting), each),
+                "matrix_efficiency_fraction": reached_fraction(
+                    inputs, sku, layer_width(inputs, setting.question.model), each
+                ),
                 **arguments,
             }
         ),
@@ -135,15 +135,6 @@ def _columns(
         **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),
     }
     return _memory(setting, shape, constants, each, accelerators), columns
-
-
-def layer_width(setting: Setting) -> Traced:
-    """Width of the dense layers: as published, or that of square layers with as many weights."""
-    own = f"recommendation.{setting.question.model}"
-    if setting.catalogue.has(f"{own}.width"):
-        return setting.fact(f"{own}.width")
-    layers = chosen("layers", LAYERS, "as many layers share the weights")
-    return derive(mean_width, weights=setting.fact(f"{own}.dense_parameters"), layers=layers)
 
 
 def _memory(

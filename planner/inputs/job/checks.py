@@ -195,10 +195,57 @@ def _rounds(job: Job) -> Iterator[Problem]:
 
 def _strangers(job: Job) -> Iterator[Problem]:
     table = job.federated
-    if table is None or table.population is None:
+    if table is None:
         return
-    if strangers := sorted({*(table.devices or ())} - {*table.population}):
-        yield Problem("federated.population", f"does not hold {', '.join(strangers)}, of which devices are")
+    groups = (
+        ("population", table.population, table.devices),
+        ("tier_population", table.tier_population, table.tiers),
+    )
+    for key, whole, picked in groups:
+        if whole is not None and (strangers := sorted({*(picked or ())} - {*whole})):
+            yield Problem(f"federated.{key}", f"does not hold {', '.join(strangers)}, of which devices are")
+
+
+def _tiers(job: Job) -> Iterator[Problem]:
+    table = job.federated
+    if table is None:
+        return
+    if table.tiers is None:
+        for key in ("tier_compute", "tier_population"):
+            if table.has(key):
+                yield Problem(
+                    f"federated.{key}",
+                    "has no effect without tiers: write for example tiers = { fast = 0.3, slow = 0.7 }",
+                )
+    elif table.tier_compute is None:
+        yield Problem(
+            "federated.tier_compute",
+            "is missing, and tiers differ in nothing else: write for example "
+            "tier_compute = { fast = 0.5, slow = 1.4 }",
+        )
+    elif {*table.tiers} != {*table.tier_compute}:
+        odd = sorted({*table.tiers} ^ {*table.tier_compute})
+        yield Problem(
+            "federated.tier_compute",
+            f"names each of tiers once; {', '.join(odd)} stands in one of them alone",
+        )
+
+
+def _ingestion(job: Job) -> Iterator[Problem]:
+    table = job.ingestion
+    if table is None:
+        return
+    fed = {name: getattr(job, name) for name in ("training", "fine_tuning") if job.has(name)}
+    if not fed:
+        yield Problem(
+            "ingestion", "feeds training and fine_tuning, and the job has neither: state one, or leave it out"
+        )
+    elif table.has("supplied_fraction") and not any(
+        one.has("tokens") and one.has("model") for one in fed.values()
+    ):
+        yield Problem(
+            "ingestion.supplied", "has no effect on measured hours, which hold their stalls: leave it out"
+        )
 
 
 def _storage(job: Job) -> Iterator[Problem]:
@@ -265,6 +312,8 @@ CHECKS = (
     _requests,
     _answering,
     _federated,
+    _tiers,
+    _ingestion,
     _rounds,
     _strangers,
     _storage,

@@ -30,7 +30,9 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
+from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.service_checks import request_problems
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -170,8 +172,14 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
         )
 
 
+def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A loss is reached along a curve."""
+    if job.has("target_loss") and not job.has("curve"):
+        yield Problem(f"{at}.target", 'has no effect without curve: write for example curve = "runs.csv"')
+
+
 OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
-OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+OF_JOBS = (target_without_curve, partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
@@ -199,6 +207,7 @@ class Parts:
     sites: Mapping[int, Site] = field(default_factory=dict)
     rental: Mapping[int, Rental] = field(default_factory=dict)
     futures: Mapping[int, Future] = field(default_factory=dict)
+    pools: Mapping[int, Pool] = field(default_factory=dict)
     uncertainty: Uncertainty | None = None
 
 
@@ -250,6 +259,8 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         yield from reported(OF_RENTAL, rental, at)
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
+    for i, pool in parts.pools.items():
+        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -409,9 +420,11 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
-        yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
+        yield from request_problems(entry, at)
         if "traffic_shape" in entry and "busiest_time" in entry:
             yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
+    for i, entry in entries_of(document, "pools"):
+        yield from one_way(entry, place(("pools", i), document))
 
 
 def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str]) -> Iterator[Problem]:

@@ -15,10 +15,11 @@ from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
 from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
-from planner.inputs.scenario.schema import Horizon, Policy, Scenario, TrainingJob
+from planner.inputs.scenario.schema import Horizon, Policy, Pool, Scenario, TrainingJob
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
@@ -78,8 +79,9 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
+    document, twice = with_growth(document, _whole(horizon))
     shapes, without = shapes_in(document, folder)
-    lost += [*unread, *without]
+    lost += [*unread, *twice, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
@@ -218,6 +220,7 @@ def _parts(
         futures=each(Future, "futures"),
         sites=each(Site, "sites"),
         rental=each(Rental, "rental"),
+        pools=each(Pool, "pools"),
         uncertainty=read_far(Uncertainty, filled.get("uncertainty"), frame),
     )
 

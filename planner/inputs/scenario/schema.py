@@ -16,7 +16,6 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
-    SkuName,
     SkuNames,
     TechniqueNames,
 )
@@ -42,13 +41,15 @@ from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import GROWTH
+from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
 # The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
-_TOKENS, _GPU_H, _PEAK_PER_S = Range(1, 1e18), Range(1, 1e12, or_none=True), Range(1e-6, 1e9)
+_TOKENS, _PEAK_PER_S = Range(1, 1e18), Range(1e-6, 1e9)
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 
@@ -115,7 +116,17 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
+    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(
+        description="Tokens to train on; or `curve` and `target`"
+    )
+    curve: Annotated[str | None, Text('"runs.csv"', name=False)] = Field(
+        None,
+        description="In place of `tokens`, your runs next to this file (CSV: tokens or compute, and loss): "
+        "the tokens at which the power law through them reaches `target`",
+    )
+    target_loss: Annotated[float | None, Number("2.1", Range(0, 1e6, open=True))] = Field(
+        None, alias="target", description="Loss that the run has to reach by `curve`"
+    )
     sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
         description="Tokens in one sequence"
     )
@@ -172,37 +183,18 @@ class TrainingJob(Part):
     )
 
 
-class Pool(Part):
-    """Many small jobs that together need accelerator-hours, whichever they run on."""
+class RequestClass(Part):
+    """Requests of one kind in a service: their share, and their mean lengths."""
 
-    name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description=f"{_MODEL}; it represents the work")
-    reference: SkuName = Field(description="SKU in whose accelerator-hours the need is stated")
-    gpu_time_h: Annotated[tuple[float, ...], EachPeriod(Quantity('"250000 h"', "h", _GPU_H))] = Field(
-        alias="gpu_time", description="Accelerator-hours of the reference in a period"
+    share_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        alias="share", description="Share of the service's requests; those of all classes add up to 1"
     )
-    demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
-        None,
-        alias="demand_error",
-        description="How far off this may be a quarter ahead, as a standard deviation; "
-        "default: the fact planning.demand_error",
+    tokens_in: Annotated[float, Number("1155", Range(0, 1e8, open=True))] = Field(
+        description="Mean prompt tokens of such a request"
     )
-    utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
-        None,
-        alias="utilisation",
-        description="Share of the available node-hours that its jobs fill; "
-        "default: the fact pool.utilisation",
+    tokens_out: Annotated[float, Number("211", Range(0, 1e8))] = Field(
+        description="Mean tokens of its answer"
     )
-    window: Annotated[Literal["day", "period"], Choice('"day"', ("day", "period"))] = Field(
-        "day", description="How long its work may wait where it may shift: within its day, or in the period"
-    )
-    may_wait_fraction: Annotated[float | None, Fraction("0.7", Range(0, 1))] = Field(
-        None,
-        alias="may_wait",
-        description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
-    )
-    skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
-    sites: SiteNames = Field(None, description="Sites where it may run; default: all")
 
 
 class Service(Part):
@@ -244,8 +236,38 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
+    classes: tuple[RequestClass, ...] = Field(
+        (),
+        description="Several classes of requests in one service, in place of `traffic` or one length: a "
+        "replica is planned for their mix, not for its mean",
+    )
+    cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
+        None,
+        alias="cache_hits",
+        description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",
+    )
+    cached_tokens: Annotated[float | None, Number("50000", Range(0, 1e9))] = Field(
+        None,
+        description="Tokens of earlier prompts that a group of a replica keeps for `cache_hits`, in memory "
+        "that running requests do not have; default: one prefix, the hits of a mean prompt",
+    )
+    audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
+    )
+    candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
+        None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
+        None,
+        description="Images or films of a request that a model makes or classifies, with `response_time`",
+    )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
+    growth_per_y: Annotated[float | None, GROWTH] = Field(
+        None,
+        alias="growth",
+        description="Growth of `peak_rate`, which then is that of the first period; default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
@@ -268,11 +290,17 @@ class Service(Part):
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
-    first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        alias="first_token", description="Longest time to the first token"
+    first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="first_token", description="Longest time to the first token, of models that write"
     )
-    per_token_s: Annotated[float, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        alias="per_token", description="Longest time for each further token"
+    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="per_token", description="Longest time for each further token, of models that write"
+    )
+    response_time_s: Annotated[float | None, Quantity('"100 ms"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        alias="response_time",
+        description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
+        "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
@@ -303,6 +331,38 @@ class Service(Part):
     sites_today: SiteNames = Field(
         None, description="Sites where it runs today; a start elsewhere costs in the first period, too"
     )
+
+    @property
+    def place(self) -> str:
+        """Where the file states it."""
+        return f"services.{self.name}"
+
+    @property
+    def items(self) -> float | None:
+        """Samples or images of a request; none of a model that reads and writes tokens."""
+        return self.images if self.candidates is None else self.candidates
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """The latency targets that are stated, by key."""
+        each = {
+            "first_token": self.first_token_s,
+            "per_token": self.per_token_s,
+            "response_time": self.response_time_s,
+        }
+        return {key: value for key, value in each.items() if value is not None}
+
+    @property
+    def first_answer_s(self) -> float:
+        """Longest time to the first token, or to an answer that comes at once."""
+        stated = self.response_time_s if self.first_token_s is None else self.first_token_s
+        assert stated is not None, "one of them is asked for on reading"
+        return stated
+
+    @property
+    def further_s(self) -> float:
+        """Longest time for each further token; of an answer that comes at once, which has none, its own."""
+        return self.first_answer_s if self.per_token_s is None else self.per_token_s
 
 
 class Reliability(Part):
@@ -337,6 +397,24 @@ class Reliability(Part):
         alias="spare_share",
         description="Spares for each node in use, in place of those that spare_confidence asks for; what "
         "services are promised comes on top",
+    )
+    loss_spikes_per_h: Annotated[float | None, Quantity('"10 /month"', "1/h", Range(0, 1, open=True))] = (
+        Field(
+            None,
+            alias="loss_spikes",
+            description="How often the loss of a training run spikes; default: never",
+        )
+    )
+    rollback_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 168))] = Field(
+        None,
+        alias="rollback",
+        description="Stored work that a run throws away after a loss spike; default: the fact "
+        "reliability.loss_spike.rollback",
+    )
+    detect_corruption: Annotated[bool, Flag("true")] = Field(
+        False,
+        description="Whether results of training are checked for silent corruption; what is found sends the "
+        "run back to before it",
     )
 
 
@@ -494,7 +572,7 @@ class Scenario(Part):
     contracts: tuple[Contract, ...] = Field((), description="Clean energy that can be bought")
     moves: tuple[Move, ...] = Field((), description="Ways to carry standing nodes to another site")
     training: tuple[TrainingJob, ...] = Field((), description="Training runs with deadlines")
-    pools: tuple[Pool, ...] = Field((), description="Many small jobs, as accelerator-hours")
+    pools: tuple[Pool, ...] = Field((), description="Work that may be divided and can wait")
     services: tuple[Service, ...] = Field((), description="Models that answer requests")
     reliability: Reliability = Field(description="How often nodes fail and what follows")
     performance: Performance = Field(

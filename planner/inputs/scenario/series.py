@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.scaling_runs import tokens_for
 from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.series import read_series, shipped_series, signal_in
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
@@ -27,6 +29,7 @@ _STAND_INS: Mapping[str, Values] = {
     "traffic": {"tokens_in": 1, "tokens_out": 1, "peak_rate": "1 /s", "mean_to_peak": 1},
     "hourly": {"grid_intensity": "0 g/kWh"},
     "electricity_price": {},
+    "curve": {"tokens": 1e12},
 }
 
 
@@ -46,6 +49,7 @@ def with_series(
     found, names, problems = dict(document), list[str](), list[Problem]()
     for section, key, read in (
         ("services", "traffic", _traffic),
+        ("training", "curve", partial(_curve, catalogue=catalogue)),
         ("sites", "hourly", _grid),
         ("sites", "electricity_price", _prices),
     ):
@@ -55,14 +59,15 @@ def with_series(
         found[section] = entries = [*entries]
         for i, entry in enumerate(entries):
             name = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(name, str) or not (key == "hourly" or is_file_of_rows(name)):
+            if not isinstance(name, str) or not (key in ("hourly", "curve") or is_file_of_rows(name)):
                 continue
             at = f"{place((section, i), document)}.{key}"
             rest = {other: value for other, value in entry.items() if other != key}
             said = _read(name, at, folder, partial(read, entry=rest, name=name, horizon=horizon))
             if isinstance(said, Problem):
                 problems.append(said)
-                entries[i] = rest if "grid" in rest else {**_STAND_INS[key], **rest}
+                left = {other: value for other, value in rest.items() if (key, other) != ("curve", "target")}
+                entries[i] = left if "grid" in left else {**_STAND_INS[key], **left}
             else:
                 names.append(name)
                 entries[i] = said
@@ -98,6 +103,17 @@ def _traffic(path: Path, entry: Values, name: str, horizon: Periods | None) -> V
     if given := [key for key in ("tokens_in", "tokens_out") if key in entry]:
         raise InputError(f"{path.name} and {' and '.join(given)} say the same thing twice: keep one")
     return {**said, **entry}
+
+
+def _curve(path: Path, entry: Values, name: str, horizon: Periods | None, *, catalogue: Catalogue) -> Values:
+    """A run with the tokens at which a power law through one's own runs reaches its target."""
+    if "tokens" in entry:
+        raise InputError(f"{path.name} and tokens say the same thing twice: keep one")
+    target, model = entry.get("target"), entry.get("model")
+    if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
+        raise InputError(f"{path.name} needs a loss to reach: write for example target = 2.1")
+    rest = {key: value for key, value in entry.items() if key != "target"}
+    return {**rest, "tokens": tokens_for(path, float(target), str(model), catalogue)}
 
 
 def _grid(path: Path, entry: Values, name: str, horizon: Periods | None) -> Values:

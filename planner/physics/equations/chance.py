@@ -127,6 +127,7 @@ def in_time_fraction(
     slack_h: Column,
     late_p95_h: Column,
     rate_shape: Column = np.inf,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Chance that a run is done by its deadline: failures, its pace, the rate of its chips, late deliveries.
 
@@ -152,6 +153,7 @@ def in_time_fraction(
             restart_h=restart_h,
             persist_h=persist_h,
             rate_shape=rate_shape,
+            rolled_back_h=rolled_back_h,
         )
         for j in range(DELAYS)
     ]

@@ -131,14 +131,15 @@ def run_finish_quantile_h(
     quantile_fraction: Column,
     run_variation_fraction: Column,
     rate_shape: Column = np.inf,
+    rolled_back_h: Column = 0.0,
 ) -> Column:
     """Hours after its start by which a run is done with a given chance, from failures and from its pace.
 
     t_q = {t : E_u[Phi(ln(t / F_u) / s)] = q},  s^2 = log(1 + v^2)
 
     F_u is the finish at the modelled step time (`finish_quantile_h`, u its chance); one run differs from the
-    next by other nodes, network paths and clocks, lognormal with median 1 and coefficient of variation v (as
-    `step_quantile_s`) for the whole run. Hours that failures add grow with those of the run.
+    next by other nodes, network paths and clocks, lognormal with median 1 and coefficient of variation v
+    for the whole run. Hours that failures add grow with those of the run.
 
     Source: product of two independent times, one of them lognormal.
     """
@@ -150,6 +151,7 @@ def run_finish_quantile_h(
         "restart_h": restart_h,
         "persist_h": persist_h,
         "rate_shape": rate_shape,
+        "rolled_back_h": rolled_back_h,
     }
     if not np.any(run_variation_fraction):
         return finish_quantile_h(quantile_fraction=quantile_fraction, **failing)
@@ -242,3 +244,23 @@ def run_increment_kw(
     Source: definition.
     """
     return nodes * np.maximum(0.0, np.asarray(training_kw) - idle_kw) * pue * held
+
+
+def missed_fraction(*, found_fraction: Column) -> Column:
+    """Share of silent corruptions that checks do not find.
+
+    1 - q
+
+    Source: definition.
+    """
+    return np.subtract(1.0, found_fraction)
+
+
+def other_stops_per_h(*, spikes_per_h: Column, found_per_h: Column) -> Column:
+    """How often a run goes back next to the failures of its nodes.
+
+    l = l_spikes + l_corruptions found
+
+    Source: rates of independent causes add.
+    """
+    return np.add(spikes_per_h, found_per_h)

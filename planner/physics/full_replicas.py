@@ -1,0 +1,148 @@
+"""What a node does of work that no one waits for: replicas that are always full, in their best size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Cohort, Pool, Service, Site
+from planner.inputs.scenario.base import Part
+from planner.inputs.techniques import Ways
+from planner.performance.capacity import Targets, replica_capacity
+from planner.physics.equations.serving import replica_nodes
+from planner.physics.nodes import host_columns, working_node_kw
+from planner.physics.serving import accelerator_kw, check_peak, replica_arguments, serving_candidates
+from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
+from planner.trace.quantities import Traced, chosen, derive, derive_parts, rows
+
+Column = float | NDArray[Any]
+Indices = NDArray[np.intp]
+
+P = TypeVar("P", bound=Part)
+LENGTHS = ("tokens_in", "tokens_out")
+LONGEST_S = 1e9  # a target that every request keeps
+NO_TARGETS = Targets(
+    ttft_target_s=chosen("ttft_target_s", LONGEST_S, "nobody waits for the first token"),
+    tpot_target_s=chosen("tpot_target_s", LONGEST_S, "nobody waits for a token"),
+    quantile_fraction=chosen("quantile_fraction", 0.0, "means are compared"),
+)
+CALM = chosen("arrival_scv_ratio", 1.0, "always full: the next prompt is there")
+
+ALMOST_IDLE = {
+    "utilisation_fraction": chosen("utilisation_fraction", 1e-6, "so few prompts that each runs alone")
+}
+
+
+class PoolService(Service):
+    """The prompts of a pool as a service: the pool states them."""
+
+    @property
+    def place(self) -> str:
+        """Where the file states it."""
+        return f"pools.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FullNode:
+    """Prompts that a node answers in a second, its power meanwhile, and time of a token written alone."""
+
+    rate_per_s: Traced
+    busy_kw: Traced
+    alone_s: Traced
+
+
+def node_items_per_s(*, limit_requests_per_s: Column, replica_nodes: Column) -> Column:
+    """Prompts that a node answers in a second, by replicas that are always full.
+
+    x = lambda* / w
+
+    lambda* is the largest rate of a replica without latency targets, w the nodes that it takes.
+
+    Source: definition of a rate.
+    """
+    return limit_requests_per_s / np.asarray(replica_nodes)
+
+
+def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, FullNode | str]:
+    """What a node of each SKU does of the prompts of a pool, or why it answers none.
+
+    Of all sizes and layouts of a replica that one is taken of which a node answers most.
+    """
+    own = _alone(inputs, pool, skus)
+    candidates, dropped = serving_candidates(own)
+    reasons = {one.sku: one.reason for one in dropped}
+    found: dict[int, FullNode | str] = {
+        k: reasons.get(inputs.skus[k].name, "no replica of it works") for k in skus
+    }
+    if not len(candidates):
+        return found
+    tried = np.asarray(_rates(own, candidates)[1].value)
+    sku = own.node_group_sku[candidates.node_group]
+    best = np.array(
+        [row[np.argmax(tried[row])] for row in (np.flatnonzero(sku == k) for k in np.unique(sku))]
+    )
+    sku, candidates = sku[best], candidates.some(best)
+    arguments, rate, limit = _rates(own, candidates)
+    check_peak(own, candidates.service, sku, candidates.accelerators, np.asarray(limit.value), arguments)
+    accelerators = own.of_sku(own.server("accelerators"), sku)
+    busy = accelerator_kw(own, candidates.service, sku, arguments, CALM, limit)
+    node_kw = working_node_kw(host_columns(own, sku), accelerators, busy)
+    alone = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **{**arguments, **ALMOST_IDLE}).tpot_s
+    for row, k in enumerate(sku.tolist()):
+        one = np.array(row)
+        found[skus[k]] = FullNode(rows(rate, one), rows(node_kw, one), rows(alone, one))
+    return found
+
+
+def why_none_answers(inputs: Inputs, pool: Pool, sku: int) -> str:
+    """Why no replica on a SKU answers the prompts of a pool; empty where one does."""
+    candidates, dropped = possible_layouts(_alone(inputs, pool, [sku]))
+    return (
+        "" if len(candidates) else next((one.reason for one in reversed(dropped)), "no replica of it works")
+    )
+
+
+def _rates(inputs: Inputs, candidates: ServingCandidates) -> tuple[dict[str, Any], Traced, Traced]:
+    """Arguments of replicas without targets, prompts of a node in a second, and those of a replica."""
+    sku = inputs.node_group_sku[candidates.node_group]
+    split = layout_columns(candidates.accelerators, candidates.groups, candidates.stages)
+    arguments = {**replica_arguments(inputs, candidates.service, sku, *split), "targets": NO_TARGETS}
+    limit = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **arguments).limit_requests_per_s
+    share = derive(
+        replica_nodes,
+        tp=_size(candidates),
+        accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
+    )
+    return arguments, derive(node_items_per_s, limit_requests_per_s=limit, replica_nodes=share), limit
+
+
+def _size(candidates: ServingCandidates) -> Traced:
+    return chosen(
+        "accelerators",
+        candidates.accelerators.astype(float),
+        "the size with which a node does most",
+    )
+
+
+def _made(part: type[P], **values: Any) -> P:
+    """A part of a scenario with what is read of it here, and nothing else."""
+    return cast(P, part.model_construct(**values))
+
+
+def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> Inputs:
+    """The prompts of a pool as the only service, and a node of each SKU, in their order."""
+    said = {key: getattr(pool, key) for key in ("name", "model", "engine", *LENGTHS)}
+    said["precision"] = pool.number_format
+    waits = {"first_token_s": LONGEST_S, "per_token_s": LONGEST_S}
+    service = _made(PoolService, **said, **waits)
+    site = _made(Site, name="site")
+    fleet = tuple(_made(Cohort, sku=inputs.skus[k].name, site=site.name, nodes=1) for k in skus)
+    scenario = inputs.scenario.but(
+        sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
+    )
+    return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways())

@@ -150,7 +150,9 @@ def _focus_rows(path: Path, currency: str) -> list[Actual]:
     """
     sums: dict[str, float] = {}
     rows = csv_rows(path.name, _lines(path))
-    _, header = next(rows)
+    _, header = next(rows, (1, list[str]()))
+    if missing := [name for name in FOCUS if name not in header]:
+        raise InputError(f"{path.name}:1: lacks {', '.join(missing)}: rows of FOCUS have them")
     at = [header.index(name) for name in FOCUS]
     for line, row in rows:
         if not row:

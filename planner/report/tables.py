@@ -58,7 +58,7 @@ _SHEETS = {
     ),
     "services": (
         "Services",
-        "service period site sku way engine tensor_parallel groups stages power_cap_fraction replicas "
+        "service period site sku model way engine tensor_parallel groups stages power_cap_fraction replicas "
         "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction",
     ),
     "verification": (

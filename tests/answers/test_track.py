@@ -103,6 +103,9 @@ def test_rows_of_focus_come_back_as_the_cash_of_the_plan(plan: dict[str, Any], t
         assert row["actual"] == pytest.approx(row["plan"], rel=1e-9)
     with pytest.raises(InputError, match="is in USD, and the plan in EUR"):
         read_actuals([path], load_catalogue(), "EUR")
+    path.write_text("BilledCost,BillingCurrency, ChargePeriodStart\n1,USD,2027-01-01\n", encoding="utf-8")
+    with pytest.raises(InputError, match="lacks ChargePeriodStart"):
+        read_actuals([path], load_catalogue(), "USD")
 
 
 def test_monitoring_says_how_many_nodes_and_how_used(tmp_path: Path) -> None:

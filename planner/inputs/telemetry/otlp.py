@@ -39,7 +39,7 @@ def _add(samples: Samples, name: str, shared: dict[str, str], point: Mapping[str
         return  # encoders and decoders of video
     value = point.get("asDouble", point.get("asInt"))
     time_s = _number(point.get("timeUnixNano")) / NANOSECONDS_PER_S
-    samples.add(name, labels, time_s, _number(value))
+    samples.add(samples.key(name, labels), time_s, _number(value))
 
 
 def _attributes(held: Mapping[str, Any]) -> dict[str, str]:

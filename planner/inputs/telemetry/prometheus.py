@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.inputs.telemetry.samples import Samples
+from planner.inputs.telemetry.samples import Key, Samples
 from planner.trace.errors import InputError
 
 _SAMPLE = re.compile(
@@ -41,9 +41,10 @@ def read_answer(held: Mapping[str, Any], samples: Samples) -> None:
             samples.left_out["a series without labels"] += 1
             continue
         words = {str(key): str(value) for key, value in labels.items()}
+        key = samples.key(words.get("__name__", ""), words)
         for point in _points(series):
             if isinstance(point, list) and len(point) == 2:
-                samples.add(words.get("__name__", ""), words, *_pair(point))
+                samples.add(key, *_pair(point))
             else:
                 samples.left_out["a point that is no pair"] += 1
 
@@ -57,6 +58,7 @@ def read_scrapes(text: str, samples: Samples, *, interval_s: float | None, first
         InputError: there are several scrapes without a time, and nobody has said how far apart they are.
     """
     seen: set[tuple[str, str]] = set()
+    keys: dict[tuple[str, str], Key | None] = {}
     time_s, scrapes = first_s, 1
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -65,15 +67,15 @@ def read_scrapes(text: str, samples: Samples, *, interval_s: float | None, first
         if found is None:
             samples.left_out["a line that is no sample"] += 1
             continue
-        stamp = found["time"]
+        stamp, series = found["time"], (found["name"], found["labels"] or "")
         if stamp is None:
-            key = found["name"], found["labels"] or ""
-            if key in seen:
+            if series in seen:
                 scrapes, time_s = scrapes + 1, time_s + (interval_s or 0.0)
                 seen.clear()
-            seen.add(key)
-        at_s = time_s if stamp is None else _seconds(stamp)
-        samples.add(found["name"], _labels(found["labels"] or ""), at_s, _number(found["value"]))
+            seen.add(series)
+        if series not in keys:
+            keys[series] = samples.key(series[0], _labels(series[1]))
+        samples.add(keys[series], time_s if stamp is None else _seconds(stamp), _number(found["value"]))
     if scrapes > 1 and interval_s is None:
         raise InputError(
             f"{samples.name}: holds {scrapes} scrapes without times: say how far apart they are, "

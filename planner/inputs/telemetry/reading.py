@@ -53,7 +53,7 @@ def read_telemetry(paths: Sequence[Path], *, interval_s: float | None = None) ->
         samples = Samples(path.name)
         form = _read(path, samples, jobs, interval_s)
         files.append((path.name, form))
-        if samples.rows:
+        if samples.count:
             frames.append(samples.frame())
         elif form != "sacct --json":
             known = ", ".join(sorted(samples.unknown)[:5]) or "none"
@@ -73,7 +73,7 @@ def _read(path: Path, samples: Samples, jobs: list[SlurmJobs], interval_s: float
     if start not in ("{", "["):
         list(limited_lines(path.name, io.StringIO(text)))
         read_scrapes(text, samples, interval_s=interval_s, first_s=0.0)
-        if not samples.rows and not samples.unknown:
+        if not samples.count and not samples.unknown:
             raise InputError(f"{path.name}: {EXPECTED}")
         return "Prometheus text"
     held = [_json(path, line) for line in text.splitlines() if line.strip()] if _by_line(text) else None

@@ -174,6 +174,13 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "held_node_h": "hours of nodes that are kept for it",
         "reference_h": "the same work in hours of the reference node",
     },
+    "needs": {
+        "stated": "what the scenario states the need in",
+        "need": "how much of it",
+        "unit": "its unit",
+        "reference": "SKU in whose node-hours the plan shows it",
+        "needed_h": "the need in hours of a node of the reference",
+    },
     "cost": {"label": "term of the cost"},
     "chance": {
         "period": "period, or the deadline",

@@ -67,6 +67,7 @@ _SHEETS = {
         "simulated_p99_s closed_p99_s off_fraction in_time_fraction closed_in_time_fraction",
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
+    "needs": ("What pools need", "pool period stated need unit reference needed_h"),
     "cost": ("Cost", "label usd"),
     "chance": (
         "How sure each service, pool and deadline is",

@@ -351,6 +351,7 @@ def details(made: Planned) -> None:
         "pausable",
         "services",
         "pools",
+        "needs",
         "contracts",
         "site_energy",
         "clean_energy",

@@ -27,7 +27,13 @@ from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
 from planner.answers.plan.whole_ledger import ledger_records, scope_records, water_records, whole_ledger
-from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
+from planner.answers.plan.work import (
+    job_records,
+    need_records,
+    pausable_records,
+    pool_records,
+    service_records,
+)
 from planner.program.plan import Plan
 from planner.trace.records import Record, plain_rows
 
@@ -44,6 +50,7 @@ NAMES = (
     "pausable",
     "services",
     "pools",
+    "needs",
     "places",
     "cost",
     "contracts",
@@ -102,6 +109,7 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "pausable": pausable_records(plan, solution),
             "services": service_records(plan, solution),
             "pools": pool_records(plan, solution),
+            "needs": need_records(plan),
             "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
             "places": place_records(plan, solution),

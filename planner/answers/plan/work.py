@@ -186,6 +186,27 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
     ]
 
 
+def need_records(plan: Plan) -> list[Record]:
+    """What each pool that states its need otherwise than in hours of its reference needs of them."""
+    pools, demand = plan.inputs.scenario.pools, plan.assembled.work.demand_h
+    if demand is None:
+        return []
+    return [
+        {
+            "pool": pool.name,
+            "period": label,
+            "stated": pool.way.key,
+            "need": chosen("need", pool.need[t], f"stated as pools.{pool.name}.{pool.way.key}"),
+            "unit": pool.way.unit,
+            "reference": pool.reference,
+            "needed_h": demand[w, t],
+        }
+        for w, pool in enumerate(pools)
+        if pool.way.key != "gpu_time"
+        for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
+    ]
+
+
 def _layout(layout: Any, row: int) -> str:
     one = {name: int(column[row]) for name, column in layout.items()}
     parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]

@@ -325,7 +325,7 @@ def cached_tokens(inputs: Inputs, service: Indices, requests: Requests) -> Trace
     hits = hit_fractions(inputs, service)
     if hits is None:
         return None
-    one_prefix = (requests.input_tokens * hits).named("cached_tokens")
+    one_prefix: Traced = (requests.input_tokens * hits).named("cached_tokens")
     services = inputs.scenario.services
     stated = [services[i].cached_tokens for i in service]
     if all(one is None for one in stated):

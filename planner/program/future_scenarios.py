@@ -84,7 +84,7 @@ def _of_tasks(scenario: Scenario, future: Future) -> Iterator[tuple[str, Any]]:
             yield f"pools[{i}].gpu_time", [_text(h, "h") for h in _times(pool.gpu_time_h, future.work_ratio)]
     if future.tokens_ratio is not None:
         for i, job in enumerate(scenario.training):
-            yield f"training[{i}].tokens", job.tokens * future.tokens_ratio
+            yield f"training[{i}].{job.amount_key}", job.amount * future.tokens_ratio
 
 
 def _of_world(inputs: Inputs, future: Future) -> Iterator[tuple[str, Any]]:

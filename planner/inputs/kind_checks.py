@@ -27,7 +27,7 @@ REQUESTS = {
     VISION: ("images", "8", "the images of a request"),
     SPEECH: ("audio", '"30 s"', "the sound of a request"),
 }
-TRAINS = {"training": (LANGUAGE, VISION), "pools": (LANGUAGE, VISION)}
+TRAINS = {"training": (LANGUAGE, VISION, RECOMMENDATION), "pools": (LANGUAGE, VISION)}
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
 OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
 
@@ -42,8 +42,35 @@ def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator
             if kind and kind not in kinds:
                 yield Problem(
                     f"{place((section, i), document)}.model",
-                    f"'{entry['model']}' is {WORDS[kind]}: it works in [[services]], not in [[{section}]]",
+                    f"'{entry['model']}' is {WORDS[kind]}: it works in {_where(kind)}, not in [[{section}]]",
                 )
+    for i, entry in entries_of(document, "training"):
+        yield from _run(entry, place(("training", i), document), catalogue)
+
+
+def _where(kind: str) -> str:
+    """The tables in which a kind of model works."""
+    return " and ".join(["[[services]]", *(f"[[{name}]]" for name, kinds in TRAINS.items() if kind in kinds)])
+
+
+def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:
+    """Samples of recommendation models, tokens of the others."""
+    name = _name(entry)
+    kind = kind_of_model(catalogue, name)
+    if kind not in TRAINS["training"]:
+        return
+    if kind == RECOMMENDATION and "samples" not in entry:
+        yield Problem(
+            f"{at}.samples",
+            f"is missing, and '{name}' is {WORDS[kind]}: write samples = 4e12 and batch_samples = "
+            "65536 in place of tokens",
+        )
+    if kind != RECOMMENDATION and "samples" in entry:
+        yield Problem(
+            f"{at}.samples", f"works for {WORDS[RECOMMENDATION]}; '{name}' is {WORDS[kind]}: write tokens"
+        )
+    if kind == RECOMMENDATION and "power_caps" in entry:
+        yield Problem(f"{at}.power_caps", f"works for runs by tokens; '{name}' is {WORDS[kind]}")
 
 
 def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:

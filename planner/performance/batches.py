@@ -6,6 +6,7 @@ is the number of arrivals during the one before: a Markov chain from batch to ba
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,15 +81,16 @@ def batched_capacity(
     require_positive(response_target_s=response_target_s)
     unit = _unit(batch_requests, batch_s, start_s, arrival_scv_ratio, response_target_s)
     works = unit.answers_in_time
+    quantile, utilisation = (_of_candidates(one, works) for one in (quantile_fraction, utilisation_fraction))
     high = np.where(works, unit.most_per_s, 1.0)
     low = np.zeros(high.shape)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
         state = unit.at(middle)
-        good = works & (state.in_time_fraction >= quantile_fraction)
+        good = works & (state.in_time_fraction >= quantile)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     able = works & (low > 0)
-    planned = np.multiply(utilisation_fraction, low)
+    planned = utilisation * low
     state = unit.at(np.where(able, planned, 1e-9))
 
     def shown(value: Floats) -> Floats:
@@ -150,6 +152,12 @@ def batched_use(
         exchange_fraction=np.zeros(loads.shape),
         **{name: mean(values) for name, values in uses.items()},
     )
+
+
+def _of_candidates(value: Column, like: NDArray[Any]) -> Floats:
+    """A number, or one for each candidate, where burstinesses to try may lie on an axis behind."""
+    column = np.asarray(value, dtype=np.float64)
+    return column[:, None] if column.ndim and like.ndim > column.ndim else column
 
 
 @dataclass(frozen=True, slots=True)

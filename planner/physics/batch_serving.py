@@ -212,9 +212,9 @@ def batch_law(inputs: Inputs, service: Service, sku: Indices, size: Indices) -> 
     )
 
 
-def loaded_bytes(inputs: Inputs, service: Service) -> Traced:
+def loaded_bytes(inputs: Inputs, service: Service, sku: int) -> Traced:
     """Bytes of tables and layers, or of weights, that a unit reads before it answers, as a count of them."""
-    one = np.zeros(1, dtype=np.intp)
+    one = np.array([sku], dtype=np.intp)
     held = _work(inputs, service, one, np.ones(1, dtype=np.intp), np.full((1, 1), _sizes(inputs, service)[0]))
     gb = held.memory_gb[0, 0]
     return chosen("parameters", float(np.asarray(gb.value)) * 1e9, "bytes that are loaded")

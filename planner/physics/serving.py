@@ -39,6 +39,7 @@ from planner.physics.equations.serving import (
 )
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.equations.time import drawn_kwh
+from planner.physics.joining import interleaved
 from planner.physics.measured_serving import measured_points
 from planner.physics.nodes import (
     POWER_CURVE,
@@ -217,11 +218,9 @@ def joined(parts: Sequence[Kinds], order: NDArray[np.intp]) -> Kinds:
     if len(parts) == 1:
         return parts[0]
     counts = [len(one.service) for one in parts]
-    which = np.repeat(np.arange(len(parts)), counts)[order]
-    at = np.concatenate([np.arange(count) for count in counts])[order]
 
     def column(each: Sequence[Traced]) -> Traced:
-        return pick([each[w][int(k)] for w, k in zip(which, at, strict=True)], np.arange(len(order)))
+        return interleaved(each, counts, order)
 
     names = ("accelerators", "batch", "nodes", "busy_kw", "day_kw", "peak_kw", "demand", "carrying")
     later = [name for name in ("even_kw", "awake_kw", "quiet_kw") if getattr(parts[0], name) is not None]

@@ -134,7 +134,10 @@ def _loaded(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) ->
     items: list[list[Traced]] = [[], []]
     for i, k, whole in zip(service.tolist(), sku.tolist(), apart.tolist(), strict=True):
         if whole:
-            pair = (loaded_bytes(inputs, services[i]), chosen("weight_bytes", 1.0, "counted in bytes", "B"))
+            pair = (
+                loaded_bytes(inputs, services[i], k),
+                chosen("weight_bytes", 1.0, "counted in bytes", "B"),
+            )
         else:
             model = served_models(inputs, np.array([i]), np.array([k]))
             pair = (model.parameters[0], model.weight_bytes[0])

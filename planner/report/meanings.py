@@ -137,6 +137,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "finish_p95": "day by which it is done with 95 % probability",
         "deadline": "latest day that the scenario allows",
         "tokens_per_s": "tokens trained while it runs, failures not counted",
+        "samples_per_s": "samples trained while it runs, failures not counted",
         "energy_usd": "price of its electricity",
     },
     "pausable": {

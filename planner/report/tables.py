@@ -50,7 +50,8 @@ _SHEETS = {
     "jobs": (
         "Training jobs",
         "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
-        "deadline tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+        "deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e "
+        "energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",

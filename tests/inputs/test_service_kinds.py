@@ -139,7 +139,8 @@ def test_pools_of_other_kinds_say_where_those_work() -> None:
     pool = '[[pools]]\nname = "p"\nmodel = "dlrm-dcnv2"\nreference = "h100-8"\ngpu_time = "1 h"\n'
 
     assert problems(WRITES + "tokens_in = 9\ntokens_out = 9\n" + pool) == [
-        "pools.p.model: 'dlrm-dcnv2' is a recommendation model: it works in [[services]], not in [[pools]]"
+        "pools.p.model: 'dlrm-dcnv2' is a recommendation model: it works in [[services]] and [[training]], "
+        "not in [[pools]]"
     ]
 
 

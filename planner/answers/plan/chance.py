@@ -221,7 +221,7 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
                 due_h=chosen("due_h", due, "from its start to its deadline"),
                 useful_h=_at(progress.useful_h, c),
                 run_variation_fraction=_at(progress.run_variation, c),
-                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group])),
+                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group]), job),
                 slack_h=slack,
                 late_p95_h=inputs.fact("planning.delivery_delay"),
                 **{name: _at(one, c) for name, one in progress.renewal.items()},

@@ -175,7 +175,7 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing], watch: Watch) ->
                 "duration": runs.duration_h,
                 "finish": runs.finish_p95_h,
                 "mttf": runs.mttf_h,
-                "step": runs.step.total_s,
+                "step": runs.step_s,
             }
             explanations |= {f"job.{job}.{name}": steps.add(node, row=c) for name, node in columns.items()}
     explanations |= pausable_explanations(plan, steps)

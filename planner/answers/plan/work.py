@@ -23,6 +23,7 @@ from planner.physics.engines import engine_title
 from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
+from planner.physics.training import TrainingRuns
 from planner.physics.training_options import UNCAPPED
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
@@ -62,15 +63,13 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 **_run_way(plan.inputs, int(runs.candidates.way[c])),
-                "layout": _layout(runs.candidates.layout, c),
-                "software": _software(plan, int(runs.candidates.node_group[c])),
+                "layout": _layout(runs.candidates.layout, c) if job.samples is None else BY_TABLES,
+                **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
-                "tokens_per_s": (runs.tokens_per_s_per_gpu[c] * runs.accelerators[c]).named(
-                    "tokens_per_s", "without failures; with them it is as much times the ETTR"
-                ),
+                **_rate(job.amount_key, runs, c),
                 "ettr_fraction": runs.ettr[c],
                 "interval_min": convert(runs.interval_h[c], "min"),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
@@ -82,10 +81,22 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
-def _software(plan: Plan, group: int) -> str:
-    """The training software that the rates of a run there are of: the newest that the accelerator runs."""
+BY_TABLES = "tables cut across all, layers copied"
+
+
+def _rate(key: str, runs: TrainingRuns, row: int) -> Record:
+    """Tokens or samples a second of a run."""
+    name = f"{key}_per_s"
+    said = "without failures; with them it is as much times the ETTR"
+    return {name: (runs.tokens_per_s_per_gpu[row] * runs.accelerators[row]).named(name, said)}
+
+
+def _software_of(plan: Plan, job: int, group: int) -> Record:
+    """The training software that the rates of a run there are of: the newest; none of runs by samples."""
+    if plan.inputs.scenario.training[job].samples is not None:
+        return {}
     sku = plan.inputs.skus[int(plan.problem.node_groups.sku[group])]
-    return default_stack(sku.accelerator).says
+    return {"software": default_stack(sku.accelerator).says}
 
 
 def service_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -138,7 +149,7 @@ def _engine(plan: Plan, service: int) -> Record:
 
 def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -> Record:
     """When answers come: token by token, or as a whole."""
-    if in_batches(plan.inputs, plan.inputs.scenario.services[service]):
+    if plan.inputs.scenario.services[service].response_time_s is not None:
         return {"response_s": replicas.ttft_s[row, t]}
     return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
 
@@ -236,7 +247,7 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": label,
             "site": plan.problem.site_names[plan.problem.node_groups.site[options.node_group[e]]],
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
-            "software": _software(plan, int(options.node_group[e])),
+            **_software_of(plan, int(options.job[e]), int(options.node_group[e])),
             **_run_way(plan.inputs, int(pausable.jobs.candidates.way[row])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": (node_h / plan.inputs.period_h[0, t]).named("mean_nodes"),

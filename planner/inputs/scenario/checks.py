@@ -33,6 +33,7 @@ from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
+from planner.inputs.scenario.training_checks import amount_problems
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -65,11 +66,14 @@ def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
 
 def less_than_a_step(job: TrainingJob, at: str) -> Iterator[Problem]:
     """A job that may pause does whole steps of the optimiser."""
-    if job.pausable and job.tokens < job.batch_tokens:
+    stated = job.samples is not None or job.tokens is not None
+    if not stated or (job.batch_samples is None and job.batch_tokens is None):
+        return
+    if job.pausable and job.amount < job.step_amount:
         yield Problem(
-            f"{at}.tokens",
-            f"{job.tokens:g} are less than one step of the optimiser, which is all "
-            f"that a pausable job can do at once: write {job.batch_tokens:g} or more",
+            f"{at}.{job.amount_key}",
+            f"{job.amount:g} are less than one step of the optimiser, which is all "
+            f"that a pausable job can do at once: write {job.step_amount:g} or more",
         )
 
 
@@ -418,6 +422,8 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("sites", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
+    for i, entry in entries_of(document, "training"):
+        yield from amount_problems(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
         yield from request_problems(entry, at)

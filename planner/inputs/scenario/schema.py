@@ -116,8 +116,8 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(
-        description="Tokens to train on; or `curve` and `target`"
+    tokens: Annotated[float | None, Number("2e12", _TOKENS)] = Field(
+        None, description="Tokens to train on; or `curve` and `target`"
     )
     curve: Annotated[str | None, Text('"runs.csv"', name=False)] = Field(
         None,
@@ -127,11 +127,17 @@ class TrainingJob(Part):
     target_loss: Annotated[float | None, Number("2.1", Range(0, 1e6, open=True))] = Field(
         None, alias="target", description="Loss that the run has to reach by `curve`"
     )
-    sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
-        description="Tokens in one sequence"
+    sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = Field(
+        None, description="Tokens in one sequence"
     )
-    batch_tokens: Annotated[float, Number("4e6", _POSITIVE)] = Field(
-        description="Tokens in one optimiser step"
+    batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = Field(
+        None, description="Tokens in one optimiser step"
+    )
+    samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
+        None, description="Samples to train a recommendation model on, in place of `tokens`"
+    )
+    batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
+        None, description="Samples in one optimiser step, with `samples`"
     )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
@@ -181,6 +187,25 @@ class TrainingJob(Part):
     techniques: TechniqueNames = Field(
         (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
     )
+
+    @property
+    def amount(self) -> float:
+        """Tokens to train on, or samples."""
+        stated = self.tokens if self.samples is None else self.samples
+        assert stated is not None, "asked for on reading"
+        return stated
+
+    @property
+    def step_amount(self) -> float:
+        """Tokens of a step of the optimiser, or samples."""
+        stated = self.batch_tokens if self.batch_samples is None else self.batch_samples
+        assert stated is not None, "asked for on reading"
+        return stated
+
+    @property
+    def amount_key(self) -> str:
+        """Key of what there is to train on."""
+        return "tokens" if self.samples is None else "samples"
 
 
 class RequestClass(Part):

@@ -241,3 +241,32 @@ def wide_ratio(*, ffn: Column, hidden: Column) -> Column:
     Source: definition.
     """
     return np.divide(ffn, hidden)
+
+
+def tables_gb(
+    *,
+    embedding_rows: Column,
+    embedding_dim: Column,
+    table_bytes: Column,
+    row_state_bytes: Column,
+    dense_parameters: Column,
+    dense_state_bytes: Column,
+) -> Column:
+    """Bytes of tables and dense layers with the state of their optimizers, as a checkpoint holds them.
+
+    G = R (D B + s) + N_dense s_dense
+
+    Source: as `recommendation_memory_gb`, of all accelerators and without samples.
+    """
+    rows = np.multiply(embedding_rows, np.multiply(embedding_dim, table_bytes) + row_state_bytes)
+    return (rows + np.multiply(dense_parameters, dense_state_bytes)) / 1e9
+
+
+def shared_samples_per_s(*, samples_per_s: Column, accelerators: Column) -> Column:
+    """Rate of one of the accelerators that train together.
+
+    x = X / n
+
+    Source: definition.
+    """
+    return np.divide(samples_per_s, accelerators)

@@ -33,6 +33,7 @@ from planner.notebook import (
     skus,
     techniques,
     throughput,
+    trace,
     traces,
     validate,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "skus",
     "techniques",
     "throughput",
+    "trace",
     "traces",
     "validate",
 ]

@@ -103,6 +103,28 @@ def throughput(
 
 
 @in_python
+def trace(*files: str | Path, represent: int | None = None) -> Answer:
+    """What execution traces say of a step: `everfleet trace`.
+
+    >>> ef.trace("data/samples/chakra_small.0.json")["ranks"][0]["communication_s"].unit
+    's'
+
+    Args:
+        files: Kineto, PyTorch or Chakra (JSON or protobuf), gzip or not; one a rank.
+        represent: how many traces are to stand for all.
+
+    Raises:
+        InputError: a file is no trace, or there are too few.
+    """
+    from planner.answers.traces import traces_document
+    from planner.notebook.other_answers import traces_made
+
+    if not files:
+        raise InputError("name an execution trace, one a rank")
+    return traces_made(traces_document([Path(name) for name in files], represent))
+
+
+@in_python
 def place(
     tables: str | Path,
     *,

@@ -106,7 +106,7 @@ def throughput(
 def trace(*files: str | Path, represent: int | None = None) -> Answer:
     """What execution traces say of a step: `everfleet trace`.
 
-    >>> ef.trace("data/samples/chakra_small.0.json")["ranks"][0]["communication_s"].unit
+    >>> ef.trace("data/samples/chakra_small.0.json")["ranks"][0]["communication_s"].explain().unit
     's'
 
     Args:
@@ -145,7 +145,7 @@ def place(
     """Where embedding tables lie on nodes: `everfleet place`.
 
     >>> found = ef.place("criteo_tables.csv", model="mlperf_dlrm_dcnv2_multihot", nodes=1)
-    >>> [(row["accelerators"].value, row["fits"]) for row in found["sizes"]]
+    >>> [(int(row["accelerators"]), row["fits"]) for row in found["sizes"]]
     [(8, True)]
     >>> found["devices"][0]["device_s"].explain().unit
     's'

@@ -56,6 +56,7 @@ COMMANDS = (
     "backtest",
     "calibrate",
     "trace",
+    "place",
     "throughput",
     "validate",
     "schema",

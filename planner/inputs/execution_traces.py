@@ -28,6 +28,8 @@ LARGEST_BYTES = 8_000_000_000  # unpacked: traces of one step are tens of megaby
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 COLLECTIVE_NAMES = ("nccl", "rccl", "hccl")
 STEP = "ProfilerStep"
+MOST_MICROSECONDS = 31 * 86_400e6
+MOST_BYTES = 1e18  # of one tensor
 RECORDED = "record_param_comms"
 _MICROSECOND = 1e-6
 # Fields of Chakra's messages: et_def.proto of github.com/mlcommons/chakra.
@@ -127,6 +129,8 @@ class _Sums:
     def add(self, name: str, *, given_bytes: float | None = None, seconds: float = 0.0) -> None:
         """One more, or the kernel of one."""
         if given_bytes is not None:
+            if not 0 <= given_bytes < MOST_BYTES:
+                raise ValueError(f"a collective is given {given_bytes:g} bytes")
             self._count[name] += 1
             self._bytes[name] += given_bytes
         self._seconds[name] += seconds
@@ -196,7 +200,10 @@ class _Kineto:
             raise InputError(
                 f"{path}: kernels of {len(self._devices)} accelerators: give a trace of each rank"
             )
-        start, lasted = np.array(self._start), np.array(self._lasted)
+        start, lasted = np.array(self._start), _times(self._lasted)
+        _times(array("d", self._steps.values()))
+        if not np.isfinite(start).all():
+            raise ValueError("a kernel starts at no time")
         start = start - (start.min() if start.size else 0.0)
         if not any(one.count for one in self._sums.found()):  # kernels do not say what they were given
             self._sums.join(self._annotated)
@@ -250,7 +257,7 @@ class _Graph:
             nodes=len(self._kind),
             node_type=np.array(self._kind, dtype=np.int64),
             on_cpu=np.array(self._cpu, dtype=bool),
-            node_s=np.array(self._lasted) * _MICROSECOND,
+            node_s=_times(self._lasted) * _MICROSECOND,
             collectives=self._sums.found(),
         )
 
@@ -286,6 +293,18 @@ class _Recorded:
         return ExecutionTrace(
             path.name, "PyTorch execution trace", nodes=self._count, collectives=self._sums.found()
         )
+
+
+def _times(microseconds: array[float]) -> Floats:
+    """Times that are finite and last 0 or longer.
+
+    Raises:
+        ValueError: one does not.
+    """
+    found = np.array(microseconds, dtype=float)
+    if not np.all((found >= 0) & (found < MOST_MICROSECONDS)):
+        raise ValueError("something lasts less than nothing, or longer than a month")
+    return found
 
 
 def _is_collective(name: str) -> bool:

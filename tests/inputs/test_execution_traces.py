@@ -174,3 +174,11 @@ def test_pieces_of_any_size_give_the_same(size):
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(ValueError, match=r"delimiter|missing|follows|comma|Expecting|'{'"):
         json_entries(iter([text.encode()]), {"list": lambda _: None}, "list")
+
+
+@pytest.mark.parametrize("wrong", [{"dur": -1}, {"dur": float("nan")}, {"ts": float("inf")}, {"dur": 1e300}])
+def test_times_that_no_kernel_has_are_refused(tmp_path, wrong):
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 1, "args": {"device": 0}}
+
+    with pytest.raises(InputError, match=r"no time|lasts less"):
+        read_trace(written(tmp_path / "wrong", kineto([kernel | wrong])))

@@ -38,6 +38,7 @@ _ANSWERS = {
     "fit": "Failures of a log",
     "throughput": "What hardware delivers",
     "placement": "Where embedding tables lie",
+    "traces": "Execution traces",
     "across": "One run on several sites",
     "futures": "Several futures",
 }

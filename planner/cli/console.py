@@ -124,10 +124,10 @@ def show_answer(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     return ANSWER
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Write one file of an answer, and say so."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     say(f"written: {path}")

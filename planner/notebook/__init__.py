@@ -5,7 +5,7 @@ Each function asks what its command asks and imports what it needs when it runs,
 
 from planner.notebook.answer import Answer
 from planner.notebook.exchange import export, telemetry, track
-from planner.notebook.hardware import calibrate, place, throughput
+from planner.notebook.hardware import calibrate, place, throughput, trace
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
 from planner.notebook.reference import (
@@ -52,6 +52,7 @@ __all__ = [
     "techniques",
     "telemetry",
     "throughput",
+    "trace",
     "traces",
     "track",
     "validate",

@@ -107,6 +107,28 @@ def throughput(
 
 
 @in_python
+def trace(*files: str | Path, represent: int | None = None) -> Answer:
+    """What execution traces say of a step: `everfleet trace`.
+
+    >>> ef.trace("data/samples/chakra_small.0.json")["ranks"][0]["communication_s"].explain().unit
+    's'
+
+    Args:
+        files: Kineto, PyTorch or Chakra (JSON or protobuf), gzip or not; one a rank.
+        represent: how many traces are to stand for all.
+
+    Raises:
+        InputError: a file is no trace, or there are too few.
+    """
+    from planner.answers.traces import traces_document
+    from planner.notebook.other_answers import traces_made
+
+    if not files:
+        raise InputError("name an execution trace, one a rank")
+    return traces_made(traces_document([Path(name) for name in files], represent))
+
+
+@in_python
 def place(
     tables: str | Path,
     *,
@@ -127,7 +149,7 @@ def place(
     """Where embedding tables lie on nodes: `everfleet place`.
 
     >>> found = ef.place("criteo_tables.csv", model="mlperf_dlrm_dcnv2_multihot", nodes=1)
-    >>> [(row["accelerators"].value, row["fits"]) for row in found["sizes"]]
+    >>> [(int(row["accelerators"]), row["fits"]) for row in found["sizes"]]
     [(8, True)]
     >>> found["devices"][0]["device_s"].explain().unit
     's'

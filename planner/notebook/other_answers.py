@@ -112,6 +112,17 @@ def throughput_made(document: Record) -> Answer:
     return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
+def traces_made(document: Record) -> Answer:
+    """What execution traces say."""
+    from planner.answers.traces import traces_text
+
+    names = ("ranks", "collectives", "node_times", "together", "representatives")
+    said, tables = tuple(document["headline"]), {name: document[name] for name in names if name in document}
+    kind = plain_kind("traces", traces_text, document["title"], said, tables)
+    content = Content(document["title"], said, [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
 def across_made(document: Record) -> Answer:
     """What crosses between sites."""
     from planner.answers.throughput import across_text

@@ -17,6 +17,7 @@ from solver.placing_search import Found, by_weight, place
 
 Floats = NDArray[np.float64]
 CLOSE = 1e-6
+MOST_CELLS = 40_000_000  # parts of tables by devices by tiers: 320 MB of an answer
 
 # Rules by which others place whole tables one after the other: what a table weighs.
 GREEDY = ("size times look-ups", "size", "look-ups", "columns")
@@ -54,8 +55,14 @@ def placed_tables(
     """The best placement that was found, or None where the tables do not fit.
 
     Raises:
-        InputError: a table cannot be laid out in any of the ways.
+        InputError: a table cannot be laid out in any of the ways, or there is too much to place.
     """
+    steps, devices = sum(len(one.reuse) for one in tables), int(device.accelerators.value)
+    if steps * devices * len(device.tiers) > MOST_CELLS:
+        raise InputError(
+            f"--nodes: {len(tables)} tables in {steps} parts on {devices} devices are more than "
+            f"{MOST_CELLS // 1_000_000} million places: fewer nodes, tiers, or bins of --reuse"
+        )
     ways = _all_ways(tables, question, device, exchange_bytes)
     placing = _placing(ways, device, question.train)
     found = place(placing, time_limit_s=question.time_limit_s)

@@ -291,6 +291,47 @@ _ACROSS: Mapping[str, Mapping[str, str]] = {
         "pue_ratio": "power of the building over that of the nodes",
     },
 }
+_TRACES: Mapping[str, Mapping[str, str]] = {
+    "ranks": {
+        "name": "file of the rank",
+        "format": "Kineto, PyTorch or Chakra",
+        "operators": "nodes of its graph",
+        "kernels": "kernels, copies and memsets on the accelerator",
+        "step_s": "mean step, as the profiler marks it",
+        "span_s": "from the first kernel to the last",
+        "compute_s": "time in which something runs that does not communicate",
+        "communication_s": "time in which collectives run",
+        "exposed_communication_s": "of that, with nothing else running",
+        "hidden_communication_s": "of that, next to other kernels",
+        "idle_s": "time of the span in which nothing runs",
+        "busy_fraction": "share of the span in which something runs",
+    },
+    "collectives": {
+        "name": "file of the rank",
+        "collective": "which one",
+        "calls": "how often",
+        "given_gb": "size of the tensors that were given to it",
+        "kernel_s": "time of its kernels, waiting for other ranks included",
+    },
+    "node_times": {
+        "name": "file of the rank",
+        "type": "kind of node in Chakra's schema",
+        "on": "accelerator or host",
+        "operators": "how many",
+        "time_s": "their run times together",
+    },
+    "together": {
+        "slowest_over_mean_ratio": "longest step over the mean of the ranks",
+        "least_communication_s": "collectives of the rank that has least of them",
+    },
+    "representatives": {
+        "name": "file that stands for others",
+        "weight_fraction": "share of the traces that it stands for",
+        "compute_s": "run times of its nodes that compute",
+        "span_s": "from its first kernel to its last",
+        "weighted_error_fraction": "weighted mean of these over that of all, less one",
+    },
+}
 _FUTURES: Mapping[str, Mapping[str, str]] = {
     "first_stage": {
         "decision": "order, sale, move or reservation that comes before the future is known",
@@ -318,6 +359,7 @@ ANSWERS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "fit": _FIT,
     "throughput": _THROUGHPUT,
     "placement": _PLACEMENT,
+    "traces": _TRACES,
     "across": _ACROSS,
     "futures": _FUTURES,
 }

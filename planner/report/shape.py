@@ -132,6 +132,11 @@ FORMS: Mapping[str, Form] = {
         headline=_of_throughput,
         renamed={"kind": "work", "why": "opened"},
     ),
+    "everfleet_traces": Form(
+        "traces",
+        ("ranks", "collectives", "node_times", "together", "representatives"),
+        kept=("title", "headline"),
+    ),
     "everfleet_across": Form("across", ("options", "sites"), kept=("title", "headline")),
     "everfleet_placement": Form(
         "placement",

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "throughput": ("throughput", "llama-3.1-8b", "--sku", "h100-8", "--nodes", "1,8"),
     "serving": ("throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--why", "h100-8:2"),
     "across": ("throughput", "llama-3.1-8b", "--across", "se:2,no:2", "--link", "800 Gbit/s, 20 ms"),
+    "traces": ("trace", str(SAMPLES / "chakra_small.0.json")),
     "placement": ("place", "criteo_tables.csv", "--model", "dlrm_criteo_1tb_onehot", "--nodes", "1"),
     "calibration": ("calibrate", str(SAMPLES / "measurements.csv")),
     "serving calibration": ("calibrate", str(SAMPLES / "serving-measurements.csv")),

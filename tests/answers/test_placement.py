@@ -163,6 +163,11 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
         read_tables(path)
 
 
+def test_more_than_memory_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than 40 million places"):
+        small(tmp_path, "".join(f"{at},10,8,1,4\n" for at in range(14_000)), nodes=(128,))
+
+
 def test_a_wrong_question_names_every_problem(capsys: pytest.CaptureFixture[str]) -> None:
     asked = "place criteo_tables.csv --sku h100 --nodes 0 --tiers tape --ways cut --aim money --dataset x"
     assert main(asked.split()) == WRONG_INPUT

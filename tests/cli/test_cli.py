@@ -58,6 +58,7 @@ COMMANDS = (
     "backtest",
     "calibrate",
     "trace",
+    "place",
     "throughput",
     "validate",
     "schema",

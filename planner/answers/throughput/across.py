@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from planner.answers.throughput.one_step import StepRun, step_of
 from planner.answers.throughput.question import checked_kind
 from planner.answers.throughput.setting import Setting
-from planner.answers.throughput.training import Work, divisible, layout_of, work_of
+from planner.answers.throughput.training import Work, work_of
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.hardware_question import Question
 from planner.inputs.models import with_model_cards
@@ -21,12 +22,10 @@ from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, shown
 from planner.performance.bundles import SplitLimits
 from planner.performance.collectives import gradients_across_s, pipeline_across_s
-from planner.performance.layouts import Layout
 from planner.physics.hours import fed
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given, inputs_of
-from planner.physics.training import throughput, training_accelerator_kw
-from planner.physics.training_options import LAYOUT
+from planner.physics.training import training_accelerator_kw
 from planner.report.columns import Column, aligned
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, number_text, percent_text
@@ -93,7 +92,7 @@ def across_document(question: Question, catalogue: Catalogue | None = None) -> R
     places, link = _read(question, catalogue)
     setting = Setting(question, inputs_of(catalogue, question.skus), {})
     work = work_of(setting)
-    reference = _step(setting, work, sum(one.nodes for one in places), None)
+    reference = step_of(setting, work, sum(one.nodes for one in places), None)
     rows = list(_options(setting, work, places, link, reference))
     _mark(rows)
     tables = {"options": rows, "sites": _site_rows(setting, places)}
@@ -202,57 +201,22 @@ def _link(text: str, problems: list[Problem]) -> Link | None:
     )
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A step on some nodes, as if all of them stood at one site."""
-
-    nodes: int
-    layout: Layout
-    batch: int
-    arguments: dict[str, Traced]
-    accelerators: Traced
-    step: Parts
-
-    @property
-    def micro_batches(self) -> float:
-        """Micro-batches of a step in each copy."""
-        return self.batch / (self.layout.dp * self.layout.micro_batch)
-
-
-def _step(setting: Setting, work: Work, nodes: int, limits: SplitLimits | None) -> _Run | str:
-    """The fastest layout on so many nodes and its step, or why there is none."""
-    each = int(setting.inputs.server("accelerators")[0].value)
-    batch = divisible(work.batch, nodes * each)
-    layout = layout_of(setting, work, 0, nodes * each, batch, limits)
-    arguments = work.arguments[0]
-    if isinstance(layout, str) or isinstance(arguments, str):
-        return str(layout)
-    own = dict(arguments)
-    for name in LAYOUT:
-        own[name] = chosen(name, float(getattr(layout, name)), "the fastest layout that fits in memory")
-    own["global_batch"] = chosen("global_batch", float(batch), "sequences of a step, as requested")
-    own["sequence_tokens"] = work.sequence
-    accelerators = chosen("accelerators", float(nodes * each), "of the sites that take part")
-    step, _ = throughput(own, accelerators)
-    return _Run(nodes, layout, batch, own, accelerators, step)
-
-
 def _options(
-    setting: Setting, work: Work, places: Sequence[Place], link: Link, reference: _Run | str
+    setting: Setting, work: Work, places: Sequence[Place], link: Link, reference: StepRun | str
 ) -> Iterator[Record]:
     """Each site alone; then each set of sites with each thing that may cross."""
     for place in places:
-        run = _step(setting, work, place.nodes, None)
+        run = step_of(setting, work, place.nodes, None)
         yield _row(setting, work, [place], ONE, run, None, reference)
     for count in range(2, len(places) + 1):
         for sharing in combinations(places, count):
             nodes = [one.nodes for one in sharing]
             whole = sum(nodes) // math.gcd(*nodes)
-            data = _step(setting, work, sum(nodes), SplitLimits(copies_of=whole))
+            data = step_of(setting, work, sum(nodes), SplitLimits(copies_of=whole))
             for crosses in (DATA, SMALL, APART):
                 waits = data if isinstance(data, str) else _gradients(setting, data, link, count, crosses)
                 yield _row(setting, work, sharing, crosses, data, waits, reference)
-            staged = _step(setting, work, sum(nodes), SplitLimits(stages_of=whole))
+            staged = step_of(setting, work, sum(nodes), SplitLimits(stages_of=whole))
             waits = staged if isinstance(staged, str) else _activations(staged, work, link, count)
             yield _row(setting, work, sharing, PIPELINE, staged, waits, reference)
 
@@ -260,7 +224,7 @@ def _options(
 Waits = tuple[Derived, Traced]  # what a step waits for the link, and what crosses it in a step
 
 
-def _gradients(setting: Setting, run: _Run, link: Link, sites: int, crosses: str) -> Waits:
+def _gradients(setting: Setting, run: StepRun, link: Link, sites: int, crosses: str) -> Waits:
     fact = setting.fact
     word = {DATA: "gradient_value", SMALL: "small_value", APART: "apart_value"}[crosses]
     every = (
@@ -281,7 +245,7 @@ def _gradients(setting: Setting, run: _Run, link: Link, sites: int, crosses: str
     return waits, derive(ring_gb, gradient_gb=gradients, sites=float_of(sites), exchange_steps=every)
 
 
-def _activations(run: _Run, work: Work, link: Link, sites: int) -> Waits:
+def _activations(run: StepRun, work: Work, link: Link, sites: int) -> Waits:
     layout = run.layout
     held = chosen("micro_batch", float(layout.micro_batch), "of the layout")
     activation = derive(
@@ -355,9 +319,9 @@ def _row(
     work: Work,
     sharing: Sequence[Place],
     crosses: str,
-    run: _Run | str,
+    run: StepRun | str,
     waits: Waits | str | None,
-    reference: _Run | str,
+    reference: StepRun | str,
 ) -> Record:
     row: Record = {
         "sites": ", ".join(one.name for one in sharing),
@@ -462,7 +426,7 @@ def million_operational_kgco2e(*, hour_kgco2e: float, rate_per_s: float) -> floa
     return MILLION * hour_kgco2e / (3600.0 * rate_per_s)
 
 
-def _site_kw(setting: Setting, run: _Run, step: Parts) -> Traced:
+def _site_kw(setting: Setting, run: StepRun, step: Parts) -> Traced:
     """Power of one node while the step works and waits."""
     inputs, sku = setting.inputs, np.zeros(1, dtype=np.intp)
     busy = training_accelerator_kw(
@@ -501,7 +465,7 @@ def _site_rows(setting: Setting, places: Sequence[Place]) -> list[Record]:
     ]
 
 
-def _said(rows: Sequence[Record], reference: _Run | str, places: Sequence[Place]) -> Iterator[str]:
+def _said(rows: Sequence[Record], reference: StepRun | str, places: Sequence[Place]) -> Iterator[str]:
     best = next((row for row in rows if "fastest" in row["best"]), None)
     if best is None:
         yield "No option works: see the reasons."

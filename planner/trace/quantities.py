@@ -7,7 +7,7 @@ Four kinds of node make up every number that this program shows:
 - `Derived`: the result of a leaf function on other nodes, a number or a whole column;
 - `Pick` and `Rows`: which node, or which row, stands where in a column.
 
-`explain` opens a number down to its facts, `recompute` asks what it would be if facts were different.
+`explain` opens a number down to its facts, `recomputation` asks what it would be if facts were different.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -515,148 +515,6 @@ def _rows_behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
     return below
 
 
-def recompute(targets: Sequence[Traced], changes: Mapping[str, float]) -> list[Any]:
-    """Values of `targets` if facts had the values in `changes` (by key, in the fact's own unit).
-
-    What was chosen (layouts, counts) stays as it is. Only what depends on a changed fact is called again.
-    """
-    return next(recomputed(targets, [changes]))
-
-
-def recomputed(targets: Sequence[Traced], many: Iterable[Mapping[str, float]]) -> Iterator[list[Any]]:
-    """`recompute` for many changes, one after the other: what depends on which facts is looked up once."""
-    order = _in_order(targets)
-    depending: dict[tuple[str, ...], list[Traced]] = {}
-    for changes in many:
-        keys = tuple(changes)
-        if keys not in depending:
-            depending[keys] = _depending(order, set(keys))
-        yield _values(targets, depending[keys], changes)
-
-
-def _in_order(targets: Sequence[Traced]) -> dict[int, tuple[Traced, list[Traced]]]:
-    """Every node behind the targets with what it was made from, which comes before it."""
-    found: dict[int, tuple[Traced, list[Traced]]] = {}
-    waiting: list[tuple[Traced, list[Traced] | None]] = [(target, None) for target in reversed(targets)]
-    while waiting:
-        node, made_from = waiting.pop()
-        if id(node) in found:
-            continue
-        if made_from is None:
-            made_from = list(children(node).values())
-            waiting.append((node, made_from))
-            waiting += [(child, None) for child in reversed(made_from) if id(child) not in found]
-        else:
-            found[id(node)] = (node, made_from)
-    return found
-
-
-def _depending(order: Mapping[int, tuple[Traced, list[Traced]]], keys: set[str]) -> list[Traced]:
-    """The nodes that rest on a fact of these keys, each after what it was made from."""
-    moved: set[int] = set()
-    for at, (node, made_from) in order.items():
-        if (isinstance(node, Fact) and node.key in keys) or any(id(child) in moved for child in made_from):
-            moved.add(at)
-    return [order[at][0] for at in order if at in moved]
-
-
-def _values(
-    targets: Sequence[Traced], depending: Sequence[Traced], changes: Mapping[str, float]
-) -> list[Any]:
-    """Values of the targets, with the nodes that depend on the changes worked out again in their order."""
-    known: dict[int, Any] = {}
-    called: dict[int, Any] = {}  # a call that gives several parts is made once
-    for node in depending:
-        match node:
-            case Fact():
-                known[id(node)] = changes[node.key]
-            case Pick():
-                items = [known.get(id(item), item.value) for item in node.items]
-                known[id(node)] = np.asarray(items)[node.index]
-            case Rows():
-                known[id(node)] = known[id(node.column)][node.index]
-            case Derived():
-                call = node.call
-                if id(call) not in called:
-                    inputs = {name: known.get(id(one), one.value) for name, one in call.inputs.items()}
-                    called[id(call)] = call.function(**inputs)
-                result = called[id(call)]
-                known[id(node)] = getattr(result, node.part) if node.part else result
-    return [known.get(id(target), target.value) for target in targets]
-
-
-def recomputed_together(
-    targets: Sequence[Traced], columns: Mapping[str, NDArray[np.float64]]
-) -> NDArray[Any]:
-    """`recompute` for many draws of facts: [draws, targets] of the columns [draws] of facts by key.
-
-    A function that answers each row alone (`by_rows`) is called once, with the rows of all draws one below
-    the other: hundreds of draws of a replica take as long as a few.
-    """
-    draws = len(next(iter(columns.values())))
-    known: dict[int, Sequence[Any]] = {}
-    called: dict[int, list[Any]] = {}  # a call that gives several parts is made once
-    for node in _depending(_in_order(targets), set(columns)):
-        match node:
-            case Fact():
-                known[id(node)] = columns[node.key].tolist()
-            case Pick():
-                items = [known.get(id(item), [item.value] * draws) for item in node.items]
-                known[id(node)] = [np.asarray(each)[node.index] for each in zip(*items, strict=True)]
-            case Rows():
-                known[id(node)] = [column[node.index] for column in known[id(node.column)]]
-            case Derived():
-                if id(node.call) not in called:
-                    inputs = node.call.inputs.items()
-                    drawn = {name: known[id(one)] for name, one in inputs if id(one) in known}
-                    fixed = {name: one.value for name, one in inputs if id(one) not in known}
-                    called[id(node.call)] = _results(node.call.function, fixed, drawn, draws)
-                results = [getattr(one, node.part) if node.part else one for one in called[id(node.call)]]
-                known[id(node)] = np.split(results[0], draws) if len(results) < draws else results
-    return np.array([known.get(id(target), [target.value] * draws) for target in targets]).T
-
-
-def _results(
-    function: Callable[..., Any], fixed: Mapping[str, Any], drawn: Mapping[str, Sequence[Any]], draws: int
-) -> list[Any]:
-    """The result in each draw, or a single one with the rows of all draws one below the other."""
-    columns = [one for one in (*fixed.values(), *(values[0] for values in drawn.values())) if np.ndim(one)]
-    if columns and getattr(function, "by_rows", False):
-        rows = max(len(column) for column in columns)
-        below = {
-            name: np.concatenate([np.broadcast_to(one, (rows, *np.shape(one)[1:])) for one in values])
-            for name, values in {
-                **{name: [one] * draws for name, one in fixed.items() if np.ndim(one)},
-                **{name: [np.atleast_1d(one) for one in values] for name, values in drawn.items()},
-            }.items()
-        }
-        return [function(**{**fixed, **below})]
-    return [function(**fixed, **{name: values[i] for name, values in drawn.items()}) for i in range(draws)]
-
-
-def replaced(targets: Sequence[Traced], facts: Mapping[str, Fact]) -> list[Traced]:
-    """The same numbers with other facts in place of those of these keys, traced; what was chosen stays."""
-    known: dict[int, Traced] = {}
-    calls: dict[int, tuple[Call, Any]] = {}  # a call that gives several parts is made once
-    for node in _depending(_in_order(targets), set(facts)):
-        match node:
-            case Fact():
-                known[id(node)] = facts[node.key]
-            case Pick():
-                known[id(node)] = pick([known.get(id(item), item) for item in node.items], node.index)
-            case Rows():
-                known[id(node)] = rows(known[id(node.column)], node.index)
-            case Derived():
-                if id(node.call) not in calls:
-                    inputs = {name: known.get(id(one), one) for name, one in node.call.inputs.items()}
-                    result = node.call.function(**{name: one.value for name, one in inputs.items()})
-                    calls[id(node.call)] = Call(node.call.function, inputs), result
-                call, result = calls[id(node.call)]
-                value = getattr(result, node.part) if node.part else result
-                known[id(node)] = dataclasses.replace(node, value=value, call=call)
-    return [known.get(id(target), target) for target in targets]
-
-
 def _unbundled(
     function: Callable[..., Any], inputs: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Traced]]:
@@ -756,10 +614,6 @@ __all__ = [
     "is_each_row",
     "label",
     "pick",
-    "recompute",
-    "recomputed",
-    "recomputed_together",
-    "replaced",
     "rows",
     "total",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fit_documents import fit_document
 
 from planner.answers.check import check, scenario_found
 from planner.answers.failures.upload import log_found
@@ -524,37 +525,9 @@ def test_a_scenario_file_that_is_no_text_is_refused() -> None:
         scenario_found("own.toml", b"a\xff", {})
 
 
-def fit_of(name: str, bad_rows: int = 0) -> dict[str, Any]:
-    """The document of a fit, as `everfleet fit` makes it, of as little as is read here."""
-    rate = {"value": 5.0, "low": 4.0, "high": 6.0, "unit": "1/(1000 node d)"}
-    return {
-        "everfleet_fit": 1,
-        "title": "own",
-        "name": "own",
-        "rate": rate,
-        "nodes": 10,
-        "accelerators_per_node": None,
-        "definition": "hardware",
-        "source": name,
-        "rate_shape": 3.0,
-        "outage": None,
-        "variance_to_mean": None,
-        "sections": {
-            "read": {
-                "title": "What was read",
-                "said": ["Read as a table."],
-                "tables": {"read": [{"read": "failures", "value": "9"}]},
-            },
-            "rate": {"title": "Rate", "said": ["Counted: hardware."], "tables": {}},
-        },
-        "bad_rows": [{"file": name, "line": i, "reason": "no time"} for i in range(bad_rows)],
-        "bad_row_count": bad_rows,
-    }
-
-
 def test_a_fitted_log_lies_beside_the_scenario() -> None:
     """Used, the plan's rate is that of the log, 5 per 1000 node-days, and the published fleet's no longer."""
-    found = log_found("my log.csv.gz", fit_of("my log.csv.gz", bad_rows=3))
+    found = log_found("my log.csv.gz", fit_document("my log.csv.gz", bad_rows=3))
     edited = editing.with_values(TEXT, "x", found.changes)
     used = check(edited.text, "own.toml", dict(found.files))
 
@@ -571,7 +544,7 @@ def test_a_fitted_log_lies_beside_the_scenario() -> None:
 
 def test_without_its_file_a_scenario_that_names_one_does_not_check() -> None:
     """What is looked for lies beside it; the message says what it is."""
-    text = editing.with_values(TEXT, "x", log_found("l.csv", fit_of("l.csv")).changes).text
+    text = editing.with_values(TEXT, "x", log_found("l.csv", fit_document("l.csv")).changes).text
 
     with pytest.raises(ScenarioError, match=r"own\.toml: reliability\.log: there is no file 'l-fit\.json'"):
         check(text, "own.toml")

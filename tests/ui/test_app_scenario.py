@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from fit_documents import fit_document
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.start import template_files
@@ -481,13 +482,13 @@ def test_without_a_service_there_is_no_traffic(page: AppTest) -> None:
 
 def test_a_failure_log_is_fitted_beside_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fit lies beside the scenario once it is used; here the worker has it done at once."""
-    from test_editing import fit_of
-
     noted: dict[str, Any] = {}
     monkeypatch.setattr(
         workers, "start", lambda task, **arguments: noted.update(arguments, task=task) or "key"
     )
-    monkeypatch.setattr("planner.ui.progress.look_at", lambda key: Seen("done", result=fit_of("my log.csv")))
+    monkeypatch.setattr(
+        "planner.ui.progress.look_at", lambda key: Seen("done", result=fit_document("my log.csv"))
+    )
     bring(page, "My failure log").file_uploader("file-log").set_value(("my log.csv", b"x", "text/csv")).run()
     assert (noted["task"], noted["name"], noted["content"]) == ("fit-log", "my log.csv", b"x")
     assert page.subheader[0].value == "Recognised: a failure log"

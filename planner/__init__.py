@@ -12,7 +12,7 @@ _HOMES = {
     "plan_fleet": "planner.program.plan",
     "explain": "planner.trace.explain",
     "derive": "planner.trace.quantities",
-    "recompute": "planner.trace.quantities",
+    "recompute": "planner.trace.recomputation",
 }
 __all__ = sorted(_HOMES)
 

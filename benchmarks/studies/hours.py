@@ -33,13 +33,8 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.intp]
 
 A_DAY = 24
-FLEET = """
-title = "A fleet whose operation is decided by the hour"
-facts = { "planning.slots.known_in_day" = "1", "planning.slots.known_in_period" = "1" }
-[horizon]
-start = 2027-01-01
-periods = 4
-period = "quarter"
+# Work of which operation decides the hours, and who plans it; ends in the table of the policy.
+SERVICE_AND_POOL = """
 [[services]]
 name = "chat"
 model = "llama-3-8b"
@@ -66,7 +61,15 @@ objective = "weighted"
 carbon_price = "500 USD/t"
 discount_rate = "8 %"
 node_life = "5 y"
-levers = ["shift", "pack", "lend"]
+"""
+FLEET = f"""
+title = "A fleet whose operation is decided by the hour"
+facts = {{ "planning.slots.known_in_day" = "1", "planning.slots.known_in_period" = "1" }}
+[horizon]
+start = 2027-01-01
+periods = 4
+period = "quarter"
+{SERVICE_AND_POOL}levers = ["shift", "pack", "lend"]
 [solve]
 gap = "0.1 %"
 time_limit = "120 s"

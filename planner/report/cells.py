@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.report.charts import Document, Record
 from planner.report.tables import COLUMNS, column_unit
 from planner.trace.currency import in_its_currency
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, Step, opened
-from planner.trace.records import is_number, table_rows
+from planner.trace.records import Document, Record, is_number, table_rows
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
 # What the terms of pausable jobs were called in plans that were saved earlier.

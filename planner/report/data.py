@@ -14,7 +14,7 @@ from planner.trace.currency import USD, currency_of, showing, shown, shown_unit,
 from planner.trace.records import is_number
 
 if TYPE_CHECKING:
-    from planner.report.charts import Document, Record
+    from planner.trace.records import Document, Record
 
 __all__ = ["csv_text", "to_csv_files", "to_json"]
 

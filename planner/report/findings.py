@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from planner.report import charts, page
-from planner.report.charts import Document, Picture, Record
+from planner.report.charts import Picture
 from planner.report.data import csv_text
 from planner.report.page import template
 from planner.report.saving import FolderKind, write_folder
@@ -18,6 +18,7 @@ from planner.report.tables import Table, table_of
 from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
 from planner.trace.currency import in_its_currency
 from planner.trace.explain import opened
+from planner.trace.records import Document, Record
 
 FIT = FolderKind("a folder of a fit", "fit.json", "everfleet_fit", ("fit.json", "fit.html", "fit.md", "csv"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.report.charts import Document, Record
 from planner.report.tables import TITLES, Table, table_of
+from planner.trace.records import Document, Record
 
 MOST_ACTIONS, MOST_WORK, MOST_FACTS, MOST_TIES = 8, 5, 4, 1
 COLUMNS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 
 from planner.report import charts
-from planner.report.charts import Document, Picture
+from planner.report.charts import Picture
 from planner.report.charts.fronts import money_front
 from planner.report.glance import glance
 from planner.report.tables import (
@@ -25,6 +25,7 @@ from planner.report.tables import (
 )
 from planner.trace.currency import in_its_currency
 from planner.trace.numbers import quantity_text
+from planner.trace.records import Document
 
 TEMPLATES = Path(__file__).parent / "templates"
 

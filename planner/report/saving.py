@@ -19,13 +19,13 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-from planner.report.charts import Document
 from planner.report.data import to_csv_files
 from planner.report.page import to_html
 from planner.report.shape import answer_json, is_written
 from planner.report.text import to_markdown
 from planner.report.workbook import to_workbook
 from planner.trace.errors import InputError
+from planner.trace.records import Document
 
 PARTIAL = ".partial"  # the end of the name of a folder that is being written
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.report.charts import Document, Record, every
 from planner.report.shape import SCHEMA
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
 from planner.trace.explain import opened, rate_line
 from planner.trace.numbers import exact_text, number_text, percent_text, quantity_text, scale_of
+from planner.trace.records import Document, Record, every
 
 # Documents of before called one `as_today`.
 BASELINES = ("cost_only", "no_purchases", "keep_everything", "usual_practice", "as_today")

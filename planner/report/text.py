@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-from planner.report.charts import Document
 from planner.report.columns import text_line
 from planner.report.tables import (
     TITLES,
@@ -27,6 +26,7 @@ from planner.report.tables import (
 )
 from planner.trace.currency import currency_of, in_its_currency
 from planner.trace.explain import rate_line
+from planner.trace.records import Document
 
 COLUMNS_OF_A_FILE = 100
 LEAST_COLUMNS, MOST_COLUMNS = 40, 160  # below, tables say nothing any more; above, lines are hard to read

@@ -14,7 +14,6 @@ from typing import Any
 
 import xlsxwriter  # type: ignore[import-untyped]  # it carries no types
 
-from planner.report.charts import Document
 from planner.report.tables import (
     Table,
     infeasibility_tables,
@@ -24,6 +23,7 @@ from planner.report.tables import (
     ways_table,
 )
 from planner.trace.currency import in_its_currency, shown_unit, shown_value
+from planner.trace.records import Document
 
 CREATED = datetime(1980, 1, 1)  # a workbook has to name a moment; the true one would change the bytes
 FIRST = "plan"

@@ -13,6 +13,7 @@ from planner.trace.quantities import Fact, Traced
 from planner.trace.uncertainty import Spread, Swing, percentiles, spread
 
 Record = dict[str, Any]
+Document = dict[str, Any]  # of an answer: sentences, totals, tables and steps
 # Parts of documents that are no tables of an answer.
 _NO_TABLES = {
     "explanations",
@@ -205,3 +206,8 @@ def _nested(row: Any) -> bool:
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float | Traced)
+
+
+def every(items: list[Any], most: int) -> list[Any]:
+    """At most `most` of the items, evenly taken, the last one among them."""
+    return items[:: -max(1, math.ceil(len(items) / most))][::-1]

@@ -24,9 +24,8 @@ from planner.trace.quantities import (
     Traced,
     chosen,
     facts_of,
-    recomputed,
-    recomputed_together,
 )
+from planner.trace.recomputation import recomputed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,8 @@ def spread(targets: Sequence[Traced], draws: int = 400, seed: int = 0) -> list[S
     if not facts:
         return [Spread(*(3 * [float(target.value)])) for target in targets]
     columns = dict(zip((fact.key for fact in facts), draw_facts(facts, draws, seed), strict=True))
-    results = recomputed_together(targets, columns)
+    drawn = [{key: float(column[i]) for key, column in columns.items()} for i in range(draws)]
+    results = np.array(recomputed(targets, drawn))
     return [Spread(*(float(q) for q in np.quantile(column, (0.05, 0.5, 0.95)))) for column in results.T]
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.report.charts import Record
 from planner.report.charts.accuracy import errors_by_name
 from planner.report.data import csv_text
 from planner.report.tables import table_of
 from planner.trace.numbers import count_text, percent_text
+from planner.trace.records import Record
 from planner.ui import shared, workers
 from planner.ui.chart_cache import draw_kept
 from planner.ui.progress import work_shown

@@ -13,8 +13,6 @@ from planner.inputs.question_fields import fields_of
 from planner.report.cells import opened_at
 from planner.report.charts import (
     MEASURES,
-    Document,
-    Record,
     checkpoint_curve,
     interval_map,
     policy_curves,
@@ -25,6 +23,7 @@ from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
 from planner.trace.numbers import number_text, percent_text, quantity_text
+from planner.trace.records import Document, Record
 from planner.ui import logs, question_inputs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
 

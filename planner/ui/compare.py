@@ -18,11 +18,11 @@ from planner.answers.saved.tables import (
     terms_rows,
     totals_rows,
 )
-from planner.report.charts import Document, Record
 from planner.report.charts.compared import UNITS, changed_waterfall, terms_side_by_side
 from planner.report.tables import table_of
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
+from planner.trace.records import Document, Record
 from planner.ui import saved, shared, work_button, workers
 from planner.ui.chart_cache import draw_kept
 from planner.ui.progress import work_shown

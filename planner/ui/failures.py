@@ -7,11 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from planner.report import findings
-from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY, Document, Record
+from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
 from planner.trace.numbers import count_text, number_text
+from planner.trace.records import Document, Record
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_kept
 

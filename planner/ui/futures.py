@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from planner.inputs.scenario.bundle import KeptScenario, restored
-from planner.report.charts import FUTURES_PICTURES, Document, Record
+from planner.report.charts import FUTURES_PICTURES
 from planner.report.tables import table_of
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
+from planner.trace.records import Document, Record
 from planner.ui import session, shared, work_button
 from planner.ui.chart_cache import draw_kept
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.report.charts import Document, jobs
+from planner.report.charts import jobs
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.numbers import percent_text
+from planner.trace.records import Document
 from planner.ui import shared
 from planner.ui.chart_cache import draw_kept
 from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches

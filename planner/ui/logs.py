@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import streamlit as st
 
 from planner.inputs.log_question import FitQuestion
-from planner.report.charts import Document
 from planner.report.tables import table_of
 from planner.trace.numbers import count_text, number_text
+from planner.trace.records import Document
 from planner.ui import question_inputs, shared, workers
 from planner.ui.progress import work_shown
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from planner.answers.plan.repairs import repaired_text, repairs
 from planner.inputs.scenario.bundle import KeptScenario, restored
-from planner.report.charts import TIMELINE_KEY, Document, Record
+from planner.report.charts import TIMELINE_KEY
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.hours import HOURS_KEY
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
@@ -18,6 +18,7 @@ from planner.report.tables import TITLES, provenance, range_text, table_of
 from planner.store.addresses import read_only
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
+from planner.trace.records import Document, Record
 from planner.ui import plan_source, shared
 from planner.ui.plan_files import downloads
 from planner.ui.plan_source import Planned

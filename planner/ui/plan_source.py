@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from planner.report.charts import Document
 from planner.store.addresses import default_address, read_only
+from planner.trace.records import Document
 from planner.ui import session, shared
 from planner.ui.progress import work_shown
 from planner.ui.saved import PARAMETER, Opened

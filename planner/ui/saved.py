@@ -9,12 +9,12 @@ from pathlib import Path
 import streamlit as st
 
 from planner.inputs.scenario.bundle import KeptScenario
-from planner.report.charts import Document
 from planner.store import SavedPlan, Store, open_store
 from planner.store.addresses import default_address, read_only
 from planner.store.errors import StoreUnreachable
 from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
+from planner.trace.records import Document
 from planner.ui import shared
 
 PARAMETER = "plan"  # of the page's address

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
+from planner.report.charts import PLAN_PICTURES, Picture
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
 from planner.report.tables import (
@@ -32,6 +32,7 @@ from planner.report.tables import (
 from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text
+from planner.trace.records import Document, Record
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,11 +16,11 @@ from planner.inputs.editing import with_values
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.own.uploads import laid_out, without_own
 from planner.inputs.search import Wanted, choices, fact_row, found_rows
-from planner.report.charts import Record
 from planner.report.data import csv_text
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, exact_text
+from planner.trace.records import Record
 from planner.ui import session, shared
 
 if TYPE_CHECKING:

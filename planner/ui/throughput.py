@@ -11,11 +11,12 @@ import streamlit as st
 from planner.inputs.hardware_question import Question
 from planner.inputs.question_fields import fields_of
 from planner.report.cells import opened_at
-from planner.report.charts import THROUGHPUT_MEASURES, Document, Record, side_by_side
+from planner.report.charts import THROUGHPUT_MEASURES, side_by_side
 from planner.report.data import csv_text
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
+from planner.trace.records import Document, Record
 from planner.ui import logs, question_inputs, shared, work_button
 from planner.ui.chart_cache import draw_kept
 

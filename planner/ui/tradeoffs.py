@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.report.charts import PLAN_PICTURES, Document, Picture, Record
+from planner.report.charts import PLAN_PICTURES, Picture
 from planner.report.charts.fronts import FRONT_KEY, POINT, money_front, time_front
 from planner.report.tables import table_of
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.trace.numbers import quantity_text
+from planner.trace.records import Document, Record
 from planner.ui import session, shared, work_button
 from planner.ui.chart_cache import draw_kept, specs
 from planner.ui.workers.tradeoffs import POINTS

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from planner.report.charts import Document, Record
 from planner.trace.errors import InputError
+from planner.trace.records import Document, Record
 from planner.ui import session, workers
 from planner.ui.progress import work_shown
 from planner.ui.workers.messages import work_key

@@ -14,7 +14,8 @@ from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
 from planner.report.data import to_json
 from planner.trace.explain import explain, explanation_from
-from planner.trace.quantities import Derived, Traced, recompute
+from planner.trace.quantities import Derived, Traced
+from planner.trace.recomputation import recompute
 from planner.trace.uncertainty import ranged_facts, spread
 
 CONTRACTS = """

@@ -16,7 +16,7 @@ from planner.inputs.scenario import Scenario, parse_scenario, with_changes
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
 from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
-from planner.trace.quantities import recompute
+from planner.trace.recomputation import recompute
 from solver.verify import verify
 
 SMALL = """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from explained import equations_hold
 
+from benchmarks.studies.hours import SERVICE_AND_POOL
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
@@ -38,7 +39,7 @@ from planner.trace.records import is_number, plain_rows
 from solver import account, account_slots
 
 ALL = ["shift", "pack", "lend"]
-TEXT = """
+TEXT = f"""
 title = "A service and a pool in a sunny grid"
 [horizon]
 start = 2027-04-01
@@ -55,33 +56,7 @@ sku = "h100-8"
 site = "fresno"
 nodes = 20
 in_service = 2025-01-01
-[[services]]
-name = "chat"
-model = "llama-3-8b"
-precision = "bf16"
-traffic = "azure-2023-conv"
-peak_rate = "1200 /s"
-mean_to_peak = 0.45
-busiest_time = "20 h"
-first_token = "1.5 s"
-per_token = "60 ms"
-availability = 0.99
-[[pools]]
-name = "search"
-model = "llama-3-8b"
-reference = "h100-8"
-gpu_time = "110000 h"
-[reliability]
-failures = "meta-rsc-1"
-restart = "10 min"
-repair = "2 d"
-spare_confidence = 0.9
-[policy]
-objective = "weighted"
-carbon_price = "500 USD/t"
-discount_rate = "8 %"
-node_life = "5 y"
-[solve]
+{SERVICE_AND_POOL}[solve]
 gap = "0.01 %"
 time_limit = "60 s"
 """

@@ -19,11 +19,9 @@ from planner.trace.quantities import (
     each_row,
     facts_of,
     pick,
-    recompute,
-    recomputed_together,
-    replaced,
     rows,
 )
+from planner.trace.recomputation import recompute, recomputed, replaced
 from planner.trace.sums import over_all, over_rows, sums
 
 PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5678")
@@ -357,10 +355,9 @@ def test_many_draws_at_once_are_each_draw_alone():
     both = derive_parts(halves, it_energy_kwh=pick([used, other], np.array([0, 1])), pue=pue)
     targets = [pick([rows(both.first_kwh, np.array(1)), other], np.array(0)), used, fact("not", 5.0, "kWh")]
     calls.clear()
-    columns = {"pue": np.array([1.0, 1.5, 2.0]), "used": np.array([10.0, 20.0, 40.0])}
-    found = recomputed_together(targets, columns)
+    changes = [{"pue": 1.0, "used": 10.0}, {"pue": 1.5, "used": 20.0}, {"used": 40.0}, {}]
+    found = list(recomputed(targets, changes))
 
-    assert calls == [(6,)]
-    alone = [recompute(targets, {key: float(each[i]) for key, each in columns.items()}) for i in range(3)]
-    assert found.tolist() == [[float(one) for one in each] for each in alone]
-    assert found[1].tolist() == [20.0 * 1.5 * 1.5 / 4, 20.0, 5.0]
+    assert calls == [(6,)], "once, and not for the change that moves nothing"
+    assert found == [recompute(targets, one) for one in changes]
+    assert found[1] == [20.0 * 1.5 * 1.5 / 4, 20.0, 5.0]

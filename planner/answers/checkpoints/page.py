@@ -7,12 +7,13 @@ from pathlib import Path
 
 from planner.answers.checkpoints.text import sentences, sizes_said, title_of
 from planner.report import findings
-from planner.report.charts import MEASURES, Document, Record, checkpoint_curve, to_svg
+from planner.report.charts import MEASURES, checkpoint_curve, to_svg
 from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
 from planner.report.tables import COLUMNS
 from planner.trace.currency import in_its_currency
+from planner.trace.records import Document, Record
 
 _TABLES = {
     "rows": "checkpoints",

@@ -28,8 +28,8 @@ from planner.trace.quantities import (
     derive_parts,
     end_of,
     ratio,
-    replaced,
 )
+from planner.trace.recomputation import replaced
 from planner.trace.records import Record, numbered, plain_rows
 from reliability.ettr import linear_ettr
 

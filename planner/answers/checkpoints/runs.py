@@ -14,7 +14,8 @@ from planner.physics.equations.training import accelerators_in_use, expected_dur
 from planner.physics.requests import given
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
-from planner.trace.quantities import Fact, Traced, chosen, convert, derive, replaced
+from planner.trace.quantities import Fact, Traced, chosen, convert, derive
+from planner.trace.recomputation import replaced
 from planner.trace.records import Record
 from reliability.finish import finish_quantile_h
 from reliability.rollback import checked_h

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from planner.report import findings
-from planner.report.charts import Document, Record
 from planner.report.columns import aligned, words
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
 from planner.trace.currency import in_its_currency
 from planner.trace.numbers import amount_text, mass, money, percent_text
+from planner.trace.records import Document, Record
 
 FUTURES = FolderKind(
     "a folder of futures",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.answers.job.equations import (
     answered_tokens,
@@ -80,7 +82,7 @@ def _measured(setting: Setting, inference: Inference, requests: Traced) -> Done:
 def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done:
     """By the serving model."""
     sku = setting.sku(inference.sku).name
-    inputs = _inputs(setting, inference, sku)
+    inputs = _inputs(setting, inference, [sku])
     replica = _replica(setting, inference, inputs, sku)
     only = np.array(0)
     hours = derive(
@@ -105,25 +107,77 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
 
 def _replica(setting: Setting, inference: Inference, inputs: Inputs, sku: str) -> Replicas:
     """The split over accelerators that meets the targets and draws least for a request."""
-    key = (PHASE, inference, sku, setting.techniques)
+    key = _key(setting, inference, sku)
     if key not in setting.kept:
         candidates, dropped = serving_candidates(inputs)
         if not len(candidates):
             raise InputError(f"{PHASE}: {inference.model} on {sku}: {dropped[0].reason}")
         nodes = node_columns(inputs)
         tried = replica_columns(inputs, nodes, candidates)
-        rate = np.asarray(tried.requests_per_s.value)[:, 0]
-        works = np.flatnonzero(rate > 0)
-        if not len(works):
+        best = _least_power(tried, np.arange(len(candidates)))
+        if not len(best):
             raise InputError(
                 f"{PHASE}: {inference.model} on {sku} meets its latency targets at no load: allow a longer "
                 "first_token or per_token, or choose another SKU"
             )
-        each = np.asarray(tried.planned_kw.value)[works, 0] / rate[works]
-        best = works[[np.argmin(each)]]
         setting.kept[key] = replica_columns(inputs, nodes, candidates.some(best))
     found: Replicas = setting.kept[key]
     return found
+
+
+def on_each_sku(setting: Setting, inference: Inference, skus: Sequence[str]) -> tuple[Setting, list[str]]:
+    """The same setting with replicas on each of these SKUs, and those of them that serve.
+
+    All are worked out in one table, which takes a fraction of one after the other. It is what each number is
+    traced to: a number that is shown is worked out again on its SKU alone.
+    """
+    able = [sku for sku in skus if _may_serve(setting, inference, sku)]
+    if not able:
+        return setting, []
+    inputs = _inputs(setting, inference, able)
+    candidates, _ = serving_candidates(inputs)
+    if not len(candidates):
+        return setting, []
+    tried = replica_columns(inputs, node_columns(inputs), candidates)
+    sku_of = inputs.node_group_sku[candidates.node_group]
+    kept = dict(setting.kept)
+    serving = []
+    for k in np.unique(sku_of):
+        best, name = _least_power(tried, np.flatnonzero(sku_of == k)), inputs.skus[k].name
+        if len(best):
+            kept[_key(setting, inference.but(sku=name), name)] = _some(tried, best)
+            serving.append(name)
+    return replace(setting, kept=kept), [sku for sku in able if sku in serving]
+
+
+def _may_serve(setting: Setting, inference: Inference, sku: str) -> bool:
+    """Whether a scenario on this SKU is accepted."""
+    try:
+        _inputs(setting, inference, [sku])
+    except InputError:
+        return False
+    return True
+
+
+def _key(setting: Setting, inference: Inference, sku: str) -> tuple[object, ...]:
+    return PHASE, inference, sku, setting.techniques
+
+
+def _least_power(tried: Replicas, among: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The row of these that draws least for a request; none where none meets its targets."""
+    rate, power_kw = (np.asarray(one.value)[:, 0] for one in (tried.requests_per_s, tried.planned_kw))
+    works = among[rate[among] > 0]
+    return works[[np.argmin(power_kw[works] / rate[works])]] if len(works) else works
+
+
+def _some(replicas: Replicas, index: NDArray[np.intp]) -> Replicas:
+    """Some rows, with every coefficient."""
+    columns = {one.name: getattr(replicas, one.name) for one in fields(replicas)}
+    return replace(
+        replicas,
+        candidates=replicas.candidates.some(index),
+        **{name: rows(column, index) for name, column in columns.items() if isinstance(column, Traced)},
+    )
 
 
 def _tokens(setting: Setting, inference: Inference) -> tuple[Traced, Traced]:
@@ -137,7 +191,7 @@ def _tokens(setting: Setting, inference: Inference) -> tuple[Traced, Traced]:
     )
 
 
-def _inputs(setting: Setting, inference: Inference, sku: str) -> Inputs:
+def _inputs(setting: Setting, inference: Inference, skus: Sequence[str]) -> Inputs:
     """The service as a scenario of its own; a batch of requests may wait as long as a scenario can say.
 
     A batch has no busiest hour: its replicas are asked about as those of a large pool.
@@ -171,4 +225,4 @@ per_token = "{per!r} s"
 availability = 0.99
 """
     only = Way(of=0, base=0, techniques=setting.techniques)
-    return replace(alone(setting, text, sku, 1), ways=Ways(services=(only,)))
+    return replace(alone(setting, text, skus, 1), ways=Ways(services=(only,)))

@@ -8,9 +8,9 @@ from pathlib import Path
 from planner.answers.job import to_card
 from planner.answers.job.model_card import assumed_said, boundary_said
 from planner.report import findings
-from planner.report.charts import Document, Record
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
+from planner.trace.records import Document, Record
 
 JOB = FolderKind("a folder of a job", "job.json", "everfleet_job", ("job.json", "job.html", "job.md", "csv"))
 

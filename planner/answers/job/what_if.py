@@ -9,11 +9,12 @@ from itertools import chain
 from planner.answers.job.equations import WHOLE, change_fraction, change_kgco2e
 from planner.answers.job.federated import federated_variants
 from planner.answers.job.footprint import Change, Footprint, Phase, footprint_of, variant
+from planner.answers.job.inference import on_each_sku
 from planner.answers.job.setting import Setting
 from planner.answers.job.shifting import hour_changes
 from planner.answers.job.techniques import techniques_that_apply, turns
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.job.schema import Work
+from planner.inputs.job.schema import Inference, Work
 from planner.trace.errors import InputError
 from planner.trace.numbers import number_text, percent_text
 from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, derive, pick, rows
@@ -132,17 +133,20 @@ def _skus(footprint: Footprint) -> Iterator[Change]:
     ]
     for phase in predicted:
         assert phase.done is not None, "work has nodes"
-        tried: dict[str, Footprint] = {}
-        for name in setting.catalogue.sold:
-            if name != phase.done.sku and (changed := _on_sku(setting, phase, name)) is not None:
-                tried[name] = changed
+        others = [name for name in setting.catalogue.sold if name != phase.done.sku]
+        trial, table = setting, getattr(setting.job, phase.name)
+        if isinstance(table, Inference) and table.tokens_per_s is None:
+            trial, others = on_each_sku(setting, table, others)
+        tried = {name: _total(one) for name in others if (one := _on_sku(trial, phase, name)) is not None}
         if not tried:
             continue
-        ranked = sorted(tried, key=lambda name: _total(tried[name]))
+        ranked = sorted(tried, key=lambda name: tried[name])
         for name in dict.fromkeys((ranked[0], ranked[-1])):
             note = f"of {len(tried)} other SKUs on which it fits, as many accelerators"
             what = f"SKU of {phase.name.replace('_', '-')}"
-            yield Change(what, phase.done.sku, name, tried[name].carbon, note)
+            changed = _on_sku(setting, phase, name)
+            assert changed is not None, "it fits"
+            yield Change(what, phase.done.sku, name, changed.carbon, note)
 
 
 def _on_sku(setting: Setting, phase: Phase, name: str) -> Footprint | None:

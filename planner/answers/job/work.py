@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,6 @@ from planner.answers.job.equations import drawn_it_kwh, held_node_h, hosted_it_k
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.schema import Work
-from planner.inputs.metering import MeteredEnergy, read_metered
-from planner.inputs.metering.names import named_by_meter
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.software import default_stack
@@ -29,6 +28,9 @@ from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
 from reliability.checkpoint import hours_by_state
+
+if TYPE_CHECKING:
+    from planner.inputs.metering import MeteredEnergy
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def _contrasts(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str
             f"{found.tool}'s own figure is {number_text(found.own_kgco2e)} kgCO2e: electricity alone, "
             "by its own grid factor and PUE"
         )
+    from planner.inputs.metering.names import named_by_meter
+
     named, grid = named_by_meter(found, setting.catalogue), setting.job.site.grid or "of the job's own"
     for key, said, counted in (("grid", found.countries, grid), ("sku", found.models, sku)):
         if not said or named.get(key) == counted:
@@ -83,6 +87,8 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
     Raises:
         InputError: the file is of no kind that can be read, or does not say how many accelerators it saw.
     """
+    from planner.inputs.metering import read_metered  # brings pandas, which takes half a second to load
+
     assert work.metered is not None, "checked by the caller"
     path = setting.folder / work.metered
     found = read_metered(
@@ -273,11 +279,15 @@ deadline = {FIRST_YEAR + MOST_YEARS}-01-01
 nodes = [{work.nodes}]
 checkpoint_storage = "{work.checkpoint_storage or STORAGE}"
 """
-    return alone(setting, text, sku, work.nodes or 1, work.failures or FAILURES)
+    return alone(setting, text, [sku], work.nodes or 1, work.failures or FAILURES)
 
 
-def alone(setting: Setting, text: str, sku: str, nodes: int, failures: str = FAILURES) -> Inputs:
-    """Inputs of one piece of work on nodes that stand already, and nothing else."""
+def alone(setting: Setting, text: str, skus: Sequence[str], nodes: int, failures: str = FAILURES) -> Inputs:
+    """Inputs of one piece of work on nodes of each SKU that stand already, and nothing else."""
+    fleet = "\n".join(
+        f'[[fleet]]\nsku = "{sku}"\nsite = "site"\nnodes = {nodes}\nin_service = {FIRST_YEAR}-01-01'
+        for sku in skus
+    )
     whole = f"""
 title = {json.dumps(setting.job.title)}
 [horizon]
@@ -290,11 +300,7 @@ grid_intensity = "0 kg/kWh"
 pue = 1.0
 power_cap = "1000 MW"
 racks = 1000000
-[[fleet]]
-sku = "{sku}"
-site = "site"
-nodes = {nodes}
-in_service = {FIRST_YEAR}-01-01
+{fleet}
 {text}
 [reliability]
 failures = "{failures}"

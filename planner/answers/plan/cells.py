@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from planner.answers.plan.decisions import reason_of, unit_in
 from planner.report.cells import Cell, opened_cell
-from planner.report.charts import Document, Record
 from planner.trace.currency import in_its_currency
 from planner.trace.explain import Explanation, Step
-from planner.trace.records import is_number
+from planner.trace.records import Document, Record, is_number
 
 
 @in_its_currency

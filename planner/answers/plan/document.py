@@ -25,6 +25,7 @@ from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
 from planner.answers.plan.views import view_sentences
 from planner.answers.plan.ways import way_text, ways_records, ways_text
+from planner.answers.plan.whole_ledger import whole_ledger
 from planner.answers.plan.work import pausable_explanations
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
@@ -103,7 +104,8 @@ def _document(plan: Plan, watch: Watch) -> Record:
         "steps": [],
         "clash": None if plan.infeasibility is None else _infeasibility(plan, plan.infeasibility),
     }
-    steps, tables = Steps(), traced_tables(plan)
+    whole = None if plan.answer.solution is None else whole_ledger(plan, plan.answer.solution)
+    steps, tables = Steps(), traced_tables(plan, whole)
     if solved:
         tables["energy"] = energy_records(plan)
         watch("looking for the facts that move the plan most")
@@ -116,7 +118,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
     document["cells"] = numbered(opened, steps)
     document["totals"] = plain_rows(document["totals"])
     if solved:
-        document["headline"], document["why"] = why_this_plan(plan)
+        document["headline"], document["why"] = why_this_plan(plan, whole)
         document["why"] += median_sentences(document["totals"])
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
         document["why"] += clean_energy_sentences(plan, tables["clean_energy"])

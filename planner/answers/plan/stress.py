@@ -20,7 +20,8 @@ from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
 from planner.program.solution import Solution, nodes_of_runs, totals_by
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
-from planner.trace.quantities import chosen, facts_of, recompute
+from planner.trace.quantities import chosen, facts_of
+from planner.trace.recomputation import recompute
 from planner.trace.records import Record, plain_rows
 
 Nodes = NDArray[np.float64]

@@ -17,7 +17,7 @@ from planner.answers.plan.money import contract_sentences, stand_in_sentences, t
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
-from planner.answers.plan.whole_ledger import ledger_sentences, whole_ledger
+from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
 from planner.answers.plan.work import (
     flexibility_sentences,
     left_out_sentences,
@@ -40,8 +40,8 @@ from planner.trace.numbers import mass, money, percent_text, tonne_price
 MOST_PRICES = 8  # the table holds them all
 
 
-def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
-    """Headline sentences for a manager, and reasons for whoever asks why."""
+def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[str], list[str]]:
+    """Headline sentences for a manager, and reasons for whoever asks why; `whole` where it is at hand."""
     solution = plan.answer.solution
     if solution is None:
         return [], []
@@ -70,7 +70,7 @@ def why_this_plan(plan: Plan) -> tuple[list[str], list[str]]:
     why += commitment_warnings(plan, solution)
     why += small_deployment_sentences(plan, solution)
     why += place_sentences(plan, solution)
-    why += ledger_sentences(plan, whole_ledger(plan, solution))
+    why += ledger_sentences(plan, whole or whole_ledger(plan, solution))
     why += stand_in_sentences(plan)
     why += hour_sentences(plan, solution)
     why += way_sentences(plan, solution)

@@ -26,7 +26,13 @@ from planner.answers.plan.site_energy import site_energy_records
 from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
-from planner.answers.plan.whole_ledger import ledger_records, scope_records, water_records, whole_ledger
+from planner.answers.plan.whole_ledger import (
+    WholeLedger,
+    ledger_records,
+    scope_records,
+    water_records,
+    whole_ledger,
+)
 from planner.answers.plan.work import (
     job_records,
     need_records,
@@ -87,13 +93,16 @@ NAMES = (
 )
 
 
-def traced_tables(plan: Plan) -> dict[str, list[Record]]:
-    """Every table by name, its numbers traced where an equation gives them; empty where there is no plan."""
+def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, list[Record]]:
+    """Every table by name, its numbers traced where an equation gives them; empty where there is no plan.
+
+    `whole` is the whole ledger, where it is at hand.
+    """
     tables: dict[str, list[Record]] = {name: [] for name in NAMES}
     tables["alternatives_dropped"] = dropped_records(plan)
     solution = plan.answer.solution
     if solution is not None:
-        whole = whole_ledger(plan, solution)
+        whole = whole or whole_ledger(plan, solution)
         tables |= {
             "whole_ledger": ledger_records(whole),
             "whole_scopes": scope_records(whole),

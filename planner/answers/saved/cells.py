@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from planner.report.cells import Number, below, close, explanation_of, kept, kept_for, value_of
-from planner.report.charts import Record
 from planner.report.charts.compared import UNITS
 from planner.trace.explain import Explanation
 from planner.trace.numbers import share_of
+from planner.trace.records import Record
 
 OTHER = "this plan opens all of its numbers on its own page"
 

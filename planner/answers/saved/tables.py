@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.report.charts import Record
 from planner.report.charts.compared import UNITS
 from planner.trace.numbers import exact_text, percent_text, quantity_text, share_of
+from planner.trace.records import Record
 from planner.trace.units import everyday
 
 SAID = ("cost", "carbon", "energy", "capex")

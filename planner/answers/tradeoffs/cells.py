@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.report.cells import Cell, Number, explanation_of, kept_for, rows_of, total
-from planner.report.charts import Record
 from planner.trace.explain import Explanation
-from planner.trace.records import is_number
+from planner.trace.records import Record, is_number
 
 KG_PER_TONNE = 1000
 MOVED = "days by which every deadline is moved from where the scenario has it"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.report.charts import Document
 from planner.report.findings import to_csv_files, to_html, to_markdown
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
+from planner.trace.records import Document
 
 
 def _kind(name: str, said: str) -> FolderKind:

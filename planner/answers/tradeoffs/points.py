@@ -10,6 +10,7 @@ from planner.answers.plan.money import cost_label
 from planner.answers.plan.names import changes_text, labels_of
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import traced_tables
+from planner.answers.plan.whole_ledger import whole_ledger
 from planner.program.plan import Plan
 from planner.program.searches import compare_decisions
 from planner.program.solution import Answer, Solution
@@ -32,9 +33,11 @@ def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None =
 
 
 def _point(plan: Plan, changes: Mapping[str, Any], than: Solution | None) -> Record:
-    ledger, steps, every = plan.ledger, Steps(), traced_tables(plan)
+    assert plan.answer.solution is not None, "a point is a plan"
+    whole = whole_ledger(plan, plan.answer.solution)
+    ledger, steps, every = plan.ledger, Steps(), traced_tables(plan, whole)
     tables = {name: every[name] for name in TABLES}
-    headline, _ = why_this_plan(plan)
+    headline, _ = why_this_plan(plan, whole)
     nodes = {"cost": ledger.cost, "carbon": ledger.carbon}
     return {
         "totals": [

@@ -13,8 +13,6 @@ from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
-from planner.inputs.metering import read_metered
-from planner.inputs.metering.names import named_by_meter
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.question_fields import usual
@@ -104,6 +102,9 @@ def _named_by_its_meter(
     """Grid and node that the metered file of a run names; of a file that cannot be read, nothing yet."""
     if not isinstance(name := training.get("metered"), str):
         return {}
+    from planner.inputs.metering import read_metered  # brings pandas, which takes half a second to load
+    from planner.inputs.metering.names import named_by_meter
+
     try:
         found = read_metered(
             (folder or Path()) / name,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.performance.remembered import remembered
+
 Column = float | NDArray[Any]
 
 LEAST_PER_S = 1e-6  # a replica that carries less carries nothing
@@ -17,6 +19,7 @@ COUNTED_REPLICAS = 1000.0  # beyond it the share that stands by no longer falls
 # A power of this is the step from one burstiness to the next in which a replica is tried.
 _BURST_STEP = 4.0
 _HALVINGS = 50
+_MOST_REMEMBERED = 256  # results, as of a replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def burst_fractions(trace_scv_ratios: list[float]) -> NDArray[np.float64]:
     return np.concatenate([np.zeros_like(steps), tried], axis=1)
 
 
+@remembered(_MOST_REMEMBERED)
 def shared_demand(
     *,
     demand_per_s: Column,

@@ -13,14 +13,14 @@ from planner.report.charts.checkpoints import (
     policy_curves,
     size_curves,
 )
-from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Document, Picture, every, to_svg
+from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Picture, to_svg
 from planner.report.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.charts.futures import FUTURES_PICTURES
 from planner.report.charts.jobs import JOB_PICTURES
 from planner.report.charts.placement import PLACEMENT_PICTURES
 from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 from planner.report.charts.throughput import THROUGHPUT_MEASURES, side_by_side
-from planner.trace.records import Record
+from planner.trace.records import Document, Record, every
 
 __all__ = [
     "AHEAD_KEY",

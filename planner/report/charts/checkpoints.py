@@ -9,10 +9,10 @@ from typing import Any
 
 import altair as alt
 
-from planner.report.charts.drawing import PALETTE, Document, Picture, chart_of, columns, every
+from planner.report.charts.drawing import PALETTE, Picture, chart_of, columns
 from planner.trace.currency import USD, shown, shown_value
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.records import Record
+from planner.trace.records import Document, Record, every
 
 MEASURES = {
     "ettr_fraction": "share of time that trains, ETTR (%)",

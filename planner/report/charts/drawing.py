@@ -15,8 +15,6 @@ import altair as alt
 from planner.trace.numbers import number_text, scale_of
 from planner.trace.records import Record
 
-Document = dict[str, Any]
-
 # Light enough for dark letters (4.5:1), distinct with every common colour blindness (Okabe and Ito).
 PALETTE = ("#56B4E9", "#E69F00", "#2CB38B", "#CC79A7", "#EE7F4B", "#A9A9A9", "#E8DC4A")
 
@@ -160,11 +158,6 @@ def with_room(values: Iterable[float]) -> alt.Scale:
     """A scale that holds zero, the values, and a label at the end of the longest bar."""
     ends = [0.0, *values]
     return alt.Scale(domain=[min(ends), max(ends) + 0.28 * (max(ends) - min(ends) or 1.0)], nice=False)
-
-
-def every(items: list[Any], most: int) -> list[Any]:
-    """At most `most` of the items, evenly taken, the last one among them."""
-    return items[:: -max(1, math.ceil(len(items) / most))][::-1]
 
 
 def day(text: str) -> str | None:

@@ -11,7 +11,6 @@ from planner.report.charts.drawing import (
     MOST_ROWS,
     OUTLINE,
     PALETTE,
-    Document,
     Picture,
     broken,
     chart_of,
@@ -22,7 +21,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 MOST_CAUSES = 12
 SURVIVAL_KEY = "Steps: the log, with its band. Dashed: the fitted lifetime."

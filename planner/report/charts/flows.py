@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.report.charts.drawing import OUTLINE, PALETTE, Document
+from planner.report.charts.drawing import OUTLINE, PALETTE
 from planner.trace.numbers import quantity_text
+from planner.trace.records import Document
 
 METERS = "energy at the meters"
 OVERHEAD = "cooling and power supply"

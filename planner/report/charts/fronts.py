@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Document, Picture, chart_of, columns
+from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Picture, chart_of, columns
 from planner.trace.numbers import quantity_text, scale_of
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 POINT = "point"  # the selection of a chart, and the field by which it names a plan
 

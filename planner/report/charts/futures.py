@@ -9,7 +9,6 @@ import altair as alt
 from planner.report.charts.drawing import (
     INK,
     MOST_ROWS,
-    Document,
     Picture,
     chart_of,
     colour,
@@ -18,7 +17,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.trace.numbers import percent_text, quantity_text, scale_of
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 # Column of a future's row -> whose plan it is.
 PLANS = {

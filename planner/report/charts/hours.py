@@ -6,16 +6,14 @@ import altair as alt
 
 from planner.report.charts.drawing import (
     MOST_ROWS,
-    Document,
     Picture,
     broken,
     chart_of,
-    every,
     layered,
     row_axis,
 )
 from planner.trace.numbers import number_text
-from planner.trace.records import Record
+from planner.trace.records import Document, Record, every
 
 HOURS_KEY = (
     "Mean nodes that work for pools and jobs, lent ones included; the darker, the more. Hours are UTC, "

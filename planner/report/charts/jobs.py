@@ -10,7 +10,6 @@ from planner.report.charts.drawing import (
     INK,
     OUTLINE,
     PALETTE,
-    Document,
     Picture,
     broken,
     chart_of,
@@ -20,7 +19,7 @@ from planner.report.charts.drawing import (
     waterfall,
 )
 from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 MOST_BARS = 12
 _CARBON = ("carbon", "operational", "embodied", "market")

@@ -7,16 +7,15 @@ import altair as alt
 from planner.report.charts.drawing import (
     INK,
     OUTLINE,
-    Document,
     Picture,
     chart_of,
     colour,
-    every,
     layered,
     row_axis,
     with_room,
 )
 from planner.trace.numbers import number_text
+from planner.trace.records import Document, every
 
 MOST_DEVICES = 32
 PARTS = {"lookup_s": "look-up", "exchange_s": "exchange"}

@@ -14,13 +14,11 @@ from planner.report.charts.drawing import (
     MOST_ROWS,
     OUTLINE,
     PALETTE,
-    Document,
     Picture,
     broken,
     chart_of,
     colour,
     day,
-    every,
     labelled_bars,
     layered,
     row_axis,
@@ -30,7 +28,7 @@ from planner.report.charts.drawing import (
 )
 from planner.report.charts.hours import hours
 from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Record
+from planner.trace.records import Document, Record, every
 
 MOST_PERIODS, MOST_BARS = 12, 600
 WIDE_PERIODS = 6  # bars of more are too narrow for a name across

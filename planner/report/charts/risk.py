@@ -13,7 +13,6 @@ from planner.report.charts.drawing import (
     MOST_ROWS,
     OUTLINE,
     PALETTE,
-    Document,
     Picture,
     broken,
     chart_of,
@@ -23,7 +22,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.trace.numbers import number_text, quantity_text
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 RANGES = ("cost", "carbon", "energy")
 RISK_KEY = "Bar: from the 5th to the 95th percentile of the facts' ranges. Upright tick: the plan as made."

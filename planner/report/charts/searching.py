@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from planner.report.charts.drawing import PALETTE, Picture, chart_of, every, tall
+from planner.report.charts.drawing import PALETTE, Picture, chart_of, tall
 from planner.trace.numbers import count_text, quantity_text, scale_of
-from planner.trace.records import Record
+from planner.trace.records import Record, every
 
 LINES = {"incumbent": "best so far", "bound": "bound: nothing is below"}
 MOST_STEPS = 400

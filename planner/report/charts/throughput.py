@@ -9,7 +9,6 @@ from planner.report.charts.drawing import (
     MOST_ROWS,
     OUTLINE,
     PALETTE,
-    Document,
     Picture,
     broken,
     chart_of,
@@ -18,7 +17,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.trace.numbers import number_text, percent_text, quantity_text
-from planner.trace.records import Record
+from planner.trace.records import Document, Record
 
 # Measure -> what it is called; those of a million are of the unit that the document names.
 THROUGHPUT_MEASURES = {

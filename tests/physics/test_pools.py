@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from planner.answers.check import check
+from planner.answers.plan.repairs import repair_changes
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.program.assembly import Assembled, assemble
+from planner.trace.units import parse_quantity
 
 FRAME = """
 title = "A pool"
@@ -263,6 +265,20 @@ def test_a_team_needs_its_people_times_their_hours() -> None:
         20 * 350 * HOURS_OF_QUARTERS / 730.5 / 8
     )
     assert demand_h("people = [20, 40]\n")[1] == pytest.approx(2 * demand_h("people = 20\n")[1])
+
+
+def test_a_repair_gives_up_what_is_stated() -> None:
+    """Half of the node-hours is half of the items a day, or of whole people; of copies of a scenario, too."""
+    row = {"limit": "work", "where": "work", "period": "2027 Q1", "by": 1.0, "share_fraction": 0.5}
+    scenario = inputs(BATCH).scenario
+    copied = scenario.but(pools=tuple(pool.but(**vars(pool)) for pool in scenario.pools))
+
+    for one in (scenario, copied):
+        changes = repair_changes(one, [row])
+        first, second = changes["pools.work.items"]
+        assert parse_quantity(first, "1/d") == pytest.approx(20e6, rel=0.01)
+        assert parse_quantity(second, "1/d") == pytest.approx(80e6)
+    assert repair_changes(inputs("people = 9").scenario, [row])["pools.work.people"] == [4, 9]
 
 
 RUNS = 'campaigns = "1 /d"\nagents = 11\ncampaign_time = "24 h"\n'

@@ -140,4 +140,9 @@ class _Moved:
         pool = next(one for one in self.scenario.pools if one.name == name)
         at = self.scenario.horizon.period_labels.index(period)
         way, need = pool.way, pool.need
-        self._period(f"pools.{name}.{way.key}", way.unit, need, period, -share * need[at])
+        left = (1.0 - share) * need[at]
+        unit = way.unit.removeprefix("1")
+        # What has no unit is counted whole: people.
+        self._period(
+            f"pools.{name}.{way.key}", unit, need, period, (left if unit else math.floor(left)) - need[at]
+        )

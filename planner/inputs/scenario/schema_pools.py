@@ -220,8 +220,14 @@ class Pool(Part):
 
     @property
     def way(self) -> Way:
-        """How its need is stated."""
-        return next((way for way in WAYS if self.has(way.attribute)), WAYS[0])
+        """How its need is stated; of one that is read as far as it goes, what cannot be read counts."""
+        held = vars(self)
+        stated = (
+            way
+            for way in WAYS
+            if held.get(way.attribute) is not None or (way.attribute not in held and self.has(way.attribute))
+        )
+        return next(stated, WAYS[0])
 
     @property
     def answers(self) -> bool:

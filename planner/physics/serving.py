@@ -67,7 +67,17 @@ from planner.physics.slots import SlotTimes
 from planner.physics.techniques import DECODE, PROMPTS, SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
 from planner.physics.training_step import AS_FAST
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
+from planner.trace.quantities import (
+    Parts,
+    Traced,
+    by_rows,
+    chosen,
+    derive,
+    derive_parts,
+    each_row,
+    pick,
+    rows,
+)
 
 # The law of training, and what exchanges take off it.
 SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
@@ -84,13 +94,13 @@ BUNDLES = (
 for _function in (
     replica_capacity,
     replica_use,
-    shared_demand,
     day_mean_kw,
     awake_kw,
     profile_ratio,
     slot_loads_per_s,
 ):
     each_row(_function)
+by_rows(shared_demand)
 
 Arguments = dict[str, Any]  # of `replica_capacity`: bundles of columns, and columns
 

@@ -258,6 +258,15 @@ def each_row(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def by_rows(function: Callable[P, R]) -> Callable[P, R]:
+    """Say of a function that it answers each row alone, also where what was one number is a column of rows.
+
+    The rows of many questions may then be asked as one, as of what `performance.remembered` keeps.
+    """
+    function.by_rows = True  # type: ignore[attr-defined]
+    return each_row(function)
+
+
 def is_each_row(call: Call) -> bool:
     """Whether the function of a call was said to work row by row."""
     return getattr(call.function, "each_row", False)
@@ -605,6 +614,7 @@ __all__ = [
     "TraceError",
     "Traced",
     "UnitError",
+    "by_rows",
     "calculated",
     "children",
     "chosen",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from planner.trace.quantities import (
     Call,
+    Column,
     Derived,
     Fact,
     Pick,
@@ -25,7 +26,7 @@ from planner.trace.quantities import (
     rows,
 )
 
-MOST_ROWS = 200  # that a function is asked for at once: its columns by state stay within a few hundred MB
+MOST_ROWS = 128  # that a function is asked for at once: more do not stay in the cache of a core
 _Again = dict[int, Any]  # values by the number of the change
 
 
@@ -115,7 +116,8 @@ def _inputs_of(inputs: Mapping[str, Traced], known: Mapping[int, _Again]) -> dic
 def _called_again(call: Call, known: Mapping[int, _Again]) -> Callable[[Derived], _Again]:
     """The results of a call for each change, for each node that is a part of them.
 
-    Of a function by rows only rows are asked of which an input is another one, those of all changes together.
+    Of a function by rows only rows are asked of which an input is another one: those of all changes together,
+    and the same row of each next to the other, since they are alike.
     """
     changed = _inputs_of(call.inputs, known)
     rows = max((len(one) for each in changed.values() for one in each.values() if np.ndim(one)), default=0)
@@ -123,70 +125,37 @@ def _called_again(call: Call, known: Mapping[int, _Again]) -> Callable[[Derived]
         results = {i: call.function(**inputs) for i, inputs in changed.items()}
         return lambda node: {i: getattr(one, node.part) if node.part else one for i, one in results.items()}
     stated = {name: one.value for name, one in call.inputs.items()}
-    again = {name for name, one in call.inputs.items() if id(one) in known}
-    others = {i: _other_rows(stated, each, again, rows) for i, each in changed.items()}
+    columns = {
+        name: np.stack([_of_rows(each[name], rows) for each in changed.values()])
+        for name, one in call.inputs.items()
+        if id(one) in known or np.ndim(one.value)
+    }
+    other = np.zeros((len(changed), rows), dtype=bool)
+    for name, column in columns.items():
+        differs = column != _of_rows(stated[name], rows)
+        other |= differs.reshape(*other.shape, -1).any(axis=2)
+    row, change = np.nonzero(other.T)
+    asked = [slice(at, at + MOST_ROWS) for at in range(0, row.size, MOST_ROWS)]
     answers = [
-        (some, call.function(**_below(stated, again, [(changed[i], others[i]) for i in some], rows)))
-        for some in _at_once({i: int(own.sum()) for i, own in others.items() if own.any()})
+        call.function(**stated | {name: one[change[some], row[some]] for name, one in columns.items()})
+        for some in asked
     ]
 
     def of_node(node: Derived) -> _Again:
-        found: _Again = dict.fromkeys(changed, node.value)
-        for some, answer in answers:
-            column = np.asarray(getattr(answer, node.part) if node.part else answer)
-            ends = np.cumsum([others[i].sum() for i in some])[:-1]
-            for i, part in zip(some, np.split(column, ends), strict=True):
-                whole = np.array(node.value, dtype=np.result_type(node.value, part))
-                whole[others[i]] = part
-                found[i] = whole
-        return found
+        parts = [np.asarray(getattr(one, node.part) if node.part else one) for one in answers]
+        value = np.asarray(node.value)
+        whole = np.array(np.broadcast_to(value, (len(changed), *value.shape)), np.result_type(value, *parts))
+        for some, part in zip(asked, parts, strict=True):
+            whole[change[some], row[some]] = part
+        return dict(zip(changed, whole, strict=True))
 
     return of_node
 
 
-def _other_rows(
-    stated: Mapping[str, Any], changed: Mapping[str, Any], again: Iterable[str], rows: int
-) -> NDArray[np.bool_]:
-    """Rows of which an input is another one than as stated."""
-    other = np.zeros(rows, dtype=bool)
-    for name in again:
-        differs = np.atleast_1d(np.not_equal(stated[name], changed[name]))
-        other |= differs.reshape(len(differs), -1).any(axis=1)
-    return other
-
-
-def _at_once(rows: Mapping[int, int]) -> list[list[int]]:
-    """Changes whose rows are asked for together, no more than some hundreds of rows."""
-    groups: list[list[int]] = []
-    held = MOST_ROWS
-    for i, count in rows.items():
-        if held + count > MOST_ROWS:
-            groups.append([])
-            held = 0
-        groups[-1].append(i)
-        held += count
-    return groups
-
-
-def _below(
-    stated: Mapping[str, Any],
-    again: Container[str],
-    changed: Sequence[tuple[Mapping[str, Any], NDArray[np.bool_]]],
-    rows: int,
-) -> dict[str, Any]:
-    """Inputs with these rows of all changes one below the other; a number that stays as stated stays one."""
-    return {
-        name: one
-        if name not in again and not np.ndim(one)
-        else np.concatenate(
-            [
-                np.broadcast_to(value, (rows, *value.shape[1:]))[own]
-                for each, own in changed
-                for value in [np.atleast_1d(each[name])]
-            ]
-        )
-        for name, one in stated.items()
-    }
+def _of_rows(value: Column, rows: int) -> NDArray[Any]:
+    """A number or a column as a column of so many rows."""
+    column = np.atleast_1d(value)
+    return np.broadcast_to(column, (rows, *column.shape[1:]))
 
 
 def replaced(targets: Sequence[Traced], facts: Mapping[str, Fact]) -> list[Traced]:

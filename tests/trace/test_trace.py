@@ -12,6 +12,7 @@ from planner.trace.quantities import (
     Fact,
     Source,
     TraceError,
+    by_rows,
     chosen,
     convert,
     derive,
@@ -361,3 +362,34 @@ def test_many_draws_at_once_are_each_draw_alone():
     assert calls == [(6,)], "once, and not for the change that moves nothing"
     assert found == [recompute(targets, one) for one in changes]
     assert found[1] == [20.0 * 1.5 * 1.5 / 4, 20.0, 5.0]
+
+
+def test_many_changes_ask_only_the_rows_that_they_change():
+    """Each change moves one row of three or none; all that were asked for stand next to each other."""
+    asked = []
+
+    @by_rows
+    def heated_kwh(*, it_energy_kwh, pue):
+        asked.append(np.asarray(it_energy_kwh).tolist())
+        return it_energy_kwh * pue
+
+    used = [fact(f"used{i}", float(10 * i), "kWh") for i in (1, 2, 3)]
+    factor, idle = fact("pue", 1.5, "1"), fact("idle", 7.0, "kWh")
+    warm = derive(heated_kwh, it_energy_kwh=pick(used, np.arange(3)), pue=factor)
+    asked.clear()
+    changes = [{"used2": 5.0}, {"idle": 1.0}, {"used3": 8.0}, {"used2": 20.0}, {"used1": 1.0, "idle": 2.0}]
+    found = recomputed([warm, idle], changes)
+
+    assert asked == [[1.0, 5.0, 8.0]]
+    assert [one[0].tolist() for one in found] == [
+        [15.0, 7.5, 45.0],
+        [15.0, 30.0, 45.0],
+        [15.0, 30.0, 12.0],
+        [15.0, 30.0, 45.0],
+        [1.5, 30.0, 45.0],
+    ]
+    assert [one[1] for one in found] == [7.0, 1.0, 7.0, 7.0, 2.0]
+    assert [one[0].tolist() for one in recomputed([warm], [{"pue": 2.0}, {"pue": 3.0}])] == [
+        [20.0, 40.0, 60.0],
+        [30.0, 60.0, 90.0],
+    ]

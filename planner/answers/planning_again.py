@@ -17,6 +17,7 @@ from planner.inputs.scenario.fields import EachPeriod
 from planner.inputs.scenario.files import read_toml
 from planner.report.standards.periods import Period, periods_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text, percent_text, written_text
 from planner.trace.records import Record
 
 DIGITS = 4  # of a demand that is stated anew
@@ -93,8 +94,10 @@ def _demand(
             continue
         rates = [planned[period.label] * ratio for period in left if period.label in planned]
         if len(rates) == len(left):
-            changes[f"services[{number}].peak_rate"] = [f"{rate:.{DIGITS}g} /s" for rate in rates]
-            notes.append(f"{service}: {ratio:.3g} times the demand that was planned, from {last.month} on")
+            changes[f"services[{number}].peak_rate"] = [f"{written_text(rate, DIGITS)} /s" for rate in rates]
+            notes.append(
+                f"{service}: {number_text(ratio, 3)} times the demand that was planned, from {last.month} on"
+            )
     return changes
 
 
@@ -174,8 +177,8 @@ def _runs(
             continue
         cells: dict[str, Any] = {}
         if share:
-            cells["tokens"] = float(f"{float(row['tokens']) * (1 - share):.6g}")
-            notes.append(f"{row['name']}: {100 * (1 - share):.3g} % of its tokens are left")
+            cells["tokens"] = float(written_text(float(row["tokens"]) * (1 - share), 6))
+            notes.append(f"{row['name']}: {percent_text(1 - share)} of its tokens are left")
         if "earliest" in row and row["earliest"] < start:
             cells["earliest"] = start
         if cells:

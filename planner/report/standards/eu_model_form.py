@@ -14,6 +14,7 @@ import math
 
 from planner.report.standards.formats import Files, StandardError
 from planner.report.standards.training_work import TrainingWork, training_work
+from planner.trace.numbers import fixed_text, written_text
 from planner.trace.records import Record
 
 NOT_STATED = "not stated by the job"
@@ -99,8 +100,8 @@ def _figure(value: float | None, unit: str) -> str:
         return NOT_STATED
     power = math.floor(math.log10(value)) if value else 0
     if not -2 <= power < 5:
-        return f"{value / 10**power:.1f}*10^{power} {unit}"
-    return f"{float(f'{value:.2g}'):,.{max(0, 1 - power)}f} {unit}"
+        return f"{fixed_text(value / 10**power, 1)}*10^{power} {unit}"
+    return f"{fixed_text(float(written_text(value, 2)), max(0, 1 - power))} {unit}"
 
 
 def _order(flop: float | None) -> str:

@@ -19,6 +19,7 @@ from planner.report.spreadsheets import csv_of
 from planner.report.standards.formats import Files
 from planner.report.standards.periods import Period, next_month, periods_of, utc
 from planner.trace.currency import USD, Currency, currency_of
+from planner.trace.numbers import fixed_text
 from planner.trace.records import Record
 
 COLUMNS = (
@@ -145,7 +146,7 @@ def _reserved(tables: Record, periods: list[Period], end: date) -> Iterator[Reco
         hours = row["rent_usd"] / row["rent_usd_per_node_h"] if row["rent_usd_per_node_h"] else 0.0
         said = (
             f"{row['nodes']:g} x {row['sku']} at {row['location']} reserved for {row['commitment']} to "
-            f"{row['ends']}; due after the horizon: {row['due_usd']:.2f} USD"
+            f"{row['ends']}; due after the horizon: {fixed_text(row['due_usd'], 2)} USD"
         )
         yield (
             _charge(first, after, "Purchase", said, "Recurring")

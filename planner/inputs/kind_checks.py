@@ -73,6 +73,34 @@ def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Pr
         yield Problem(f"{at}.power_caps", f"works for runs by tokens; '{name}' is {WORDS[kind]}")
 
 
+IN_JOBS = {
+    "data": (LANGUAGE, VISION),
+    "training": (LANGUAGE, VISION, RECOMMENDATION),
+    "fine_tuning": (LANGUAGE, VISION),
+    "inference": (LANGUAGE,),
+}
+
+
+def job_kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Phases of a job whose model is of a kind that they do not know, and tokens where it has samples."""
+    for phase, kinds in IN_JOBS.items():
+        table = document.get(phase)
+        name = _name(table) if isinstance(table, dict) else None
+        kind = kind_of_model(catalogue, name)
+        if not kind or not isinstance(table, dict):
+            continue
+        if kind not in kinds:
+            where = ", ".join(f"[{one}]" for one, known in IN_JOBS.items() if kind in known)
+            said = f"it works in {where}" if where else "it works in services of a plan"
+            yield Problem(f"{phase}.model", f"'{name}' is {WORDS[kind]}: {said}, not in [{phase}]")
+        elif kind == RECOMMENDATION and "tokens" in table:
+            yield Problem(
+                f"{phase}.tokens", f"'{name}' is {WORDS[kind]}, which trains on samples: write samples = 4e12"
+            )
+        elif kind != RECOMMENDATION and "samples" in table:
+            yield Problem(f"{phase}.samples", f"works for {WORDS[RECOMMENDATION]}; '{name}' is {WORDS[kind]}")
+
+
 def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:
     name = _name(entry)
     kind = kind_of_model(catalogue, name)

@@ -221,10 +221,12 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
-        said=(
-            f"{number_text(work.tokens, 3)} tokens of {work.model} on {work.nodes} nodes of {sku} (predicted)"
+        said=f"{_amount(work)} of {work.model} on {work.nodes} nodes of {sku} (predicted)",
+        notes=(
+            f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains"
+            if work.samples is None
+            else f"{phase}: predicted with tables cut across all accelerators and layers copied",
         ),
-        notes=(f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains",),
         start=work.start,
     )
 
@@ -264,16 +266,28 @@ def _planned(
     return renewal, powers, rows(runs.progress.useful_h, first)
 
 
+def _amount(work: Work) -> str:
+    """What a run trains on, in words."""
+    key = "tokens" if work.samples is None else "samples"
+    return f"{number_text(getattr(work, key), 3)} {key}"
+
+
 def training_inputs(setting: Setting, phase: str, work: Work, sku: str) -> Inputs:
     """The run as a scenario of its own, on nodes that stand already."""
     sequence = work.sequence_tokens or int(setting.fact("job.sequence_tokens").value)
+    if work.samples is None:
+        amount = (
+            f"tokens = {work.tokens!r}\nsequence_tokens = {sequence}\n"
+            f"batch_tokens = {work.batch_tokens or setting.fact('job.batch_tokens').value!r}"
+        )
+    else:
+        batch = work.batch_samples or int(setting.fact("job.batch_samples").value)
+        amount = f"samples = {work.samples!r}\nbatch_samples = {batch}"
     text = f"""
 [[training]]
 name = "{phase}"
 model = "{work.model}"
-tokens = {work.tokens!r}
-sequence_tokens = {sequence}
-batch_tokens = {work.batch_tokens or setting.fact("job.batch_tokens").value!r}
+{amount}
 precision = "{work.precision or PRECISION}"
 deadline = {FIRST_YEAR + MOST_YEARS}-01-01
 nodes = [{work.nodes}]

@@ -17,13 +17,11 @@ from planner.physics.sample_training import sample_step
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, derive, rows
 
-BATCH = 65_536  # samples of a step where none is requested
-
 
 def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
     """Every SKU at every size whose memory holds the tables, or what they lack."""
     question, inputs = setting.question, setting.inputs
-    batch = question.batch or BATCH
+    batch = question.batch or int(setting.fact("job.batch_samples").value)
     listed: list[Row] = []
     tried: list[tuple[int, int, int]] = []
     for k, sku in enumerate(inputs.skus):

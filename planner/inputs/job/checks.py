@@ -98,7 +98,16 @@ def _fine_tuning(job: Job) -> Iterator[Problem]:
 def _work(name: str, work: Work | None) -> Iterator[Problem]:
     if work is None:
         return
-    described = [key for key in _DESCRIBED if work.has(key)]
+    described = [key for key in (*_DESCRIBED, "samples") if work.has(key)]
+    if work.has("tokens", "samples"):
+        yield Problem(f"{name}.samples", "is next to tokens: a run has one of them, keep that")
+        return
+    for key in ("sequence_tokens", "batch_tokens") if work.has("samples") else ("batch_samples",):
+        if work.has(key):
+            other = "samples" if work.has("samples") else "tokens"
+            yield Problem(
+                f"{name}.{key}", f"has no effect with {other}" if other in described else "needs samples"
+            )
     measured = [key for key in _MEASURED if work.has(key)]
     if (len(described) == 2) + len(measured) != 1 or (described and measured):
         ways = f"{name}.model with {name}.tokens, or {name}.accelerator_hours, or {name}.metered"

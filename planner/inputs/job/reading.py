@@ -13,6 +13,7 @@ from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
+from planner.inputs.kind_checks import job_kind_problems
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.question_fields import usual
@@ -177,7 +178,7 @@ def read_job(
         [*fields, *meaning.unknown],
         [*lost, *(own if isinstance(own, list) else [])],
         unread,
-        _unknown(document, known_names(catalogue)),
+        [*_unknown(document, known_names(catalogue)), *job_kind_problems(document, catalogue)],
         problems_between(job),
         empty,
         doubled_figures(own_facts(document), catalogue),
@@ -332,7 +333,7 @@ def own_inputs_taken(tables: Mapping[str, Any]) -> tuple[str, ...]:
 def lacking(tables: Mapping[str, Any]) -> str:
     """What a job of your own lacks before it can be worked out; empty where it lacks nothing."""
     work = tables.get("training", {})
-    if "model" in work and not {"tokens", "accelerator_hours", "metered"} & work.keys():
+    if "model" in work and not {"tokens", "samples", "accelerator_hours", "metered"} & work.keys():
         return "Write the training tokens: the hours are predicted from them and the model."
     if "tokens" in work and "model" not in work:
         return "Choose a model: the hours are predicted from it and the tokens."

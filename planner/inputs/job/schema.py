@@ -158,6 +158,12 @@ class Work(Part):
     tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = Field(
         None, description="Tokens to train on"
     )
+    samples: Annotated[float | None, Number("4e12", _POSITIVE)] = Field(
+        None, description="Samples to train a recommendation model on, in place of `tokens`"
+    )
+    batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
+        None, description="Samples in one optimiser step; default: the fact job.batch_samples"
+    )
     nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = Field(
         None, description="Number of nodes; a described run needs it"
     )

@@ -32,6 +32,7 @@ from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
 from planner.program.clean_hours import matched_sites
 from planner.program.plan import Plan, plan_fleet
+from planner.program.site_energy import site_uses
 from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
 from planner.trace.records import is_number, plain_rows
@@ -316,6 +317,23 @@ def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:
     assert 0.4 < sunny.hour_kwh / sunny.period_kwh < 0.6  # of 24 hours 13 are days in spring
     grid = float(plan.inputs.grid[0].value)
     assert flat.hourly_kgco2e == pytest.approx(flat.market_kgco2e + (flat.period_kwh - flat.hour_kwh) * grid)
+
+
+def test_sun_saves_no_carbon_that_a_contract_has_avoided_already() -> None:
+    """All that the site draws is under contract: a kilowatt-hour of the sun saves its price and premium."""
+    plan = under_contract()
+    solution = plan.answer.solution
+    assert solution is not None
+    (site,) = plan.inputs.scenario.sites
+    sun = {"solar_kw": 50.0, "solar_yield_fraction": 0.2}
+    place = {"solar_latitude_deg": 36.8, "solar_longitude_deg": -119.8}
+    scenario = plan.inputs.scenario.model_copy(update={"sites": (site.model_copy(update=sun | place),)})
+    (found,) = site_uses(dataclasses.replace(plan, inputs=Inputs(scenario, plan.inputs.catalogue)), solution)
+    used = float((found.site.hours * found.use.used_kw).sum())
+    assert used > 10_000
+    assert -found.use.kgco2e < 0.001 * used * float(plan.inputs.grid[0].value)
+    price = float(plan.inputs.electricity[0].value)
+    assert -found.use.usd == pytest.approx(used * (price + 0.004), rel=1e-3)
 
 
 def test_what_levers_take_is_explained_down_to_facts() -> None:

@@ -16,6 +16,7 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.editing import prices_found
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.bundle import keep, restored
@@ -586,6 +587,14 @@ def test_prices_by_the_hour_move_work_and_sum_to_the_bill(tmp_path: Path) -> Non
     assert plan.ledger.usd_terms["shifted_usd"].value < 0
     assert plan.ledger.usd_terms["shifted_usd"].value == pytest.approx(solution.usd_terms.shift.sum())
     assert plan.ledger.cost.value == pytest.approx(solution.usd, rel=1e-9)
+
+
+def test_a_file_by_flag_says_that_its_hours_do_not_count(tmp_path: Path) -> None:
+    own = prices_file(tmp_path)
+    content = (tmp_path / "prices.csv").read_bytes()
+    for levers, said in ((["shift"], True), (None, False)):
+        found = prices_found("prices.csv", content, with_changes(own, {"policy.levers": levers}), "fresno")
+        assert any("price_shape" in note for note in found.notes) == said
 
 
 def test_a_flat_price_is_worth_nothing(tmp_path: Path) -> None:

@@ -61,16 +61,17 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
         def in_slots(means: Sequence[Traced], ratio: Sequence[Traced], items: range = items) -> Floats:
             return np.array([float(means[i].value) * np.asarray(ratio[i].value) for i in items])
 
+        more_usd, more_kgco2e = _under_contract(plan, solution, s, kwh[s].sum(axis=1))
         load = np.divide(kwh[s], hours, out=np.zeros_like(kwh[s]), where=hours > 0)
         site = Site(
             load_kw=np.maximum(load, 0.0),
             hours=hours,
             before=times.before.astype(np.int64),
             slot_h=HOURS_A_DAY / SLOTS_A_DAY,
-            moved_usd_per_kwh=in_slots(inputs.electricity, times.price.day),
-            fixed_usd_per_kwh=in_slots(inputs.electricity, times.price.fixed),
-            moved_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.day),
-            fixed_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.fixed),
+            moved_usd_per_kwh=in_slots(inputs.electricity, times.price.day) + more_usd,
+            fixed_usd_per_kwh=in_slots(inputs.electricity, times.price.fixed) + more_usd,
+            moved_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.day) + more_kgco2e,
+            fixed_kgco2e_per_kwh=in_slots(inputs.grid, times.grid.fixed) + more_kgco2e,
             peak_usd_per_kw=np.broadcast_to(plan.problem.places.peak_usd_per_kw[s], (periods,)),
             feed_kw=plan.problem.limits.power_kw[s],
             sun_kw=sun_kw(inputs, times, one),
@@ -78,3 +79,16 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
         )
         found.append(SiteUse(one.name, site, best_use(site, plan.problem.objective)))
     return found
+
+
+def _under_contract(plan: Plan, solution: Solution, site: int, drawn_kwh: Floats) -> tuple[Floats, Floats]:
+    """What contracts change of the price and the intensity of a mean kilowatt-hour of a site [T, 1]."""
+    contracts = plan.problem.contracts
+    share = np.divide(
+        solution.matched_kwh, drawn_kwh, out=np.zeros_like(solution.matched_kwh), where=drawn_kwh > 0
+    )
+    share = share * (contracts.site == site)[:, None]
+    premium, avoided = (
+        (each * share).sum(axis=0)[:, None] for each in (contracts.usd_per_kwh, contracts.kgco2e_per_kwh)
+    )
+    return premium, -avoided

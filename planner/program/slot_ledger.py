@@ -22,6 +22,7 @@ from solver.account_slots import shrinking
 from solver.problem import Problem, SlotUse
 
 DECIDED = "decided by the program"
+NONE = 1e-9  # of nodes or times: rounding of the search
 TERMS = ("shifted", "resting", "lent")
 SUMS: dict[str, Callable[..., Any]] = {
     "usd": over_slots_usd,
@@ -59,7 +60,8 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
     hours, days = problem.slots.hours.T, problem.slots.days.T
     groups = len(problem.node_groups)
 
-    def put(term: str, each: Traced, row: NDArray[np.intp], group: NDArray[np.intp], amounts: Floats) -> None:
+    def put(term: str, each: Traced, row: NDArray[np.intp], group: NDArray[np.intp], many: Floats) -> None:
+        amounts = np.where(many > NONE, many, 0.0)
         some = np.flatnonzero(amounts.reshape(len(amounts), -1).any(axis=1))
         if not some.size:
             return

@@ -17,6 +17,7 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.editing import prices_found
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.bundle import keep, restored
@@ -33,6 +34,7 @@ from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
 from planner.program.clean_hours import matched_sites
 from planner.program.plan import Plan, plan_fleet
+from planner.program.site_energy import site_uses
 from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
 from planner.trace.records import is_number, plain_rows
@@ -293,6 +295,23 @@ def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:
     assert flat.hourly_kgco2e == pytest.approx(flat.market_kgco2e + (flat.period_kwh - flat.hour_kwh) * grid)
 
 
+def test_sun_saves_no_carbon_that_a_contract_has_avoided_already() -> None:
+    """All that the site draws is under contract: a kilowatt-hour of the sun saves its price and premium."""
+    plan = under_contract()
+    solution = plan.answer.solution
+    assert solution is not None
+    (site,) = plan.inputs.scenario.sites
+    sun = {"solar_kw": 50.0, "solar_yield_fraction": 0.2}
+    place = {"solar_latitude_deg": 36.8, "solar_longitude_deg": -119.8}
+    scenario = plan.inputs.scenario.model_copy(update={"sites": (site.model_copy(update=sun | place),)})
+    (found,) = site_uses(dataclasses.replace(plan, inputs=Inputs(scenario, plan.inputs.catalogue)), solution)
+    used = float((found.site.hours * found.use.used_kw).sum())
+    assert used > 10_000
+    assert -found.use.kgco2e < 0.001 * used * float(plan.inputs.grid[0].value)
+    price = float(plan.inputs.electricity[0].value)
+    assert -found.use.usd == pytest.approx(used * (price + 0.004), rel=1e-3)
+
+
 def test_what_levers_take_is_explained_down_to_facts() -> None:
     plan = planned(tuple(ALL))
     carbon = explain(plan.ledger.kgco2e_terms["resting_kgco2e"]).to_text()
@@ -543,6 +562,14 @@ def test_prices_by_the_hour_move_work_and_sum_to_the_bill(tmp_path: Path) -> Non
     assert plan.ledger.usd_terms["shifted_usd"].value < 0
     assert plan.ledger.usd_terms["shifted_usd"].value == pytest.approx(solution.usd_terms.shift.sum())
     assert plan.ledger.cost.value == pytest.approx(solution.usd, rel=1e-9)
+
+
+def test_a_file_by_flag_says_that_its_hours_do_not_count(tmp_path: Path) -> None:
+    own = prices_file(tmp_path)
+    content = (tmp_path / "prices.csv").read_bytes()
+    for levers, said in ((["shift"], True), (None, False)):
+        found = prices_found("prices.csv", content, with_changes(own, {"policy.levers": levers}), "fresno")
+        assert any("price_shape" in note for note in found.notes) == said
 
 
 def test_a_flat_price_is_worth_nothing(tmp_path: Path) -> None:

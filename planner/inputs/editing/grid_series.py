@@ -73,6 +73,8 @@ def series_found(
         notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
     if read.repeated_rows:
         notes.append(f"Rows that repeat a time: {count_text(read.repeated_rows)}; their mean was taken.")
+    if scenario.policy.levers:
+        notes.append("Means alone are taken: for its hours name the file in the scenario, hourly_shape.")
     changes, said = _changes(own, values)
     last = series.first_hour + np.timedelta64(len(series.grid_kgco2e_per_kwh), "h")
     return Found(

@@ -18,6 +18,8 @@ def prices_found(name: str, content: bytes, scenario: Scenario, site: str) -> Fo
         raise InputError(f"no site '{site}'; there is {', '.join(one.name for one in scenario.sites)}")
     with as_file(name, content) as path:
         prices, notes = prices_by_period(path, scenario.horizon)
+    if scenario.policy.levers:
+        notes.append("Means alone are taken: for its hours name the file in the scenario, price_shape.")
     labels = scenario.horizon.period_labels
     return Found(
         what="electricity prices",

@@ -82,7 +82,8 @@ def _of_tasks(scenario: Scenario, future: Future) -> Iterator[tuple[str, Any]]:
     if future.work_ratio is not None:
         for i, pool in enumerate(scenario.pools):
             need = _times(pool.need, future.work_ratio)
-            yield f"pools[{i}].{pool.way.key}", [_text(one, pool.way.unit) for one in need]
+            unit = pool.way.unit
+            yield f"pools[{i}].{pool.way.key}", [one if unit == "1" else _text(one, unit) for one in need]
     if future.tokens_ratio is not None:
         for i, job in enumerate(scenario.training):
             yield f"training[{i}].{job.amount_key}", job.amount * future.tokens_ratio

@@ -15,6 +15,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.program.assembly import Assembled, assemble
+from planner.program.future_scenarios import in_future
 from planner.trace.units import parse_quantity
 
 FRAME = """
@@ -279,6 +280,16 @@ def test_a_repair_gives_up_what_is_stated() -> None:
         assert parse_quantity(first, "1/d") == pytest.approx(20e6, rel=0.01)
         assert parse_quantity(second, "1/d") == pytest.approx(80e6)
     assert repair_changes(inputs("people = 9").scenario, [row])["pools.work.people"] == [4, 9]
+
+
+@pytest.mark.parametrize("pool", [BATCH, "people = 9\n", 'jobs = "4 /d"\njob_p50 = "3 h"\njob_p99 = "9 h"\n'])
+def test_futures_grow_whatever_states_the_work(pool: str) -> None:
+    """Half as much again of it, in both periods."""
+    future = '[[futures]]\nname = "more"\nprobability = 1\nwork = 1.5\n'
+    stated = parse_scenario(text(pool) + future)
+    found = in_future(stated, stated.futures[0], load_catalogue())
+
+    assert found.pools[0].need == pytest.approx([1.5 * need for need in stated.pools[0].need])
 
 
 RUNS = 'campaigns = "1 /d"\nagents = 11\ncampaign_time = "24 h"\n'

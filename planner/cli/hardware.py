@@ -98,6 +98,8 @@ def run_throughput(options: argparse.Namespace) -> int:
 
     question = _hardware_question(options)
     if question.across or question.link:
+        if options.graph is not None:
+            raise InputError("--graph: is of one site: leave out --across")
         return _run_across(options, question)
     if options.graph is not None:
         _write_graph(Path(options.graph), question)

@@ -20,7 +20,11 @@ def add_commands(command: arguments.AddCommand) -> None:
         help="CSV with table, rows, dim, pooling and, if not 4, bytes_per_param; or criteo_tables.csv",
     )
     place.add_argument("--csv", action="store_true", help="print where each table lies as CSV")
-    place.add_argument("--out", metavar="FILE", help="write the imbalance as [facts] of a scenario")
+    place.add_argument(
+        "--out",
+        metavar="FILE",
+        help="write the imbalance as a fact of your own, for `throughput --data FILE`",
+    )
     arguments.question_options(place, PlacementQuestion)
 
 

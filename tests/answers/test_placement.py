@@ -13,10 +13,9 @@ import pytest
 import everfleet as ef
 from planner.answers.placement import facts_toml, placement_document
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.catalogue import load_catalogue
 from planner.inputs.embedding_tables import read_reuse, read_tables, with_reuse
 from planner.inputs.placement_question import NODES, PlacementQuestion
-from planner.inputs.scenario import parse_scenario
 from planner.report.shape import answer_json, read_back, written
 from planner.report.shape_check import shape_problems, unopened
 from planner.trace.errors import InputError
@@ -107,15 +106,19 @@ def test_fewest_nodes_are_enough_and_one_less_is_not() -> None:
     assert "No placement within" in quick["headline"][1]
 
 
-def test_the_imbalance_is_a_fact_of_a_scenario() -> None:
-    """What --out writes is read by a scenario under [facts]."""
-    text = facts_toml(criteo())
-    scenario = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
-    stated = parse_scenario(f"{scenario}\n{text}", "with a placement").facts
+def test_throughput_takes_the_imbalance(tmp_path: Path) -> None:
+    """Whole tables on 32 small chips keep one of them busy 18 times as long as even parts would."""
+    asked = {"model": MODEL, "sku": "l4-8", "ways": ("whole",), "time_limit_s": 1.0, "nodes": (4,)}
+    document = placement_document(CRITEO, PlacementQuestion(**asked))
+    path = tmp_path / "imbalance.toml"
+    path.write_text(facts_toml(document), encoding="utf-8")
+    even = ef.throughput("dlrm-dcnv2", skus="l4-8", nodes=4)["rows"][0]
+    own = ef.throughput("dlrm-dcnv2", skus="l4-8", nodes=4, data=path)["rows"][0]
 
-    assert float(stated["performance.recommendation.imbalance"]) == pytest.approx(
-        criteo()["totals"][1]["value"], rel=1e-3
-    )
+    assert 17 < document["totals"][1]["value"] < 19
+    # The busiest look-up, forward and four times that backward (Adagrad), comes to the step of both.
+    longer = (document["totals"][1]["value"] - 1) * 5 * 65_536 * 214 * 512 / 32 / (300e9 * 0.836)
+    assert float(own["step_s"]) - float(even["step_s"]) == pytest.approx(longer, rel=0.1)
 
 
 def test_every_number_opens_and_the_document_comes_back() -> None:

@@ -122,4 +122,6 @@ def test_the_command_writes_and_refuses(tmp_path: Path, capsys: pytest.CaptureFi
         main(["throughput", "dlrm-dcnv2", "--sku", "h100-8", "--nodes", "1", "--graph", str(path)])
         == WRONG_INPUT
     )
-    assert capsys.readouterr().err.count("--graph") == 3
+    both = ["--graph", str(path), "--across", "se:1,no:1", "--link", "1 GB/s, 1 ms"]
+    assert main(["throughput", "llama-3.1-8b", *both]) == WRONG_INPUT
+    assert capsys.readouterr().err.count("--graph") == 4

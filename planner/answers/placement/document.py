@@ -344,7 +344,7 @@ def _said(
     ratio_text = number_text(float(times["imbalance_ratio"].value))
     yield (
         f"Even parts of whole tables in {HBM} would take as long if look-ups took {ratio_text} times as "
-        f"long: --out writes that as {IMBALANCE}, which runs of a plan take."
+        f"long: --out writes that as {IMBALANCE}, which `throughput --data` takes."
     )
 
 

@@ -1,4 +1,4 @@
-"""The document of a placement for a terminal, as CSV, and as facts of a scenario."""
+"""The document of a placement for a terminal, as CSV, and as a fact of one's own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def to_csv(document: Record) -> str:
 
 
 def facts_toml(document: Record) -> str:
-    """The imbalance as a fact of a scenario; nothing where nothing was placed."""
+    """The imbalance as a fact of one's own, for `--data`; none where nothing was placed."""
     found = [one for one in document["totals"] if one["name"] == "imbalance"]
     lines = [f"# {document['title']}", *(f"# {sentence}" for sentence in document["headline"])]
     if found:

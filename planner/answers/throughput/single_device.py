@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.equations import joint_efficiency_fraction, system_per_s
-from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged
+from planner.answers.throughput.setting import Index, Setting, Table, every_size, ranged
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
 from planner.performance.training import shape_efficiency_fraction
@@ -47,20 +47,9 @@ def alone_table(
     `work` gives what one accelerator does, `held` its power where the law alone is not enough.
     """
     inputs = setting.inputs
-    listed: list[Row] = []
-    tried: list[tuple[int, int, int]] = []
-    for k, sku in enumerate(inputs.skus):
-        each = int(inputs.server("accelerators")[k].value)
-        for nodes in sizes:
-            row: Row = {"sku": sku.name, "nodes": nodes, "accelerators": nodes * each, "fits": False}
-            if reason := setting.without_precision(k):
-                row["reason"] = reason
-            else:
-                tried.append((len(listed), k, nodes))
-            listed.append(row)
-    if not tried:
+    listed, place, sku_at, nodes_at = every_size(setting, sizes)
+    if not len(place):
         return Table(unit, listed, [], {}, {"batch": 0}, notes)
-    place, sku_at, nodes_at = (np.array(column, dtype=np.intp) for column in zip(*tried, strict=True))
     one = work(setting, sku_at)
     batch = int(np.max(one.batch.value))
     needed = np.broadcast_to(np.asarray(one.memory_gb.value), place.shape)

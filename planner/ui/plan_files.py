@@ -42,7 +42,7 @@ def downloads(made: Planned) -> None:
 
 
 def program(made: Planned) -> None:
-    """The integer program itself, which takes a moment to write down: on asking only."""
+    """The integer program itself, which takes a moment to write: only when requested."""
     if not wanted(made.identity, "program", "Write the program (LP)", ":material/function:"):
         return
     found = work_shown(start("program", **made.arguments())).result

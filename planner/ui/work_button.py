@@ -102,7 +102,7 @@ def _shipped_plan(task: str, digest: str, number: int, _text: str) -> Record:
 
 
 def wanted(identity: str, what: str, label: str, icon: str) -> bool:
-    """Whether something that takes a while was asked for, for this plan: a button to ask where not."""
+    """Whether something that takes a while was requested for this plan; a button to request it where not."""
     request = f"wanted-{what}-{identity}"
     if not st.session_state.get(request):
         st.button(label, key=f"{what}-{identity}", icon=icon, on_click=ask_once_more, args=(request,))
@@ -111,5 +111,5 @@ def wanted(identity: str, what: str, label: str, icon: str) -> bool:
 
 
 def ask_once_more(name: str) -> None:
-    """Note under a name that something is asked for."""
+    """Note under a name that something is requested."""
     st.session_state[name] = uuid4().hex  # no attempt stands for another, of this visitor or of any

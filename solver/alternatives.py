@@ -1,6 +1,6 @@
 """Near-optimal alternatives: plans that cost little more than the best, each as different as possible.
 
-A plan that is a hair better by the program may be worse by all that the program does not know. So the
+A plan that is slightly better by the program may be worse by all that the program does not know. So the
 objective becomes a limit, and the distance from the plans that are known becomes the objective.
 """
 

@@ -78,7 +78,7 @@ def cost(outcome: backend.Outcome) -> float:
 
 
 def reader(values: Mapping[str, float]) -> Callable[[Variables], Floats]:
-    """Columns of what is told of each variable; 0 where nothing is."""
+    """Columns of what is stated of each variable; 0 where nothing is."""
 
     def read(variables: Variables) -> Floats:
         flat = [values.get(variable.name, 0.0) for variable in variables.ravel()]

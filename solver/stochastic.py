@@ -248,7 +248,7 @@ def in_each_future(futures: Futures, held: FirstStage, **effort: Any) -> tuple[A
 
 
 def _objective(futures: Futures, programs: list[Program], aim: Aim, best: Floats | None) -> Any:
-    """The expression that the aim makes least, with a row for each future where it is a maximum.
+    """The expression that the aim minimises, with a row for each future where it is a maximum.
 
     worst: w >= z[f];  regret: r * best[f] >= z[f] - best[f], or r >= z[f] - best[f], as in `regrets`
     """

@@ -122,7 +122,7 @@ def guided(
 
 
 def _step_of(path: str) -> str:
-    """The step that a problem belongs to; what belongs to none is told in the last."""
+    """The step that a problem belongs to; what belongs to none is shown in the last."""
     table = re.split(r"[.,\[]", path, maxsplit=1)[0]
     return next((step for step, tables in STEPS.items() if table in tables), [*STEPS][-1])
 

@@ -19,7 +19,7 @@ from planner.trace.errors import InputError
 ANSWER, NO_PLAN, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
-# What a terminal is told to draw in bold, dim, or in a colour.
+# What a terminal draws in bold, dim, or in a colour.
 _BOLD, _DIM, _RED, _GREEN, _YELLOW = "1", "2", "31", "32", "33"
 _ENDS = {
     "OPTIMAL": _GREEN,

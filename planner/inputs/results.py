@@ -1,7 +1,7 @@
 """Result files of serving benchmarks: which format, and the points that each holds.
 
-A format is told by its keys. A point keeps what its file says, by the names that the file uses; what a file
-does not say is None and comes from elsewhere.
+A format is recognised by its keys. A point keeps what its file says, by the names that the file uses; what a
+file does not say is None and comes from elsewhere.
 """
 
 from __future__ import annotations

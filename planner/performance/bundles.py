@@ -1,6 +1,6 @@
 """Bundles: arguments that travel together, under the field's names.
 
-What a training step and its memory are made from is told by five of them: the model, the run, the layout,
+What a training step and its memory are made from is in five of them: the model, the run, the layout,
 the chip and the software. Those who hold all of it under its plain names, as facts or as numbers, hand it
 over with `step_bundles`, `memory_bundles` and `search_bundles`.
 """

@@ -468,7 +468,7 @@ def compared(document: Document) -> bool:
 
 
 def headline(document: Document) -> list[str]:
-    """What is decided, in short; a conflict is told in full by itself."""
+    """What is decided, in short; a conflict is shown in full by itself."""
     return [] if document["clash"] is not None else document["headline"]
 
 

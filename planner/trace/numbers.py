@@ -58,7 +58,7 @@ def count_text(value: float | None) -> str:
 
 
 def percent_text(fraction: float | None, decimals: int | None = 1, *, sign: bool = False) -> str:
-    """A share in percent; without `decimals` two digits, as an error or a change is told."""
+    """A share in percent; without `decimals` two digits, as for an error or a change."""
     if not _known(fraction):
         return NONE
     if decimals is None:

@@ -32,7 +32,7 @@ class KeptAssets:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from memory, or pass on; a page is told which files it will need."""
+        """Answer from memory, or pass on; a page names the files that it will need."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

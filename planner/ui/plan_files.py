@@ -14,6 +14,7 @@ from planner.report.workbook import to_workbook
 from planner.ui import shared
 from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown
+from planner.ui.work_button import wanted
 from planner.ui.workers import start
 
 
@@ -41,16 +42,8 @@ def downloads(made: Planned) -> None:
 
 
 def program(made: Planned) -> None:
-    """The integer program itself, which takes a moment to write down: on asking only."""
-    request = f"wanted-program-{made.identity}"
-    if not st.session_state.get(request):
-        st.button(
-            "Write the program (LP)",
-            key=f"program-{made.identity}",
-            icon=":material/function:",
-            on_click=st.session_state.__setitem__,
-            args=(request, True),
-        )
+    """The integer program itself, which takes a moment to write: only when requested."""
+    if not wanted(made.identity, "program", "Write the program (LP)", ":material/function:"):
         return
     found = work_shown(start("program", **made.arguments())).result
     if found is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import uuid4
 
 import streamlit as st
 
@@ -25,6 +24,7 @@ from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown
 from planner.ui.saved import PARAMETER, SHORT
 from planner.ui.sharing import together
+from planner.ui.work_button import ask_once_more, wanted
 from planner.ui.workers import start
 
 JOB_WHYS = {
@@ -69,7 +69,7 @@ def kept(made: Planned) -> None:
     key, request = f"keep-{made.identity}", f"wanted-kept-{made.identity}"
     digest, reason = made.saved, made.unsaved
     if reason and request not in st.session_state:  # a page that is opened anew tries once by itself
-        st.session_state[request] = uuid4().hex
+        ask_once_more(request)
     if digest is None and st.session_state.get(request):
         work = start("save", **made.arguments(), document=made.document, attempt=st.session_state[request])
         found = work_shown(work).result
@@ -83,11 +83,7 @@ def kept(made: Planned) -> None:
         st.warning("The plan is here, but it is not saved.", icon=":material/folder_off:")
         st.code(reason, language=None, wrap_lines=True)
     label = "Save it now" if reason else "Save this plan"
-    st.button(label, key=key, icon=":material/save:", on_click=_ask_once_more, args=(request,))
-
-
-def _ask_once_more(name: str) -> None:
-    st.session_state[name] = uuid4().hex  # no attempt stands for another, of this visitor or of any
+    st.button(label, key=key, icon=":material/save:", on_click=ask_once_more, args=(request,))
 
 
 def rows_of(document: Document, name: str) -> list[Record]:
@@ -248,15 +244,7 @@ def worth(made: Planned) -> None:
         st.subheader(TITLES["prices"])
         opened_sheet(made, "prices", rows)
         return
-    request = f"wanted-prices-{made.identity}"
-    if not st.session_state.get(request):
-        st.button(
-            "What is each limit worth?",
-            key=f"prices-{made.identity}",
-            icon=":material/sell:",
-            on_click=_ask_once_more,
-            args=(request,),
-        )
+    if not wanted(made.identity, "prices", "What is each limit worth?", ":material/sell:"):
         return
     st.subheader(TITLES["prices"])
     found = work_shown(start("plan", **made.arguments(), prices=True)).result
@@ -276,15 +264,9 @@ def verified(made: Planned) -> None:
     if not rows_of(document, "services"):
         return
     if not rows_of(document, "verification"):
-        request = f"wanted-verification-{made.identity}"
-        if not st.session_state.get(request):
-            st.button(
-                "Play the services request by request",
-                key=f"verify-{made.identity}",
-                icon=":material/fact_check:",
-                on_click=_ask_once_more,
-                args=(request,),
-            )
+        if not wanted(
+            made.identity, "verify", "Play the services request by request", ":material/fact_check:"
+        ):
             return
         found = work_shown(start("plan", **made.arguments(), verify=True)).result
         if found is None:

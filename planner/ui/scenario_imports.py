@@ -76,7 +76,7 @@ def scenario_file() -> None:
 
 def spreadsheets() -> None:
     """Tables of sites, fleet, offers and demand, or a cluster's list of nodes, as a scenario of their own."""
-    st.markdown("Tables are told by the names of their columns. Each of these has rows to write over:")
+    st.markdown("Tables are recognised by their columns. Each of these has example rows to replace:")
     with st.container(horizontal=True):
         for name, text in template_files().items():
             st.download_button(

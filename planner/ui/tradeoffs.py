@@ -54,7 +54,7 @@ def render() -> None:
 
 def money(draft: session.Draft) -> None:
     """Money against carbon."""
-    st.markdown("The cheapest plan at each level of carbon, whatever the scenario makes least.")
+    st.markdown("The cheapest plan at each level of carbon, whatever the objective of the scenario.")
     answer = work_button.answer("front", draft, "Find the front", _money_so_far, points=POINTS)
     if answer is None:
         return
@@ -211,7 +211,7 @@ def _so_far(
 
 def alternatives(draft: session.Draft) -> None:
     """Plans that cost little more than the best, and decide otherwise."""
-    st.markdown("A plan that is a hair better by the program may be worse by what the program does not know.")
+    st.markdown("A plan that is slightly better by the program may be worse by what it does not know.")
     within, plans = st.columns(2)
     within_percent = within.number_input("At most above the best (%)", 0.1, 20.0, 2.0, 0.5, key="within")
     count = plans.number_input("Plans", 1, 8, 3, key="alternatives-count")

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import streamlit as st
 
@@ -98,3 +99,17 @@ def _shipped_plan(task: str, digest: str, number: int, _text: str) -> Record:
     assert found is not None, "its front was shown"
     plan: Record = found["plans"][number - 1]
     return plan
+
+
+def wanted(identity: str, what: str, label: str, icon: str) -> bool:
+    """Whether something that takes a while was requested for this plan; a button to request it where not."""
+    request = f"wanted-{what}-{identity}"
+    if not st.session_state.get(request):
+        st.button(label, key=f"{what}-{identity}", icon=icon, on_click=ask_once_more, args=(request,))
+        return False
+    return True
+
+
+def ask_once_more(name: str) -> None:
+    """Note under a name that something is requested."""
+    st.session_state[name] = uuid4().hex  # no attempt stands for another, of this visitor or of any

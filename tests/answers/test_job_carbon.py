@@ -18,8 +18,9 @@ from sizes import size
 
 from carbon.scopes import Category
 from planner.answers.job import job_document, job_from_flags, load_job, read_job, to_card, to_text
-from planner.answers.job.footprint import Footprint, footprint_of
+from planner.answers.job.footprint import Footprint, footprint_of, variant
 from planner.answers.job.hourly import hourly_load_kwh
+from planner.answers.job.inference import on_each_sku
 from planner.answers.job.ledger import TotalsDisagree, ledger_of
 from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
@@ -926,3 +927,20 @@ def test_feeding_without_training_is_refused(text: str, said: str) -> None:
     head = 'title = "x"\n[site]\ngrid = "us"\npue = 1.1\n[hardware]\nsku = "h100-8"\n'
     with pytest.raises(ScenarioError, match=said):
         footprint(head + text)
+
+
+def test_skus_of_one_table_are_each_sku_alone() -> None:
+    """Replicas on several SKUs at once: those that serve, and the carbon of each as worked out by itself."""
+    setting = setting_of(load_job(data_folder() / "jobs" / "chat-service.toml", CATALOGUE), CATALOGUE)
+    inference = setting.job.inference
+    assert inference is not None
+    trial, serving = on_each_sku(setting, inference, ["h100-8", "l40s-8", "t4-4", "no-such-sku"])
+
+    def kgco2e(of: Any, sku: str) -> float:
+        return float(variant(of, inference=inference.but(sku=sku)).carbon.value)
+
+    assert "h100-8" in serving
+    assert "no-such-sku" not in serving
+    alone = [kgco2e(replace(setting, kept={}), sku) for sku in serving]
+    assert [kgco2e(trial, sku) for sku in serving] == pytest.approx(alone, rel=1e-12)
+    assert len(set(alone)) == len(serving) > 1, "they differ, so that none stands for another"

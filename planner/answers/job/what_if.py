@@ -31,7 +31,7 @@ def changes_of(footprint: Footprint) -> list[Record]:
 def changes_found(footprint: Footprint) -> Iterator[Change]:
     """The changes that make a difference, one after the other, each as it is requested.
 
-    Of techniques, those that apply and would change nothing are told, too.
+    Techniques that apply and would change nothing are listed, too.
     """
     before = float(footprint.carbon.value)
     found = chain(

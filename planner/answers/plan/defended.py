@@ -26,7 +26,7 @@ def defended(
     Args:
         plan: that was just made.
         defence: what is looked for next to it.
-        watch: who is told how far it is.
+        watch: called with the progress.
         stopped: called where Ctrl-C ends the search for what defends the plan, which is then left out; where
             it is None the interrupt goes on.
     """

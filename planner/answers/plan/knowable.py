@@ -12,7 +12,7 @@ from planner.trace.uncertainty import Swing, cause_of, narrowed
 
 LEAST = 0.01  # share of the range below which a fact is not worth looking up
 NAMED = 3
-OFF = 0.01  # of the cost: a median that is further off is told
+OFF = 0.01  # of the cost: a median that is further off is mentioned
 NARROWS = "one less the root of what is left of the sum of squared widths, each fact alone at its ends"
 
 

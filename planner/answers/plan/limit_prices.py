@@ -17,7 +17,7 @@ from planner.trace.records import Record
 
 CONFIRMED = tuple(family for family in LIMITS if family not in ("deadlines", "end of life"))
 NOTHING = 1e-6  # of an objective: rounding, not a price
-# Unit of a limit -> the larger one that prices are told in, and how many it holds.
+# Unit of a limit -> the larger one that prices are shown in, and how many it holds.
 SHOWN_IN = {"kW": ("MW", 1000.0), "kgCO2e": ("tCO2e", 1000.0)}
 ONE_IS = {"racks": "rack", "nodes": "node", "requests/s": "request/s", "node-h": "node-hour", "jobs": "job"}
 

@@ -69,7 +69,7 @@ def ranged_totals(
     *,
     watch: Watch = silent,
 ) -> tuple[list[Record], Held]:
-    """Totals with their ranges, and how often the fleet holds; `watch` is told every eighth draw."""
+    """Totals with their ranges, and how often the fleet holds; `watch` is called at every eighth draw."""
     at = desk(plan.inputs, plan.assembled, solution)
     targets = [node for _, node in named.values()]
     failing = plan.assembled.nodes.failure_rate_per_node_h

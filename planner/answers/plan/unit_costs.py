@@ -251,7 +251,7 @@ def _of_terms(plan: Plan, terms: tuple[str, ...], measure: Kind) -> Traced:
 def _amount_of(
     plan: Plan, solution: Solution, kind: str, name: str, held: NDArray[np.float64]
 ) -> tuple[str, Traced]:
-    """How much of a work there is, and in what unit that is told."""
+    """How much of a work there is, and the unit of that."""
     inputs, problem = plan.inputs, plan.problem
     if kind == "serving":
         return _served(plan, solution, problem.services.name.index(name))

@@ -34,7 +34,7 @@ REQUESTS = 20_000  # of a service in a period, as far as so many replicas take t
 LEAST_REPLICAS, MOST_REPLICAS = 16, 64
 SEED = 20230101
 ANSWERS = 200  # kinds of answers where only their mean is stated
-OFF = 0.10  # of the closed form's quantile, from which on it is told
+OFF = 0.10  # of the closed form's quantile, from which on it is mentioned
 ABOUT = (
     "Arrivals and lengths are drawn from the trace of a service, in its peak hour; engines take "
     "steps by the plan's own law, prompts in chunks and in turn; nodes fail at the plan's rate, those that "

@@ -61,7 +61,7 @@ def per_million(
 
 
 def grid_of(setting: Setting) -> str:
-    """The grid region that is asked about."""
+    """The grid region of the question."""
     return setting.question.grid or GRID
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
+from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.throughput import exposed_communication_fraction
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, working_node_kw
@@ -22,18 +22,7 @@ def recommendation_table(setting: Setting, sizes: Sequence[int]) -> Table:
     """Every SKU at every size whose memory holds the tables, or what they lack."""
     question, inputs = setting.question, setting.inputs
     batch = question.batch or int(setting.fact("job.batch_samples").value)
-    listed: list[Row] = []
-    tried: list[tuple[int, int, int]] = []
-    for k, sku in enumerate(inputs.skus):
-        each = int(inputs.server("accelerators")[k].value)
-        for nodes in sizes:
-            row: Row = {"sku": sku.name, "nodes": nodes, "accelerators": nodes * each, "fits": False}
-            if reason := setting.without_precision(k):
-                row["reason"] = reason
-            else:
-                tried.append((len(listed), k, nodes))
-            listed.append(row)
-    place, sku_at, nodes_at = (np.array([one[i] for one in tried], dtype=np.intp) for i in range(3))
+    listed, place, sku_at, nodes_at = every_size(setting, sizes)
     about = {"batch": batch}
     if not len(place):
         return Table("samples", listed, [], {}, about, _notes())

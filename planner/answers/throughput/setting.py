@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,23 @@ class Setting:
         chip, precision = self.inputs.skus[sku].accelerator, self.question.precision
         unit = FORMATS[precision].peak
         return "" if self.catalogue.has(f"accelerator.{chip}.{unit}_peak") else f"no {precision} units"
+
+
+def every_size(setting: Setting, sizes: Sequence[int]) -> tuple[list[Row], Index, Index, Index]:
+    """A row for every SKU at every size, and of those with the precision: their row, SKU and nodes."""
+    listed: list[Row] = []
+    tried: list[tuple[int, int, int]] = []
+    for k, sku in enumerate(setting.inputs.skus):
+        each = int(setting.inputs.server("accelerators")[k].value)
+        for nodes in sizes:
+            row: Row = {"sku": sku.name, "nodes": nodes, "accelerators": nodes * each, "fits": False}
+            if reason := setting.without_precision(k):
+                row["reason"] = reason
+            else:
+                tried.append((len(listed), k, nodes))
+            listed.append(row)
+    place, sku_at, nodes_at = (np.array([one[i] for one in tried], dtype=np.intp) for i in range(3))
+    return listed, place, sku_at, nodes_at
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.equations import system_per_s
-from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
+from planner.answers.throughput.setting import Index, Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
@@ -25,20 +25,9 @@ def alone_table(setting: Setting, sizes: Sequence[int], *, unit: str, error: str
     `error` says of what the error of the rates is the worst.
     """
     inputs, question = setting.inputs, setting.question
-    listed: list[Row] = []
-    tried: list[tuple[int, int, int]] = []
-    for k, sku in enumerate(inputs.skus):
-        each = int(inputs.server("accelerators")[k].value)
-        for nodes in sizes:
-            row: Row = {"sku": sku.name, "nodes": nodes, "accelerators": nodes * each, "fits": False}
-            if reason := setting.without_precision(k):
-                row["reason"] = reason
-            else:
-                tried.append((len(listed), k, nodes))
-            listed.append(row)
-    if not tried:
+    listed, place, sku_at, nodes_at = every_size(setting, sizes)
+    if not len(place):
         return Table(unit, listed, [], {}, {"batch": 0}, notes)
-    place, sku_at, nodes_at = (np.array(column, dtype=np.intp) for column in zip(*tried, strict=True))
     items: Traced = items_together(inputs, question.model)
     if question.batch is not None:
         items = given("batch", float(question.batch), "1")

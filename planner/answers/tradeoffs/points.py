@@ -26,7 +26,7 @@ ROOM = 1e-6  # in shares of a cap, so that rounding does not bar the very plan t
 def point_record(plan: Plan, changes: Mapping[str, Any], than: Solution | None = None) -> Record:
     """What a page shows of one plan; `changes`, as `--set` takes them, plan it from its scenario.
 
-    `than` is a plan of the same problem from which the differences are told.
+    `than` is a plan of the same problem to which it is compared.
     """
     with showing(plan.inputs.currency):
         return _point(plan, changes, than) | currency_record(plan.inputs.currency)

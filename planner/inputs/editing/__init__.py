@@ -1,7 +1,7 @@
 """Scenarios changed by hand: their inputs as records, edits of the text, and files of your own.
 
 An edit goes through the text: its comments stay wherever that can be done, and nothing is taken that does not
-check. What a file holds is told before it is used.
+check. What a file holds is shown before it is used.
 """
 
 from planner.inputs.editing.edits import Edited, change_rows, with_rows, with_values

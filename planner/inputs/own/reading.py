@@ -1,7 +1,7 @@
 """Facts, SKUs, models and regions of one's own: a folder or one TOML file in the format of `data/`.
 
 A row needs a key and a value: its unit is that of its family, its kind `yours` and its source the file and
-line where it stands, unless it says more. Everything that is wrong is told at once.
+line where it stands, unless it says more. Everything that is wrong is reported at once.
 """
 
 from __future__ import annotations

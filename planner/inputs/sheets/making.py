@@ -216,14 +216,14 @@ def _demand(table: str, name: str, entry: dict[str, Any], where: str, making: _M
     """The rate or the hours of a row that states users, requests of a day or people.
 
     Returns:
-        Whether it is known, or what is wrong with it is told.
+        Whether it is known; what is wrong with it is reported.
     """
     ways = [key for key in (_BY_PERIOD[table], *_COUNTED) if key in entry]
     if len(ways) > 1:
         making.wrong(where, f"{', '.join(ways)}: state one of them")
     counted = {key: entry.pop(key) for key in ways if key in _COUNTED}
     if len(ways) != 1 or not all(isinstance(value, int | float) for value in counted.values()):
-        return bool(ways)  # a text is told already
+        return bool(ways)  # a text is reported already
     if "people" in counted:
         fact = making.catalogue.fact("planning.person_time")
         hours = people_accelerator_h(

@@ -16,6 +16,8 @@ Modules:
 - levers: What a lever does to a footprint: its own factor, the part that it reaches, and others next to
   it.
 - lines: Lines of a ledger: one entry of carbon, one of water.
+- market: Electricity under contract: location and market side by side, matched over the year or hour by
+  hour.
 - operational: Operational carbon: of electricity, and the hours that a number of operations takes.
 - participation: Who takes part: the share of each group among the devices picked, against its share of
   all devices.

@@ -11,6 +11,7 @@ Phase = Literal[
     "training",
     "fine-tuning",
     "inference",
+    "ingestion",
     "storage",
     "network",
     "building",

@@ -18,20 +18,6 @@ from solver.program import Program
 from solver.rows import NO_PART, Part, Variables, cells, made
 from solver.tables import Floats, Whole
 
-SLOT_FAMILIES = (
-    "work_in",
-    "work_stop",
-    "done_in",
-    "done_stop",
-    "lent",
-    "quiet",
-    "rest",
-    "wake",
-    "off",
-    "boot",
-    "above",
-)
-
 
 def spread_over_slots(program: Program) -> None:
     """sum_y h[y,t] * x[y,t] - lost[t] * stop[y,t] = hours[t] * x[t], of work and pausable jobs that may move

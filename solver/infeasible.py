@@ -1,15 +1,14 @@
 """Why there is no plan, and what would have to give way for there to be one.
 
 For each family of limits alone: is there a plan if only this family gives way, and by how much, in shares of
-each limit? If no limit alone is enough, all of them together. Where it is known what a unit of each limit
-costs, the cheapest repair. A repair is proven by solving the repaired problem, which also tells its cost.
+each limit? If no limit alone is enough, all of them together. A repair is proven by solving the repaired
+problem, which also tells its cost.
 Which limits conflict in the first place is said by `solver.conflict`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +16,9 @@ import numpy as np
 
 from solver import backend
 from solver.answer import Answer, answer
-from solver.build import THOUSAND, build
+from solver.build import build
 from solver.problem import Problem
-from solver.program import FAMILIES, Index, linear
+from solver.program import FAMILIES, Index
 from solver.tables import Flags, Floats
 
 TASKS = (
@@ -73,7 +72,6 @@ class Family:
     suffices: bool | None
     gives: tuple[Give, ...] = ()
     repaired: Answer | None = None
-    price_usd: float = math.nan  # of the repair alone, where a price of each unit was given
 
     @property
     def verified(self) -> bool:
@@ -127,30 +125,6 @@ def explain_infeasible(
     return Infeasibility(reasons=tuple(quick_reasons(problem)), families=families, joint=joint)
 
 
-def cheapest_repair(
-    problem: Problem,
-    *,
-    usd_per_unit: Mapping[str, float],
-    gap_fraction: float,
-    time_limit_s: float,
-    should_stop: backend.Stop | None = None,
-) -> Family | None:
-    """The repair that costs least to make, where a unit of some families of limits can be had at a price.
-
-        minimise sum_l price[family of l] * give[l], in USD
-
-    Families without a price stay firm. The price is that of the limits alone; what the repaired plan costs is
-    its own. None where the families hold no limit.
-    """
-    if unknown := set(usd_per_unit) - set(FAMILIES):
-        raise ValueError(f"usd_per_unit names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")
-    for family, price in usd_per_unit.items():
-        if not 0 <= price < math.inf:
-            raise ValueError(f"usd_per_unit of {family} is a price of at least 0, got {price}")
-    names = [family for family in FAMILIES if family in usd_per_unit]
-    return _give_way(problem, names, gap_fraction, time_limit_s, should_stop, usd_per_unit)
-
-
 def quick_reasons(problem: Problem) -> Iterable[str]:
     """What cannot be done by any of its options, whatever the limits."""
     jobs, runs = problem.jobs, problem.run_options
@@ -194,15 +168,11 @@ def _give_way(
     gap_fraction: float,
     time_limit_s: float,
     should_stop: backend.Stop | None,
-    usd_per_unit: Mapping[str, float] | None = None,
 ) -> Family | None:
-    """The least that these families have to give, by price or by share; None where they hold no limit."""
+    """The least that these families have to give, by share; None where they hold no limit."""
     program = build(problem, names)
     if not program.slacks:
         return None
-    if usd_per_unit is not None:
-        paid = [(each.variable, each.size * usd_per_unit[key[0]]) for key, each in program.slacks.items()]
-        program.model.setObjective(linear([(slack, usd / THOUSAND) for slack, usd in paid]))
     outcome = backend.solve(
         program.model, gap_fraction=gap_fraction, time_limit_s=time_limit_s, should_stop=should_stop
     )
@@ -220,10 +190,7 @@ def _give_way(
         should_stop=should_stop,
         start=program.solution(outcome.values),
     )
-    price_usd = math.nan
-    if usd_per_unit is not None:
-        price_usd = math.fsum(usd_per_unit[give.family] * give.amount for give in gives)
-    return Family(tuple(names), True, tuple(gives), repaired, price_usd)
+    return Family(tuple(names), True, tuple(gives), repaired)
 
 
 def label(problem: Problem, family: str, index: Index) -> str:

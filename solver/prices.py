@@ -48,11 +48,6 @@ class LimitUse:
         """Room up to the limit; for a limit from below, what is above it."""
         return self.used - self.limit if self.family in AT_LEAST else self.limit - self.used
 
-    @property
-    def left_fraction(self) -> float:
-        """The room as a share of the limit; NaN for a limit of 0."""
-        return self.left / abs(self.limit) if self.limit else math.nan
-
 
 @dataclass(frozen=True, slots=True)
 class Move:

@@ -27,7 +27,7 @@ from hypothesis import settings
 from sizes import NIGHTLY, at_night, few_ranges, size
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,6 +47,7 @@ settings.register_profile("repeat", derandomize=True, deadline=None, max_example
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
+VIEWPORT: ViewportSize = {"width": 1280, "height": 1300}
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # the tests may run as root, on a machine of their own
@@ -75,14 +76,20 @@ MARKED_PATHS = {
         "report/*",
         "cli/*",
         "store/*",
+        "notebook/test_notebook_answers.py",
+        "notebook/test_notebook_documents.py",
+        "notebook/test_notebook_pages.py",
     ),
+    "slow": ("serve/*", "answers/test_checkpoint_cells.py", "answers/test_failure_cells.py"),
 }
 MARKED_FIXTURES = {"browser": "chromium", "package": "built"}
-KINDS = {"slow", *MARKED_PATHS, *MARKED_FIXTURES}
+KINDS = {*MARKED_PATHS, *MARKED_FIXTURES}
 # Rooms that document plans and jobs.
 DRAWING = (
     "answers/",
     "cli/",
+    "inputs/test_model_cards",
+    "inputs/test_own_facts",
     "notebook/",
     "program/",
     "report/",
@@ -90,18 +97,48 @@ DRAWING = (
     "ui/",
     "validation/test_peers_page",
 )
+# What results of `planner.performance` that are remembered rest on.
+PHYSICS = (
+    "carbon",
+    "planner.inputs",
+    "planner.performance",
+    "planner.physics",
+    "planner.trace",
+    "reliability",
+)
 SLOW_S = 0.3  # above it a test is `slow`
 PATIENCE_S = 3.0  # above it an unmarked one fails: first imports count too, and a busy machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="draw, play and try more where a test can")
+    parser.addoption("--quick", action="store_true", help="only what is of none of the kinds that take time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("nightly"):
         os.environ[NIGHTLY] = "1"
     atexit.register(_end_in_silence)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file stays in one process, and so do all files of the browser: they share its page and a server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneBrowser(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            place: str = super()._split_scope(nodeid)
+            return "the browser" if "test_browser_" in place else place
+
+    return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files unread whose every test takes time, where only the quick ones are asked for."""
+    if config.getoption("quick") and collection_path.suffix == ".py" and _kinds_of(collection_path):
+        return True
+    return None
 
 
 def _end_in_silence() -> None:
@@ -116,23 +153,34 @@ def _end_in_silence() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is for the night, and mark each other test by where it lies and what it asks for.
+    """Leave out what is not asked for, and mark each other test by where it lies and what it asks for.
 
     The browser, which waits longest, comes first, then files with any test that takes its time: the last ones
     are short, so that no process works on alone.
     """
     if not at_night():
-        by_day = [item for item in items if not _is_for_the_night(item)]
-        config.hook.pytest_deselected(items=[item for item in items if _is_for_the_night(item)])
-        items[:] = by_day
+        _leave_out(config, items, _is_for_the_night)
     for item in items:
         for kind in _kinds_of(item.path):
             item.add_marker(kind)
         for kind, fixture in MARKED_FIXTURES.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(kind)
-    long = {item.path for item in items if any(map(item.get_closest_marker, KINDS))}
+    if config.getoption("quick"):
+        _leave_out(config, items, _takes_time)
+    long = {item.path for item in items if _takes_time(item)}
     items.sort(key=lambda item: (item.get_closest_marker("browser") is None, item.path not in long))
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], what: Callable[[pytest.Item], bool]) -> None:
+    """Take the tests of which something is so from those to be run."""
+    config.hook.pytest_deselected(items=[item for item in items if what(item)])
+    items[:] = [item for item in items if not what(item)]
+
+
+def _takes_time(item: pytest.Item) -> bool:
+    """Whether a test is of one of the kinds."""
+    return any(map(item.get_closest_marker, KINDS))
 
 
 def _is_for_the_night(item: pytest.Item) -> bool:
@@ -169,7 +217,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before_s = computed_s()
     yield
     took_s = computed_s() - before_s
-    if took_s > PATIENCE_S and not at_night() and not any(map(item.get_closest_marker, KINDS)):
+    if took_s > PATIENCE_S and not at_night() and not _takes_time(item):
         pytest.fail(
             f"it computed for {took_s:.1f} s, above {SLOW_S:.1f} s, and is not marked: make it quicker, "
             f"or mark it as one of {', '.join(sorted(KINDS))}",
@@ -232,17 +280,36 @@ def shipped_validation(worked_out_once: Callable[[str, Callable[[], Any]], Any])
     return code, document
 
 
-@pytest.fixture(autouse=True)
-def no_patched_results(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that exchanges a part of the physics works it out itself, and leaves nothing of it behind."""
-    if "monkeypatch" not in request.fixturenames:
-        yield
-        return
-    from planner.performance.remembered import forget
+class Exchange(pytest.MonkeyPatch):
+    """As pytest's own; where a part of the physics is exchanged, nothing is remembered of what it gave."""
 
-    forget()
-    yield
-    forget()
+    of_physics = False
+
+    def setattr(self, target: Any, *part: Any, **options: Any) -> None:
+        super().setattr(target, *part, **options)
+        place = target if isinstance(target, str) else getattr(target, "__module__", None) or target.__name__
+        if place.startswith(PHYSICS):
+            self.of_physics = True
+            self._forget()
+
+    def undo(self) -> None:
+        super().undo()
+        if self.of_physics:
+            self._forget()
+
+    @staticmethod
+    def _forget() -> None:
+        from planner.performance.remembered import forget
+
+        forget()
+
+
+@pytest.fixture
+def monkeypatch() -> Iterator[pytest.MonkeyPatch]:
+    """Takes back at the end what a test exchanged, and what was worked out meanwhile."""
+    exchange = Exchange()
+    yield exchange
+    exchange.undo()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -317,8 +384,46 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+class Window:
+    """One page of the browser, which the first visitor of each test is given.
+
+    It has the scripts of the app compiled: a page of its own would compile them for three seconds.
+    """
+
+    def __init__(self, chromium: Browser) -> None:
+        self._chromium = chromium
+        self._page: Page | None = None
+
+    def cleared(self, url: str) -> Page:
+        """The page as a new one: nothing is left of who was there, in it or in what the browser keeps."""
+        if self._page is None or self._page.is_closed():
+            self._page = new_visitor(self._chromium)
+            self._page.on("crash", self._crashed)
+        page = self._page
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.set_viewport_size(VIEWPORT)
+        page.mouse.move(0, 0)
+        kept = {"origin": url, "storageTypes": "cookies,local_storage,session_storage,indexeddb"}
+        page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
+        return page
+
+    def _crashed(self, page: Page) -> None:
+        self._page = None
+
+
+def new_visitor(chromium: Browser) -> Page:
+    """A page of somebody who was never there."""
+    return chromium.new_context(viewport=VIEWPORT, reduced_motion="reduce").new_page()
+
+
+@pytest.fixture(scope="session")
+def window(chromium: Browser) -> Window:
+    """The page that first visitors share, one after the other."""
+    return Window(chromium)
+
+
 @pytest.fixture
-def new_page(chromium: Browser, app_url: str) -> Iterator[Callable[[], Page]]:
+def new_page(chromium: Browser, window: Window, app_url: str) -> Iterator[Callable[[], Page]]:
     """Pages, each of a visitor of its own.
 
     Their test fails if a script fails in one, if one writes an error to its console, or if one asks any other
@@ -328,26 +433,36 @@ def new_page(chromium: Browser, app_url: str) -> Iterator[Callable[[], Page]]:
     outside: list[str] = []
     local = (app_url, app_url.replace("http", "ws", 1), "data:", "blob:")
 
+    def failed(error: Error) -> None:
+        errors.append(str(error))
+
     def heard(message: ConsoleMessage) -> None:
         # On the address of a page below the root Streamlit asks there for what lies at the root, then there.
         if message.type == "error" and "/_stcore/" not in message.location["url"]:
             errors.append(message.text)
 
+    def asked(request: Request) -> None:
+        if not request.url.startswith(local):
+            outside.append(request.url)
+
+    watching = {"pageerror": failed, "console": heard, "request": asked}
+    pages: list[Page] = []
+
     def opened() -> Page:
-        context = chromium.new_context(viewport={"width": 1280, "height": 1300}, reduced_motion="reduce")
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", heard)
-        page.on(
-            "request", lambda request: None if request.url.startswith(local) else outside.append(request.url)
-        )
+        page = new_visitor(chromium) if pages else window.cleared(app_url)
+        for event, listener in watching.items():
+            page.on(event, listener)
+        pages.append(page)
         return page
 
-    contexts: list[BrowserContext] = []
     yield opened
-    for context in contexts:
-        context.close()
+    for number, page in enumerate(pages):
+        if number:
+            page.context.close()
+        elif not page.is_closed():
+            for event, listener in watching.items():
+                page.remove_listener(event, listener)
+            page.goto("about:blank")
     assert not errors, errors
     assert not outside, outside
 

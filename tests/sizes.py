@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from planner.answers.job.footprint import Footprint, Phase, Setting
     from planner.trace.quantities import Traced
 
 NIGHTLY = "EVERFLEET_TESTS_NIGHTLY"  # set by the option before any test is read, here and in each worker
@@ -26,12 +27,18 @@ def size(usual: int, *, nightly: int) -> int:
 
 @contextmanager
 def few_ranges(*, plans: int, jobs: int) -> Iterator[None]:
-    """Plans and jobs in a third of the time: ranges from few draws, swings of plans of few facts."""
+    """Plans and jobs in a third of the time: ranges from few draws, swings of few facts, few other SKUs."""
     from planner.answers.job import document as job
+    from planner.answers.job import what_if
     from planner.answers.plan import document as plan
+    from planner.inputs.catalogue import load_catalogue
     from planner.trace import uncertainty
 
-    every, widths = uncertainty.ranged_facts, plan.swings
+    every, widths, on_sku = uncertainty.ranged_facts, plan.swings, what_if._on_sku
+    untried = {name for number, name in enumerate(load_catalogue().sold) if number % 5}
+
+    def on_few(setting: Setting, phase: Phase, name: str) -> Footprint | None:
+        return None if name in untried else on_sku(setting, phase, name)
 
     def swings(target: Traced) -> list[uncertainty.Swing]:
         with pytest.MonkeyPatch.context() as looked_at:
@@ -43,4 +50,5 @@ def few_ranges(*, plans: int, jobs: int) -> Iterator[None]:
             patched.setattr(plan, "DRAWS", plans)
             patched.setattr(plan, "swings", swings)
             patched.setattr(job, "DRAWS", jobs)
+            patched.setattr(what_if, "_on_sku", on_few)
         yield

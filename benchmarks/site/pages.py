@@ -28,12 +28,18 @@ _OTHER_TITLES = {
     "checkpoints": "Checkpoint intervals",
     "marks": "Best intervals",
     "policies": "Ways to write checkpoints",
+    "stops": "What stops a run in a month",
+    "recovery": "Ways to come back after a failure",
+    "detection": "Silent corruption, with and without checks",
     "by_nodes": "Checkpoints by size of the job",
 }
 _ANSWERS = {
     "job": "Carbon of a job",
     "fit": "Failures of a log",
     "throughput": "What hardware delivers",
+    "placement": "Where embedding tables lie",
+    "traces": "Execution traces",
+    "across": "One run on several sites",
     "futures": "Several futures",
 }
 _KINDS = (

@@ -565,6 +565,67 @@ def _short_rows() -> Sequence[tuple[str, bytes]]:
     return found
 
 
+@cache
+def _monitoring() -> Sequence[tuple[str, bytes]]:
+    """Some minutes of one node in each format of monitoring."""
+    labels = {"Hostname": "n1", "UUID": "GPU-0", "modelName": "NVIDIA H100 80GB HBM3"}
+    counters = {
+        "DCGM_FI_DEV_POWER_USAGE": 70.0,
+        "DCGM_FI_DEV_GPU_UTIL": 0.0,
+        "DCGM_FI_DEV_FB_USED": 4.0,
+        "DCGM_FI_DEV_XID_ERRORS": 79.0,
+        "vllm:request_success_total": 9.0,
+    }
+    start_s = 1_793_188_800
+    series = [
+        {
+            "metric": {"__name__": name} | labels,
+            "values": [[start_s + 60 * i, f"{value * (1 + i % 3)}"] for i in range(15)],
+        }
+        for name, value in counters.items()
+    ]
+    named = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    text = [
+        f"{name}{{{named}}} {value * (1 + i % 3)} {1000 * (start_s + 60 * i)}"
+        for name, value in counters.items()
+        for i in range(15)
+    ]
+    point = {
+        "timeUnixNano": str(start_s * 10**9),
+        "asDouble": 70.5,
+        "attributes": [{"key": "hw.id", "value": {"stringValue": "GPU-0"}}],
+    }
+    metrics = [{"name": "hw.power", "unit": "W", "gauge": {"dataPoints": [point, point]}}]
+    energy = {"statistics": {"energy": {"consumed": {"set": True, "infinite": False, "number": 72_000_000}}}}
+    job = {
+        "allocation_nodes": 4,
+        "state": {"current": ["NODE_FAIL"]},
+        "time": {"start": start_s, "elapsed": 36_000},
+        "steps": [energy],
+    }
+    held = {
+        "range.json": {"status": "success", "data": {"resultType": "matrix", "result": series}},
+        "otlp.json": {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": metrics}]}]},
+        "sacct.json": {"meta": {}, "jobs": [job, job]},
+    }
+    found = [(name, json.dumps(one).encode()) for name, one in held.items()]
+    return [*found, ("scrape.prom", "\n".join(text).encode())]
+
+
+ACTUALS = b"""month,measure,of,value
+2027-01,nodes,h100-8/oregon,31
+2027-01,used_fraction,h100-8/oregon,71 %
+2027-02,energy,,322 MWh
+2027-02,cost,,254000
+2027-03,failures,,2
+2027-03,demand,code,130 /s
+2027-03,done_fraction,pretrain-70b,0.8
+"""
+BILLED = b"BilledCost,BillingCurrency,ChargePeriodStart,ChargeCategory\n" + b"\n".join(
+    b"%d.25,USD,2027-%02d-01T00:00:00Z,Usage" % (9000 + i, 1 + i % 12) for i in range(24)
+)
+
+
 # The readers
 
 
@@ -665,6 +726,22 @@ def _serving() -> Any:
     return load_scenario(DATA / "scenarios" / "serving-only.toml")
 
 
+def _read_telemetry(path: Path) -> object:
+    from planner.answers.telemetry import telemetry_document, telemetry_text, traffic_rows
+    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.telemetry import read_telemetry
+
+    found = read_telemetry([path], interval_s=60.0)
+    return telemetry_text(telemetry_document(found, load_catalogue(), "own")), traffic_rows(found)
+
+
+def _read_actuals(path: Path) -> object:
+    from planner.inputs.actuals import read_actuals
+    from planner.inputs.catalogue import load_catalogue
+
+    return read_actuals([path], load_catalogue(), "USD")
+
+
 def _read_mapping(path: Path) -> object:
     from reliability.logs import read_log, read_mapping
 
@@ -712,6 +789,10 @@ READERS = {
         0.04,
     ),
     "benchmark results": Reader(_whole(ROOT / "tests" / "results", "*.json"), JSON, _read_results, 0.02),
+    "monitoring": Reader(_monitoring, JSON, _read_telemetry, 0.06),
+    "what happened": Reader(
+        lambda: [("actual.csv", ACTUALS), ("focus.csv", BILLED)], TABLE, _read_actuals, 0.06
+    ),
     "published values": Reader(_short_rows, TABLE, _validate, 0.02),
     "job file": Reader(_folder(DATA / "jobs", "*.toml"), TOML, _read_job, 0.07),
     "scenario file": Reader(_folder(DATA / "scenarios", "*.toml"), TOML, _read_scenario, 0.08),

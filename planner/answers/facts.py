@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from planner.inputs.catalogue import load_catalogue
+from planner.report.shape import SCHEMA
+from planner.store.packing import versions_here
 from planner.trace.numbers import exact_text
 from planner.trace.quantities import Fact
 from planner.trace.records import Record, fact_record
@@ -19,6 +21,18 @@ def fact_records(facts: Sequence[Fact]) -> list[Record]:
     """Facts as plain data."""
     ranges = load_catalogue().ranges
     return [{**fact_record(fact), "use": ranges.use(fact.key)} for fact in facts]
+
+
+def facts_document(facts: Sequence[Fact]) -> Record:
+    """Facts in the one shape of answers, for formats that describe a set of data."""
+    return {
+        "kind": "facts",
+        "schema": SCHEMA,
+        "title": f"{len(facts)} facts of everfleet, each with value, range, kind and source",
+        "everfleet": versions_here()["everfleet"],
+        "catalogue": load_catalogue().digest,
+        "tables": {"facts": [fact_record(fact) for fact in facts]},
+    }
 
 
 def fact_line(fact: Fact) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from planner.inputs.question_fields import fields_of, flag
 
+MOST_SIZES = 1000  # of a range
 CHANGE_EXAMPLE = "policy.carbon_price=300 USD/t"
 
 # Adds a command: its name, what runs it, what it is about.
@@ -185,11 +186,17 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def node_counts(text: str) -> tuple[int, ...]:
-    """Sizes apart by commas; whether they are sizes is for the question to say."""
+    """Sizes apart by commas, or from one to another; whether they are sizes is for the question to say."""
+    found: list[int] = []
     try:
-        return tuple(int(part) for part in text.split(","))
+        for part in text.split(","):
+            first, _, last = part.partition("..")
+            found += range(int(first), min(int(last or first), int(first) + MOST_SIZES) + 1)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' are no node counts: write for example 8,16,32") from None
+        raise argparse.ArgumentTypeError(
+            f"'{text}' are no node counts: write for example 8,16,32 or 1..4"
+        ) from None
+    return tuple(found)
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -229,3 +236,8 @@ def question_options(
             shown = one.value or option.removeprefix("--").replace("-", "_").upper()
             how = {"nargs": "?", "const": ""} if one.reads == "parts" else {}
             group.add_argument(option, dest=name, type=read, metavar=shown, help=about, **how)
+
+
+def format_option(parser: argparse.ArgumentParser, of: str) -> None:
+    """Another way to write an answer: `--as`, by the name of a published format."""
+    parser.add_argument("--as", dest="written_as", metavar="NAME", help=f"in a published format: {of}")

@@ -7,16 +7,46 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planner.cli import arguments, failures, futures, hardware, jobs, own, plans, saved, traces, tradeoffs
+from planner.cli import (
+    arguments,
+    failures,
+    futures,
+    hardware,
+    jobs,
+    own,
+    placement,
+    plans,
+    saved,
+    scaling,
+    telemetry,
+    traces,
+    track,
+    tradeoffs,
+)
 from planner.cli import reference as about
 from planner.cli.console import ANSWER, INTERRUPTED, say, show, wrong
 from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
 # What reads no facts, or names its own files by `--data`.
-WITHOUT_DATA = ("validate", "schema", "add")
+WITHOUT_DATA = ("validate", "schema", "add", "telemetry")
 # The order of `--help`.
-SUBJECTS = (plans, tradeoffs, futures, saved, jobs, failures, hardware, traces, own, about)
+SUBJECTS = (
+    plans,
+    tradeoffs,
+    futures,
+    saved,
+    track,
+    jobs,
+    scaling,
+    failures,
+    hardware,
+    placement,
+    traces,
+    telemetry,
+    own,
+    about,
+)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -124,13 +124,34 @@ def show_answer(options: argparse.Namespace, said: tuple[Any, str]) -> int:
     return ANSWER
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Write one file of an answer, and say so."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     say(f"written: {path}")
+
+
+def put_files(files: Mapping[str, str], options: argparse.Namespace) -> int:
+    """Write files of a published format into `--out`; without it, print the only one.
+
+    Raises:
+        InputError: there are several, and nobody has said where to.
+    """
+    if options.out is not None:
+        from planner.report.standards import save_files
+
+        for path in save_files(files, Path(options.out)):
+            say(f"written: {path}")
+        return ANSWER
+    if options.json:
+        show_json(dict(files))
+    elif len(files) > 1:
+        raise InputError(f"these are {len(files)} files ({', '.join(files)}): say where to by --out FOLDER")
+    else:
+        show(next(iter(files.values())).rstrip("\n"))
+    return ANSWER
 
 
 @contextmanager

@@ -96,13 +96,44 @@ def run_throughput(options: argparse.Namespace) -> int:
     """Say what hardware delivers and draws for a model: every SKU at every size, with range and reasons."""
     from planner.answers.throughput import throughput_document, to_csv, to_text
 
-    document = throughput_document(_hardware_question(options))
+    question = _hardware_question(options)
+    if question.across or question.link:
+        return _run_across(options, question)
+    if options.graph is not None:
+        _write_graph(Path(options.graph), question)
+    document = throughput_document(question)
     if options.json:
         show_json(document)
     else:
         show((to_csv if options.csv else to_text)(document))
     rows = document["reached" if "reached" in document else "rows"]
     return ANSWER if any(row["fits"] for row in rows) else NO_PLAN
+
+
+def _write_graph(path: Path, question: Question) -> None:
+    """Write one step of one rank as a Chakra graph."""
+    from planner.answers.throughput import step_graph
+    from planner.report.chakra import chakra_json, chakra_messages
+
+    if path.suffix not in (".json", ".et"):
+        raise InputError(f"--graph: '{path}' is no graph: end it in .json, or in .et for protobuf")
+    operations = step_graph(question)
+    write_file(path, chakra_json(operations) if path.suffix == ".json" else chakra_messages(operations))
+
+
+def _run_across(options: argparse.Namespace, question: Question) -> int:
+    """What crosses the link between sites, and what each way takes."""
+    from planner.answers.throughput import across_document, across_text
+    from planner.report.spreadsheets import csv_of
+
+    document = across_document(question)
+    if options.json:
+        show_json(document)
+    else:
+        show(
+            csv_of(document["options"], line_end="\n").rstrip("\n") if options.csv else across_text(document)
+        )
+    return ANSWER if any(row["fits"] for row in document["options"]) else NO_PLAN
 
 
 def _hardware_question(options: argparse.Namespace) -> Question:
@@ -119,4 +150,9 @@ def _throughput_options(parser: argparse.ArgumentParser) -> None:
     work.add_argument("--train", action="store_true", help="training; the default")
     work.add_argument("--serve", action="store_true", help="serving: replicas within targets, or scoring")
     parser.add_argument("--csv", action="store_true", help="print the rows as CSV")
+    parser.add_argument(
+        "--graph",
+        metavar="FILE",
+        help="write a step of one rank, of one SKU and size, as a Chakra graph: .json, or .et for protobuf",
+    )
     arguments.question_options(parser, Question)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, say, show, show_json
+from planner.cli.console import ANSWER, put_files, say, show, show_json
 from planner.cli.loading import named_scenario
 from planner.inputs.job_question import CheckpointQuestion, JobQuestion, job_flags
 from planner.inputs.question_fields import fields_of
@@ -28,6 +28,10 @@ def run_carbon(options: argparse.Namespace) -> int:
 
     job = open_job(options.job, job_flags(vars(options)))
     document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)
+    if options.written_as is not None:
+        from planner.report.standards import write_as
+
+        return put_files(write_as(document, options.written_as), options)
     if options.explain is not None:
         from planner.report.cells import named_cell
         from planner.report.shape import written
@@ -98,6 +102,7 @@ def _carbon_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--why-embodied", action="store_true", help="why others print other figures for the accelerator"
     )
+    arguments.format_option(parser, "sci, eu-model-form, hugging-face")
     parser.add_argument("--card", action="store_true", help="print Markdown for a model card")
     parser.add_argument("--out", metavar="FOLDER", help="write job.html, job.md, job.json and csv/ there")
 

@@ -6,13 +6,15 @@ import argparse
 from pathlib import Path
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, NO_PLAN, say, show, show_json
+from planner.cli.console import ANSWER, NO_PLAN, put_files, say, show, show_json
 
 
 def add_commands(command: arguments.AddCommand) -> None:
     """What the program knows and how right it is."""
     facts = command("facts", run_facts, "every fact with value, range, kind and source")
     facts.add_argument("words", nargs="*", help="words that the key, note or source must hold")
+    arguments.format_option(facts, "croissant")
+    facts.add_argument("--out", metavar="FOLDER", help="write the files of that format there")
 
     validate = command("validate", run_validate, "our values next to published ones")
     validate.add_argument("files", nargs="*", metavar="FILE", help="CSV files; none: the shipped rows")
@@ -66,9 +68,13 @@ def run_validate(options: argparse.Namespace) -> int:
 
 def run_facts(options: argparse.Namespace) -> int:
     """List facts whose key, note or source holds every word."""
-    from planner.answers.facts import fact_line, fact_records, facts_holding
+    from planner.answers.facts import fact_line, fact_records, facts_document, facts_holding
 
     found = facts_holding(options.words)
+    if options.written_as is not None:
+        from planner.report.standards import write_as
+
+        return put_files(write_as(facts_document(found), options.written_as), options)
     if options.json:
         show_json(fact_records(found))
         return ANSWER

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from planner.cli import arguments
-from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, say, show_answer, watcher
+from planner.cli.console import ANSWER, INTERRUPTED, NO_PLAN, clear, put_files, say, show_answer, watcher
 from planner.cli.loading import named_scenario, stated_labels
 from planner.trace.errors import InputError
 
@@ -19,8 +19,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     compare = command("compare", run_compare, "two saved plans: how their inputs and their results differ")
     compare.add_argument("before", metavar="BEFORE", help="first characters of a plan's digest")
     compare.add_argument("after", metavar="AFTER", help="and of another's")
-    export = command("export", run_export, "a saved plan as files: scenario, report, tables, workbook")
-    export.add_argument("--out", metavar="FOLDER", required=True, help="write scenario/ and plan/ there")
+    export = command("export", run_export, "a plan as files: scenario and report, or a published format")
+    export.add_argument(
+        "--out", metavar="FOLDER", help="write scenario/ and plan/, or files of a format, there"
+    )
+    arguments.format_option(export, "focus, frictionless, kserve, kueue, slurm; PLAN may be a folder, too")
     recompute = command("recompute", run_recompute, "a saved plan worked out again: is it the same")
     for one in (show, export, recompute):
         one.add_argument("digest", metavar="PLAN", help="first characters of its digest")
@@ -68,9 +71,16 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a saved plan as files: its scenario and its report."""
-    from planner.answers.saved.commands import export_saved
+    """Write a saved plan as files, its scenario and its report; or any plan in a published format."""
+    from planner.answers.saved.commands import export_saved, saved_or_written
 
+    if options.written_as is not None:
+        from planner.report.standards import write_as
+
+        document = saved_or_written(options.store, options.digest)
+        return put_files(write_as(document, options.written_as), options)
+    if options.out is None:
+        raise InputError("say where to: --out FOLDER, or --as NAME for a published format")
     return show_answer(options, export_saved(options.store, options.digest, options.out))
 
 

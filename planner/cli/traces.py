@@ -18,13 +18,19 @@ def add_commands(command: arguments.AddCommand) -> None:
         metavar="FILE",
         help="Kineto, PyTorch or Chakra (JSON or protobuf), gzip or not; one a rank",
     )
+    trace.add_argument(
+        "--represent",
+        type=arguments.count,
+        metavar="K",
+        help="name the K traces that stand for all, each with its weight",
+    )
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    """Read execution traces: how busy the accelerator is, how long it only communicates, who is slowest."""
+    """Read execution traces: compute, communication, idle time, bytes by collective, the slowest rank."""
     from planner.answers.traces import traces_document, traces_text
 
-    document = traces_document([Path(file) for file in options.files])
+    document = traces_document([Path(file) for file in options.files], options.represent)
     if options.json:
         show_json(document)
     else:

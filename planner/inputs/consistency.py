@@ -9,6 +9,8 @@ from typing import Any
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
+from planner.inputs.kind_checks import kind_problems
+from planner.inputs.model_kinds import models_of
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
 from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
@@ -105,6 +107,7 @@ def _against(
         *_measured_elsewhere(measured, shipped),
         *_quality_unknown(document, catalogue),
         *_without_effect(document, catalogue),
+        *kind_problems(document, catalogue),
     ]
 
 
@@ -131,12 +134,22 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
 
 
 def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
-    """Techniques that change nothing of the services that may use them, and a budget of no choice."""
-    policy, every = document.get("policy"), list[str]()
+    """Techniques that change nothing of what may use them, and a budget of no choice."""
+    policy, every = document.get("policy"), list[tuple[str, str]]()
     of_all = list_in(policy, "techniques") if isinstance(policy, dict) else []
+    for i, entry in entries_of(document, "training"):
+        model = entry.get("model")
+        if isinstance(model, str) and catalogue.has(f"model.{model}.layers"):
+            every.append(("training", model))
+            at = f"{place(('training', i), document)}.techniques"
+            yield from _idle_techniques(at, list_in(entry, "techniques"), [("training", model)], catalogue)
     for i, entry in entries_of(document, "services"):
         at, named = place(("services", i), document), (entry.get("model"), *list_in(entry, "models"))
-        models = [one for one in named if isinstance(one, str) and catalogue.has(f"model.{one}.layers")]
+        models = [
+            ("inference", one)
+            for one in named
+            if isinstance(one, str) and catalogue.has(f"model.{one}.layers")
+        ]
         every += models
         yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), models, catalogue)
         chosen = ("precisions", "models", "techniques")
@@ -148,10 +161,13 @@ def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterat
     yield from _idle_techniques("policy.techniques", of_all, every, catalogue)
 
 
-def _idle_techniques(at: str, names: list[Any], models: list[str], catalogue: Catalogue) -> Iterator[Problem]:
+def _idle_techniques(
+    at: str, names: list[Any], work: list[tuple[str, str]], catalogue: Catalogue
+) -> Iterator[Problem]:
+    """Techniques that are idle in all work that may use them, each by its phase and model."""
     for k, name in enumerate(names):
-        if isinstance(name, str) and name in techniques() and models:
-            why = [techniques()[name].idle_in_service(catalogue, model) for model in models]
+        if isinstance(name, str) and name in techniques() and work:
+            why = [techniques()[name].idle_in(catalogue, phase, model) for phase, model in work]
             if all(why):
                 yield Problem(f"{at}[{k}]", f"'{name}' changes nothing here: {why[0]}. Remove it")
 
@@ -309,7 +325,7 @@ def known_names(catalogue: Catalogue) -> Known:
     """Names that a scenario may refer to."""
     return Known(
         skus=frozenset(catalogue.skus),
-        models=frozenset(catalogue.names("model", "layers")),
+        models=frozenset(models_of(catalogue)),
         grids=frozenset(catalogue.names("grid", "intensity")),
         traffics=frozenset(catalogue.names("traffic", "mean_context")),
         storages=frozenset(catalogue.names("checkpoint_storage", "bandwidth")),

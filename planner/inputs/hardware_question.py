@@ -10,8 +10,10 @@ from planner.inputs.question_fields import question_field
 TEXT, VISION = "train-text", "train-vision"
 RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
 SCORE, GENERATE = "serve-recommendation", "serve-images"
-_SIZED = (TEXT, VISION, RECOMMEND, SCORE, GENERATE)
-_MADE = (VISION, RECOMMEND, SCORE, GENERATE)
+LOOK = "serve-vision"
+WHOLE = (SCORE, GENERATE, LOOK)  # answered as a whole
+_SIZED = (TEXT, VISION, RECOMMEND, *WHOLE)
+_MADE = (VISION, RECOMMEND, *WHOLE)
 OF_RESULTS = "of result files that do not say it"
 _MEASURED = (TEXT, VISION, ANSWERS)
 
@@ -83,6 +85,22 @@ class Question:
         scale=24.0,
     )
 
+    across: str = question_field(
+        "sites that share the run, each with its nodes: 'dallas:64,oregon:64'; a site is a grid, a region or "
+        "its city",
+        "",
+        value="SITE:NODES,...",
+        group="training",
+        kinds=(TEXT,),
+    )
+    link: str = question_field(
+        "between two of them: bandwidth, latency one way, oversubscription: '800 Gbit/s, 20 ms, 2:1'",
+        "",
+        value="LINK",
+        group="training",
+        kinds=(TEXT,),
+    )
+
     measured: str = question_field(
         "what you measured: 'h100-8 x 64 nodes = 410000 tokens/s'; with --serve "
         "'h100-8 tp4 = 2500 tokens/s at batch 64', or '= 25 ms at batch 64'",
@@ -138,6 +156,24 @@ class Question:
         value="FRACTION",
         group="serving",
         kinds=(ANSWERS,),
+    )
+    response_s: float | None = question_field(
+        "time to the whole answer, '100 ms': what one unit takes within it",
+        reads="time",
+        option="--response-time",
+        label="Whole answer within",
+        unit="ms",
+        scale=1e-3,
+        value="TIME",
+        group="serving",
+        kinds=WHOLE,
+    )
+    items: float | None = question_field(
+        "samples or images of a request, with --response-time; 1",
+        reads="number",
+        value="N",
+        group="serving",
+        kinds=WHOLE,
     )
     requests_per_s: float | None = question_field(
         "counts replicas",

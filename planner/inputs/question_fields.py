@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from planner.trace.errors import InputError
 from planner.trace.numbers import exact_text
+from planner.trace.units import UnitError, parse_quantity, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,25 @@ def out_of_range(question: type[Any], stated: Mapping[str, Any]) -> Iterator[tup
         value = stated.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and not one.holds(value):
             yield name, f"has to be {one.range}, got {value}"
+
+
+def with_times(question: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stated by field, without what is None; a time that is text is a number of the field's unit.
+
+    Raises:
+        InputError: a time is not understood; the error holds every one.
+    """
+    values = {name: value for name, value in said.items() if value is not None}
+    problems = []
+    for name, one in fields_of(question).items():
+        if one.reads == "time" and isinstance(values.get(name), str):
+            try:
+                values[name] = parse_quantity(values[name], unit_of(name))
+            except UnitError as error:
+                problems.append(f"{flag(name, question)}: {error}")
+    if problems:
+        raise InputError("\n".join(problems))
+    return values
 
 
 def flag(name: str, question: type[Any]) -> str:

@@ -29,12 +29,20 @@ from planner.inputs.scenario import (
 )
 from planner.inputs.scenario.own import pue_key
 from planner.inputs.techniques import Ways
-from planner.performance.mix import PromptClasses, RequestMix, prompt_classes, request_mix
+from planner.performance.demand import heard_tokens
+from planner.performance.mix import (
+    PromptClasses,
+    RequestMix,
+    prompt_classes,
+    request_mix,
+    spread_mix,
+)
 from planner.trace.currency import Currency, Stated
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
 from planner.trace.units import canonical, parse_quantity
 
 CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
+LEAST = 1e-9  # tokens: answers of no length have no ratio to their mean
 HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
 
 
@@ -413,11 +421,40 @@ class Inputs:
             return self.keep(fit.repair)
         return self.yours("reliability.repair", stated, "h")
 
-    def request_tokens(self, service: Service) -> tuple[Fact, Fact]:
+    def _heard_tokens(self, service: Service) -> Traced:
+        """Frames that a model of speech hears of the sound of a request."""
+        own = f"speech.{service.model}"
+        assert service.audio_s is not None, "asked of sound alone"
+        return derive(
+            heard_tokens,
+            audio_s=self.yours(f"services.{service.name}.audio", service.audio_s, "s"),
+            window_s=self.fact(f"{own}.window"),
+            window_tokens=self.fact(f"{own}.encoder_tokens"),
+        )
+
+    def _mean_of_classes(self, service: Service, key: str) -> Traced:
+        """Mean length of the requests of all classes of a service."""
+        found: Traced | None = None
+        for i, one in enumerate(service.classes):
+            at = f"services.{service.name}.classes[{i}]"
+            share = self.yours(f"{at}.share", one.share_fraction, "1")
+            part = share * self.yours(f"{at}.{key}", getattr(one, key), "1")
+            found = part if found is None else found + part
+        assert found is not None, "asked of services with classes"
+        return found.named(key)
+
+    def request_tokens(self, service: Service) -> tuple[Traced, Traced]:
         """Mean prompt and answer of a service, from its trace or as the scenario states them."""
         if service.traffic is not None:
             traffic = f"traffic.{service.traffic}"
             return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
+        if service.classes:
+            return self._mean_of_classes(service, "tokens_in"), self._mean_of_classes(service, "tokens_out")
+        if service.audio_s is not None:
+            return (
+                self._heard_tokens(service),
+                self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
+            )
         return (
             self.yours(f"{service.place}.tokens_in", float(service.tokens_in or 0), "1"),
             self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
@@ -425,11 +462,18 @@ class Inputs:
 
     def request_mix(self, service: Service) -> RequestMix | None:
         """Requests of a service's trace by their lengths; None where only means are known."""
+        if service.classes:
+            shares, prompts, answers = _columns(service)
+            return spread_mix(share_fraction=shares, input_tokens=prompts, output_tokens=answers)
         sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
         return None if service.traffic is None or not sample.is_file() else _mix(sample)
 
     def request_classes(self, service: Service) -> PromptClasses:
         """How requests of a service spread around their means; one class where only means are known."""
+        if service.classes:
+            shares, prompts, answers = _columns(service)
+            prompt, answer = float(shares @ prompts), float(shares @ answers)
+            return PromptClasses(shares, prompts / prompt, answers / max(answer, LEAST), np.ones(len(shares)))
         mix = self.request_mix(service)
         if mix is None:
             return PromptClasses(*np.ones((4, 1)))
@@ -456,6 +500,13 @@ def _rented_site(rental: Rental, periods: int) -> Site:
     limits: dict[str, Any] = {"power_cap_kw": (math.inf,) * periods, "racks": math.inf}
     where = rental.model_dump(include={"name", "grid", "grid_kgco2e_per_kwh", "pue"})
     return Site.model_construct(**where, **limits)
+
+
+def _columns(service: Service) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Shares, prompts and answers of the classes of a service."""
+    each = [(one.share_fraction, one.tokens_in, one.tokens_out) for one in service.classes]
+    shares, prompts, answers = np.array(each, dtype=np.float64).T
+    return shares, prompts, answers
 
 
 @cache

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.model_kinds import LANGUAGE, VISION, kind_of_model
 from planner.trace.errors import InputError
 
 PHASES = ("data", "experimentation", "training", "fine_tuning", "inference", "storage", "federated")
@@ -32,6 +33,9 @@ HANDLES = (
 
 # Handles that a prediction of serving reads.
 SERVING = ("decode_time", "prompt_reading", "kv_bytes", "throughput", "step_time", "lookups")
+# Handles that make a training run take less time.
+RUNS = ("tokens", "samples", "step_time", "throughput", "traffic", "lookups")
+READ = {"inference": SERVING, "training": RUNS}
 KINDS = ("language", "recommendation", "diffusion", "any")
 
 
@@ -83,18 +87,20 @@ class Technique:
         of_work = self._out_of_work(catalogue, phase, model, predicted)
         return of_work or next((reason for reason, holds in on_chip.items() if holds), "")
 
-    def idle_in_service(self, catalogue: Catalogue, model: str) -> str:
-        """Why it changes nothing of a service of a plan, whatever chip; empty where it may."""
-        handles = set(self.handles) & set(SERVING)
-        idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of a service"
-        return self._out_of_work(catalogue, "inference", model, predicted=True) or idle
+    def idle_in(self, catalogue: Catalogue, phase: str, model: str) -> str:
+        """Why it changes nothing of a phase of a plan (inference or training), whatever chip; empty else."""
+        what = "a service" if phase == "inference" else "a training job"
+        handles = set(self.handles) & set(READ[phase])
+        idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of {what}"
+        experiments = "no final run may use it" if self.only == "experiments" else ""
+        return self._out_of_work(catalogue, phase, model, predicted=True) or idle or experiments
 
     def _out_of_work(self, catalogue: Catalogue, phase: str, model: str | None, predicted: bool) -> str:
         reasons = {
             f"it is for {' and '.join(map(_plain, self.phases))}": phase not in self.phases,
             "what it does is in our predictions, or not known for them": self.only == "measured"
             and predicted,
-            f"it is for {self.models} models": self.models not in ("any", kind_of_model(catalogue, model)),
+            f"it is for {self.models} models": self.models not in ("any", _spoken_kind(catalogue, model)),
             "it is for mixtures of experts": self.experts
             and not catalogue.has(f"model.{model}.experts_per_token"),
             "it is for attention with keys for each head": self.plain_attention
@@ -149,11 +155,10 @@ def technique_named(name: str) -> Technique:
     return known[name]
 
 
-def kind_of_model(catalogue: Catalogue, model: str | None) -> str:
-    """Kind of a model: language, recommendation or diffusion; empty where it is not known."""
-    rooms = {"language": "model.{}.layers", "recommendation": "recommendation.{}.embedding_rows"}
-    rooms |= {"diffusion": "diffusion.{}.steps"}
-    return next((kind for kind, key in rooms.items() if model and catalogue.has(key.format(model))), "")
+def _spoken_kind(catalogue: Catalogue, model: str | None) -> str:
+    """Kind of a model as techniques name it: transformers of images are like those of texts."""
+    kind = kind_of_model(catalogue, model)
+    return LANGUAGE if kind == VISION else kind
 
 
 def _has_plain_attention(catalogue: Catalogue, model: str | None) -> bool:

@@ -4,7 +4,8 @@ Each function asks what its command asks and imports what it needs when it runs,
 """
 
 from planner.notebook.answer import Answer
-from planner.notebook.hardware import calibrate, throughput
+from planner.notebook.exchange import export, telemetry, track
+from planner.notebook.hardware import calibrate, place, throughput, trace
 from planner.notebook.jobs import checkpoint, job_carbon
 from planner.notebook.plans import compare, futures, load, pareto, plan, scenario
 from planner.notebook.reference import (
@@ -19,6 +20,7 @@ from planner.notebook.reference import (
     traces,
     validate,
 )
+from planner.notebook.scaling import scaling
 from planner.notebook.tables import Row, Table, Why
 from planner.trace.errors import InputError
 
@@ -31,6 +33,7 @@ __all__ = [
     "calibrate",
     "checkpoint",
     "compare",
+    "export",
     "facts",
     "fit",
     "futures",
@@ -39,13 +42,18 @@ __all__ = [
     "load",
     "models",
     "pareto",
+    "place",
     "plan",
     "prices",
     "regions",
+    "scaling",
     "scenario",
     "skus",
     "techniques",
+    "telemetry",
     "throughput",
+    "trace",
     "traces",
+    "track",
     "validate",
 ]

@@ -26,6 +26,8 @@ def throughput(
     batch: int | None = None,
     image_pixels: int | None = None,
     adapter_rank: int | None = None,
+    across: str = "",
+    link: str = "",
     target_per_s: Quantity | None = None,
     tokens: float | None = None,
     by_h: Quantity | None = None,
@@ -38,6 +40,8 @@ def throughput(
     ttft_s: Quantity | None = None,
     tpot_s: Quantity | None = None,
     quantile_fraction: Quantity | None = None,
+    response_s: Quantity | None = None,
+    items: float | None = None,
     requests_per_s: Quantity | None = None,
     availability_fraction: Quantity | None = None,
     disaggregated: bool = False,
@@ -68,6 +72,8 @@ def throughput(
         batch: images or samples of a step, or made at once.
         image_pixels: side of an image; 224.
         adapter_rank: trains adapters of this rank, all else frozen (LoRA).
+        across: sites that share the run, each with its nodes: "dallas:64,oregon:64".
+        link: between two of them: "800 Gbit/s, 20 ms, 2:1".
         target_per_s: tokens or samples a second: the smallest size of each SKU that delivers them.
         tokens: the same from tokens to train on, with `by_h`.
         by_h: time to train them in, "90 d".
@@ -80,6 +86,8 @@ def throughput(
         ttft_s: time to the first token, "1 s".
         tpot_s: time for each further token, "100 ms".
         quantile_fraction: share of requests in time; 0.9.
+        response_s: time to the whole answer of scores and images, "100 ms": what one unit takes within it.
+        items: samples or images of a request, with `response_s`; 1.
         requests_per_s: counts replicas for a demand.
         availability_fraction: share of time in which enough replicas are up; 0.999.
         disaggregated: whether some replicas read prompts and others write answers.
@@ -88,11 +96,91 @@ def throughput(
     Raises:
         InputError: the question is wrong; the error holds every problem.
     """
-    from planner.answers.throughput import Question, question_of, throughput_document
-    from planner.notebook.other_answers import throughput_made
+    from planner.answers.throughput import Question, across_document, question_of, throughput_document
+    from planner.notebook.other_answers import across_made, throughput_made
 
     said = given_in_python(locals(), Question) | {"model": str(model), "serve": serve}
-    return throughput_made(throughput_document(question_of(said)))
+    question = question_of(said)
+    if question.across or question.link:
+        return across_made(across_document(question))
+    return throughput_made(throughput_document(question))
+
+
+@in_python
+def trace(*files: str | Path, represent: int | None = None) -> Answer:
+    """What execution traces say of a step: `everfleet trace`.
+
+    >>> ef.trace("data/samples/chakra_small.0.json")["ranks"][0]["communication_s"].explain().unit
+    's'
+
+    Args:
+        files: Kineto, PyTorch or Chakra (JSON or protobuf), gzip or not; one a rank.
+        represent: how many traces are to stand for all.
+
+    Raises:
+        InputError: a file is no trace, or there are too few.
+    """
+    from planner.answers.traces import traces_document
+    from planner.notebook.other_answers import traces_made
+
+    if not files:
+        raise InputError("name an execution trace, one a rank")
+    return traces_made(traces_document([Path(name) for name in files], represent))
+
+
+@in_python
+def place(
+    tables: str | Path,
+    *,
+    model: str = "",
+    reuse: str | Path | None = None,
+    dataset: str = "",
+    sku: str = "h100-8",
+    nodes: int | Iterable[int] = (),
+    batch: int = 65_536,
+    train: bool = False,
+    tiers: str | Iterable[str] = (),
+    ways: str | Iterable[str] = (),
+    aim: str = "time",
+    within_s: Quantity | None = None,
+    time_limit_s: Quantity = 5.0,
+    data: str | Path | None = None,
+) -> Answer:
+    """Where embedding tables lie on nodes: `everfleet place`.
+
+    >>> found = ef.place("criteo_tables.csv", model="mlperf_dlrm_dcnv2_multihot", nodes=1)
+    >>> [(int(row["accelerators"]), row["fits"]) for row in found["sizes"]]
+    [(8, True)]
+    >>> found["devices"][0]["device_s"].explain().unit
+    's'
+
+    Args:
+        tables: CSV with table, rows, dim, pooling, and bytes_per_param where it is not 4.
+        model: set of tables, where the file has several.
+        reuse: CSV of how often rows are read; without it each row is read alike.
+        dataset: histogram, where that file has several.
+        sku: kind of node.
+        nodes: sizes to look at; 1 to 4.
+        batch: samples of a step, over all devices.
+        train: whether rows are updated and gradients sent back.
+        tiers: memories that may hold tables: hbm, host, ssd; all of them.
+        ways: how a table may be laid out: whole, columns, rows, copies; all of them.
+        aim: time, for the least of a step; nodes, for the fewest.
+        within_s: longest that look-up and exchange may take, "2 ms".
+        time_limit_s: of the search, for each size.
+        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
+
+    Raises:
+        InputError: the question or a file is wrong; the message has every problem.
+    """
+    from planner.answers.placement import placement_document
+    from planner.inputs.placement_question import PlacementQuestion
+    from planner.inputs.question_fields import with_times
+    from planner.notebook.other_answers import placement_made
+
+    said = given_in_python(locals(), PlacementQuestion)
+    question = PlacementQuestion(**with_times(PlacementQuestion, said))
+    return placement_made(placement_document(Path(tables), question))
 
 
 @in_python

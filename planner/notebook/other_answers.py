@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +112,46 @@ def throughput_made(document: Record) -> Answer:
     return Answer(content, document, kind, open_cell=partial(opened_at, document))
 
 
+def traces_made(document: Record) -> Answer:
+    """What execution traces say."""
+    from planner.answers.traces import traces_text
+
+    names = ("ranks", "collectives", "node_times", "together", "representatives")
+    said, tables = tuple(document["headline"]), {name: document[name] for name in names if name in document}
+    kind = plain_kind("traces", traces_text, document["title"], said, tables)
+    content = Content(document["title"], said, [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
+def across_made(document: Record) -> Answer:
+    """What crosses between sites."""
+    from planner.answers.throughput import across_text
+
+    said, tables = tuple(document["headline"]), {name: document[name] for name in ("options", "sites")}
+    kind = plain_kind("across", across_text, document["title"], said, tables)
+    content = Content(document["title"], said, [], tables)
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
+def placement_made(document: Record) -> Answer:
+    """Where embedding tables lie."""
+    from planner.answers.placement import to_text
+
+    names = ("sizes", "tiers", "devices", "placed", "rules")
+    tables = {name: document[name] for name in names if document.get(name)}
+    said = tuple(document["headline"])
+    content = Content(document["title"], said, document["totals"], tables, kept_steps(document))
+    kind = plain_kind(
+        "placement",
+        to_text,
+        document["title"],
+        said,
+        tables,
+        drawings=lambda: charts.PLACEMENT_PICTURES,
+    )
+    return Answer(content, document, kind, open_cell=partial(opened_at, document))
+
+
 def calibration_made(document: Record) -> Answer:
     """What measurements change."""
     from planner.answers.calibration import probe_text, to_text
@@ -175,6 +215,46 @@ def list_made(what: str, rows: Sequence[Record]) -> Answer:
     tables = {what: list(rows)}
     kind = plain_kind("list", lambda _: list_text(rows), what.capitalize(), said, tables)
     return Answer(Content(what.capitalize(), said, [], tables), list(rows), kind)
+
+
+def telemetry_made(document: Record) -> Answer:
+    """What monitoring says."""
+    from planner.answers.telemetry import telemetry_text
+
+    tables = {name: rows for name, rows in document.items() if isinstance(rows, list) and name != "notes"}
+    said = (*document["notes"], *(f"missing: {row['tells']}" for row in document["missing"]))
+    kind = plain_kind("telemetry", telemetry_text, document["title"], said, tables)
+    return Answer(Content(document["title"], said, [], tables), document, kind)
+
+
+def track_made(document: Record, text: str | None, notes: Sequence[str]) -> Answer:
+    """A plan next to what happened, and the scenario from here."""
+    from planner.answers.track import track_text
+
+    tables: dict[str, list[Record]] = {"rows": document["rows"], "left": document["left"]}
+    if text is not None:
+        tables["scenario"] = [{"text": text}]
+    said = (*document["headline"], *notes)
+    kind = plain_kind("track", track_text, document["title"], said, tables)
+    return Answer(Content(document["title"], said, [], tables), document, kind)
+
+
+def export_made(written_as: str, files: Mapping[str, str]) -> Answer:
+    """An answer in a published format; saved, it is the files of that format."""
+    from planner.report.standards import save_files
+
+    rows = [{"file": name, "text": text} for name, text in files.items()]
+    tables = {"files": rows}
+    title = f"Written as {written_as}"
+    kind = plain_kind(
+        "export",
+        lambda _: "\n".join(files.values()),
+        title,
+        tuple(files),
+        tables,
+        save=lambda _, folder: save_files(files, folder),
+    )
+    return Answer(Content(title, tuple(files), [], tables), rows, kind)
 
 
 def _is_number(value: Any) -> bool:

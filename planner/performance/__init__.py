@@ -6,6 +6,8 @@ Modules:
 - adapters: Low-rank adapters next to frozen weights (LoRA).
 - arrivals: Draws of what reaches replicas: requests of a trace, dealt out at random, and failures of
   their nodes.
+- batches: Requests that are answered in batches: what one unit takes within a response time, and how busy
+  it is.
 - bundles: Bundles: arguments that travel together, under the field's names.
 - calibrate: One measured point per accelerator, carried to all sizes; and what a probe of a device saw.
 - calibrate_serving: What measured serving points say about other batches, sizes and models of the same
@@ -42,6 +44,8 @@ Modules:
 - replica: One replica under a mix of requests: state at a load, share of first tokens in time, largest
   load.
 - rounding: Things that are counted whole: devices, nodes, replicas, workers, drives.
+- scaling: How the loss of a model falls with its size, its data or its compute, and what a wanted loss
+  then takes.
 - serving: Speed of a replica that serves a language model with continuous batching and chunked prefill.
 - simulation: Replicas played step by step: what each request of a drawn stream waits for, next to the
   closed form.

@@ -153,13 +153,19 @@ class KeptBytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitLimits:
-    """How far a search goes: sizes that nobody exceeds. `shard_gradients` 1 also tries ZeRO-2."""
+    """How far a search goes: sizes that nobody exceeds. `shard_gradients` 1 also tries ZeRO-2.
+
+    Stages, and copies of the model, are multiples of `stages_of` and `copies_of`: places that share a run
+    take whole ones. Stages of several places are not cut into chunks, which would go to and fro between them.
+    """
 
     largest_micro_batch: int = 8
     largest_cp: int = 8
     largest_interleave: int = 8
     spare_layers: int = 2
     shard_gradients: int = 0
+    stages_of: int = 1
+    copies_of: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

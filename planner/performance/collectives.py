@@ -70,3 +70,68 @@ def chain_s(
     sent_s = size_gb * oversubscription_ratio / bandwidth_gb_per_s
     took: Column = np.where(np.asarray(ranks) > 1, sent_s + (ranks - 1.0) * latency_s, 0.0)[()]
     return took
+
+
+def gradients_across_s(
+    *,
+    sites: Column,
+    gradient_gb: Column,
+    bandwidth_gb_per_s: Column,
+    latency_s: Column,
+    oversubscription_ratio: Column,
+    exchange_steps: Column,
+    hidden_fraction: Column,
+    computing_s: Column,
+) -> Column:
+    """What a step waits for gradients, or weights, that sites exchange over the links between them.
+
+    t = a / H - min(x a / H, T_c / 2),  a = all-reduce of G on a ring of s sites (`ring_s`)
+
+    H steps go by between two exchanges; at most half of the compute is backward work that hides them. Each
+    site sums its own first. Where H > 1 sites train apart in between, which is another optimisation.
+
+    Source: ring as above; hiding as in `training_step_s`; H: Douillard et al., "DiLoCo", arXiv 2311.08105.
+    """
+    require_positive(exchange_steps=exchange_steps)
+    require_not_negative(hidden_fraction=hidden_fraction, computing_s=computing_s)
+    exchanged_s = (
+        ring_s(
+            trips=RING_TRIPS["all_reduce"],
+            ranks=sites,
+            size_gb=gradient_gb,
+            bandwidth_gb_per_s=bandwidth_gb_per_s,
+            latency_s=latency_s,
+            oversubscription_ratio=oversubscription_ratio,
+        )
+        / exchange_steps
+    )
+    return exchanged_s - np.minimum(hidden_fraction * exchanged_s, 0.5 * np.asarray(computing_s))
+
+
+def pipeline_across_s(
+    *,
+    sites: Column,
+    micro_batches: Column,
+    copies: Column,
+    activation_gb: Column,
+    bandwidth_gb_per_s: Column,
+    latency_s: Column,
+    oversubscription_ratio: Column,
+    micro_batch_s: Column,
+) -> Column:
+    """What a step waits for activations that cross from the stages of one site to those of the next.
+
+    t = 2 (s-1) (w + l) + m max(0, w - t_mb),  w = d A o / B
+
+    w is the time in which the d copies send one micro-batch over a link, both ways at once. It is exposed
+    while the pipeline fills and drains, and where the link is slower than a stage. Micro-batches in flight
+    are taken as enough to cover the latency in between.
+
+    Source: 1F1B schedule, Narayanan et al., SC 2021, arXiv 2104.04473; links as in ScaleAcross Explorer,
+    arXiv 2605.24326.
+    """
+    require_positive(copies=copies, bandwidth_gb_per_s=bandwidth_gb_per_s, micro_batches=micro_batches)
+    require_not_negative(activation_gb=activation_gb, latency_s=latency_s, micro_batch_s=micro_batch_s)
+    sent_s = copies * activation_gb * oversubscription_ratio / bandwidth_gb_per_s
+    waits_s = np.maximum(0.0, sent_s - np.asarray(micro_batch_s))
+    return 2.0 * (sites - 1.0) * (sent_s + latency_s) + micro_batches * waits_s

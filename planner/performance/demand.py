@@ -115,3 +115,18 @@ def growth_ratio(*, ratio: Column, period_y: Column, horizon_y: Column) -> Colum
     require_not_negative(horizon_y=horizon_y)
     grown: Column = np.power(ratio, np.divide(horizon_y, period_y))
     return grown
+
+
+def heard_tokens(*, audio_s: Column, window_s: Column, window_tokens: Column) -> Column:
+    """Frames that an encoder hears of a recording, which is cut into windows and padded to whole ones.
+
+    n = ceil(a / w) n_w
+
+    Windows are heard one after the other; that each attends to itself alone is left out.
+
+    Source: Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", arXiv 2212.04356,
+    section 2.1 (30 s, padded).
+    """
+    require_positive(audio_s=audio_s, window_s=window_s, window_tokens=window_tokens)
+    result: Column = np.ceil(np.asarray(audio_s) / window_s) * window_tokens
+    return result

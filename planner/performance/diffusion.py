@@ -190,26 +190,6 @@ def diffusion_training_step_s(
     return result
 
 
-def levered_s(
-    *, time_s: Column, operator_share_fraction: NDArray[np.float64], speedup_ratio: NDArray[np.float64]
-) -> Column:
-    """Time after levers that act on their own operators only.
-
-    T' = T (1 - sum_i f_i + sum_i f_i / k_i)
-
-    f_i is the share of time of the operators that lever i speeds up k-fold; shares must not overlap.
-
-    Source: Amdahl, AFIPS 1967.
-    """
-    require_positive(time_s=time_s, speedup_ratio=speedup_ratio)
-    require_not_negative(operator_share_fraction=operator_share_fraction)
-    touched = np.sum(operator_share_fraction, axis=-1)
-    if np.any(touched > 1.0 + 1e-9):
-        raise ValueError(f"operator_share_fraction adds up to at most 1, got {np.max(touched):g}")
-    result: Column = time_s * (1.0 - touched + np.sum(operator_share_fraction / speedup_ratio, axis=-1))
-    return result
-
-
 def generation_memory_gb(*, weights_gb: Column, batch: Column, passes: Column, sample_gb: Column) -> Column:
     """Memory of one accelerator that generates a batch.
 

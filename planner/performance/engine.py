@@ -55,6 +55,8 @@ class Transformer:
     windowed_fraction: Entry = 0.0
     encoder_parameters: Entry = 0.0
     encoder_layers: Entry = 0.0
+    state_bytes: Entry = 0.0
+    state_flop: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,9 +248,10 @@ def step_times(
     are kept whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
-    fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). c bytes
-    are moved for each value between the layers. Where there is an encoder, its matrices and attention take
-    the q tokens, in which all see all, and the other layers the b. Exchanges are
+    fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). Layers
+    with a state read and write it, 2 b S/(d t), and take F_s operations a token at the rate of attention.
+    c bytes are moved for each value between the layers. Where there is an encoder, its matrices and attention
+    take the q tokens, in which all see all, and the other layers the b. Exchanges are
     2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
     where experts lie on several groups (sent in 8 bits, returned in 16). Where d_s tokens are guessed for
     each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
@@ -336,12 +339,15 @@ def step_times(
     attending = np.where(hears, model.encoder_layers, model.layers)
     attention_flop = 4.0 * attended * model.attention_width * attending * prefill_tokens / layout.tp
     longer = 1.0 + chip.attention_half_tokens / np.maximum(prompt_tokens, 1.0)
+    state_flop = model.state_flop * own / layout.tp
     attention_s = uneven * attention_flop * longer / (half_flop_per_s * chip.attention_fraction)
+    attention_s = attention_s + uneven * state_flop / (half_flop_per_s * chip.attention_fraction)
 
     split = np.minimum(layout.tp, model.kv_heads)
     token_bytes = 2.0 * model.layers * model.kv_heads * model.head_dim * model.kv_bytes / split
     read_tokens = writing * attended_tokens(model=model, context_tokens=context_tokens)
-    cache_bytes = read_tokens * token_bytes
+    states_bytes = 2.0 * writing * model.state_bytes / layout.tp
+    cache_bytes = read_tokens * token_bytes + states_bytes
     scores_flop = 4.0 * model.cache_width * model.layers * read_tokens * (1.0 + draft_tokens) / layout.tp
     cache_s = uneven * _corner(
         engine.cache_factor * cache_bytes / (bytes_per_s * chip.cache_read_fraction),
@@ -386,6 +392,7 @@ def step_times(
             2.0 * (common * written + encoder * heard + met * tokens)
             + head_flop
             + attention_flop
+            + state_flop
             + scores_flop
         )
         / 1e12,
@@ -469,6 +476,8 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         window_tokens=model.window_tokens,
         encoder_parameters=model.encoder_parameters,
         encoder_layers=model.encoder_layers,
+        state_bytes=model.state_bytes,
+        state_flop=model.state_flop,
     )
     require_share(windowed_fraction=model.windowed_fraction)
     require_open_share(

@@ -1,4 +1,4 @@
-"""Requests of unequal length on one replica: latencies and service times of a whole mix.
+"""Requests of unequal length on one replica.
 
 A mix is a joint histogram of prompt and answer lengths. Means alone hide three things: long answers stay
 longer, so that a step meets them more often; prompts differ in their first token; spread makes queues longer.
@@ -9,16 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from planner.performance._checks import require_not_negative, require_open_share, require_positive
-from planner.performance.queueing import (
-    departures_per_s,
-    mean_latencies_s,
-    replica_state,
-    state_probability_fraction,
-    ttft_met_fraction,
-)
+from planner.performance._checks import require_not_negative, require_positive
 
-_HALVINGS = 40  # of the bracket of a quantile: to 1e-12 of it
+_PARTS = 8  # of equal chance, of answers that spread like exponential ones
 
 Column = float | NDArray[np.float64]
 
@@ -42,22 +35,6 @@ class PromptClasses:
     output_scv_ratio: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class MixLatencies:
-    """What users of one replica see at one load: means, and the quantile that was requested."""
-
-    running: float
-    refused_fraction: float
-    wait_s: float
-    ttft_s: float
-    ttft_quantile_s: float
-    tpot_s: float
-    tpot_quantile_s: float
-    service_s: float
-    service_quantile_s: float
-    service_scv_ratio: float
-
-
 def request_mix(*, context_tokens: ArrayLike, generated_tokens: ArrayLike, requests: ArrayLike) -> RequestMix:
     """A mix from the rows of a joint histogram of lengths.
 
@@ -73,6 +50,29 @@ def request_mix(*, context_tokens: ArrayLike, generated_tokens: ArrayLike, reque
     return RequestMix(input_tokens=prompts, output_tokens=answers, share_fraction=counts / counts.sum())
 
 
+def spread_mix(
+    *,
+    share_fraction: NDArray[np.float64],
+    input_tokens: NDArray[np.float64],
+    output_tokens: NDArray[np.float64],
+) -> RequestMix:
+    """A mix from classes of which only means are known: answers of each spread like exponential ones.
+
+    o_jm = o_j p [(1 - ln s) s] from s_(m+1) to s_m,  p = 8 parts of equal chance, s_m = 1 - m/p
+
+    Source: means of an exponential law between its quantiles.
+    """
+    require_positive(input_tokens=input_tokens)
+    survives = 1.0 - np.arange(_PARTS + 1.0) / _PARTS
+    beyond = survives * (1.0 - np.log(np.maximum(survives, np.finfo(np.float64).tiny)))
+    of_part = _PARTS * (beyond[:-1] - beyond[1:])
+    return RequestMix(
+        input_tokens=np.repeat(input_tokens, _PARTS),
+        output_tokens=np.maximum(np.outer(output_tokens, of_part).ravel(), 1.0),
+        share_fraction=np.repeat(share_fraction / _PARTS, _PARTS),
+    )
+
+
 def mean_tokens(mix: RequestMix) -> tuple[float, float]:
     """Mean prompt and mean answer of a request.
 
@@ -81,21 +81,6 @@ def mean_tokens(mix: RequestMix) -> tuple[float, float]:
     Source: definition.
     """
     return float(mix.share_fraction @ mix.input_tokens), float(mix.share_fraction @ mix.output_tokens)
-
-
-def running_context_tokens(mix: RequestMix) -> float:
-    """Mean length, so far, of the requests that a step meets: its `context_tokens`.
-
-    c = E[o (i + o/2)] / E[o]
-
-    A request is met in each of its o steps, half of the answer written on average. With one length it is
-    i + o/2; where answers differ it is more than that of the mean request.
-
-    Source: length-biased sampling; Cox, "Renewal Theory", 1962, section 5.4.
-    """
-    _, answer = mean_tokens(mix)
-    met = mix.output_tokens * (mix.input_tokens + mix.output_tokens / 2.0)
-    return float(mix.share_fraction @ met) / answer
 
 
 def prompt_classes(mix: RequestMix, *, classes_per_doubling: int) -> PromptClasses:
@@ -140,7 +125,7 @@ def class_context_tokens(
     c = sum_j w_j o_j (i_j + y (1 + v_j) o_j) / o,  i_j = i r_j,  o_j = o r'_j
 
     y is the share of the answer that is written: 1/2 on average over the steps (`context_tokens` of
-    `step_times`, as `running_context_tokens`), 1 at the end (what the cache must have room for).
+    `step_times`), 1 at the end (what the cache must have room for).
 
     Source: length-biased sampling; Cox, "Renewal Theory", 1962, section 5.4.
     """
@@ -151,24 +136,6 @@ def class_context_tokens(
     length = prompts + np.asarray(written_fraction)[..., None] * (1.0 + output_scv_ratio) * answers
     result: Column = np.sum(share_fraction * output_ratio * length, axis=-1)
     return result
-
-
-def weighted_quantile(*, values: ArrayLike, weights: ArrayLike, quantile_fraction: float) -> float:
-    """Smallest value that at least this share of the weight does not exceed.
-
-    x = min {v : sum_{v_i <= v} w_i >= q sum w}
-
-    Source: definition (inverse of the empirical distribution function).
-    """
-    numbers = np.asarray(values, dtype=np.float64).ravel()
-    mass = np.asarray(weights, dtype=np.float64).ravel()
-    require_not_negative(weights=mass)
-    require_open_share(quantile_fraction=quantile_fraction)
-    order = np.argsort(numbers)
-    reached = np.cumsum(mass[order])
-    # A hair below, so that rounding of the sum does not move the quantile to the next value.
-    place = np.searchsorted(reached, quantile_fraction * reached[-1] * (1.0 - 1e-12))
-    return float(numbers[order][place])
 
 
 def bursty_departures_per_s(
@@ -217,114 +184,3 @@ def wait_factor(*, arrival_scv_ratio: Column, service_scv_ratio: Column) -> Colu
     require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
     result: Column = np.maximum((arrival_scv_ratio + service_scv_ratio) / (arrival_scv_ratio + 1.0), 0.5)
     return result
-
-
-def mix_latencies(
-    *,
-    mix: RequestMix,
-    arrivals_per_s: float,
-    prefill_s: NDArray[np.float64],
-    tpot_s: NDArray[np.float64],
-    batch_limit: float,
-    places: float,
-    arrival_scv_ratio: float,
-    quantile_fraction: float,
-) -> MixLatencies:
-    """Latencies of a mix on one replica at a load.
-
-    mu(k) = k / max(E[prefill] + (E[o] - 1) ITL(k), E[o] ITL(k)),  S_i = prefill_i + (o_i - 1) TPOT
-
-    f = (Ca^2 + Cs^2) / (Ca^2 + 1)
-
-    `prefill_s` has a row per kind of request and a column per state 1, 2, ... (requests inside), `tpot_s`
-    one entry per state. Below the batch limit the replica is a shared processor, whose states depend on
-    lengths by their mean only; those who find it full wait in turn, and f stretches that wait beyond what
-    bursts do to the chain (`bursty_departures_per_s`). Quantiles: of the first token over kinds, states
-    found and waits; of a token's time over running time; of the service over kinds, at the mean token
-    time. Requests of one kind have one length.
-
-    Source: Kelly, "Reversibility and Stochastic Networks", 1979, section 3.3 (insensitivity); Allen,
-    "Probability, Statistics and Queueing Theory", 1990 (factor).
-    """
-    require_positive(arrivals_per_s=arrivals_per_s)
-    require_not_negative(arrival_scv_ratio=arrival_scv_ratio)
-    states = np.arange(1.0, tpot_s.shape[-1] + 1.0)
-    running = np.minimum(states, batch_limit)
-    _, answer = mean_tokens(mix)
-    first_s = mix.share_fraction @ prefill_s
-    rates = np.asarray(
-        departures_per_s(running=running, prefill_s=first_s, tpot_s=tpot_s, output_tokens=answer)
-    )
-    rates = bursty_departures_per_s(
-        arrivals_per_s=arrivals_per_s, departures_per_s=rates, arrival_scv_ratio=arrival_scv_ratio
-    )
-    p = state_probability_fraction(arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=places)
-    found = p[:-1] * (states <= places)
-    busy = p[1:] * running
-    each_s = float(busy.sum() / (busy / tpot_s).sum())
-    service = prefill_s @ (found / found.sum()) + (mix.output_tokens - 1.0).clip(0.0) * each_s
-    mean_s = float(mix.share_fraction @ service)
-    spread = float(mix.share_fraction @ (service - mean_s) ** 2) / mean_s**2
-    # Put as (x + 1)/2, as the queue takes it.
-    stretching = 2.0 * float(wait_factor(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=spread)) - 1.0
-    state = replica_state(
-        arrivals_per_s=arrivals_per_s,
-        departures_per_s=rates,
-        batch_limit=batch_limit,
-        places=places,
-        arrival_scv_ratio=stretching,
-    )
-    ttft, tpot = mean_latencies_s(
-        probability_fraction=p, running=running, prefill_s=first_s, tpot_s=tpot_s, wait_s=state.wait_s
-    )
-    return MixLatencies(
-        running=float(state.running),
-        refused_fraction=float(state.refused_fraction),
-        wait_s=float(state.wait_s),
-        ttft_s=float(ttft),
-        ttft_quantile_s=_ttft_quantile_s(
-            mix, arrivals_per_s, rates, prefill_s, batch_limit, places, stretching, quantile_fraction
-        ),
-        tpot_s=float(tpot),
-        tpot_quantile_s=weighted_quantile(values=tpot_s, weights=busy, quantile_fraction=quantile_fraction),
-        service_s=mean_s,
-        service_quantile_s=weighted_quantile(
-            values=service, weights=mix.share_fraction, quantile_fraction=quantile_fraction
-        ),
-        service_scv_ratio=spread,
-    )
-
-
-def _ttft_quantile_s(
-    mix: RequestMix,
-    arrivals_per_s: float,
-    rates: NDArray[np.float64],
-    prefill_s: NDArray[np.float64],
-    batch_limit: float,
-    places: float,
-    stretching: float,
-    quantile_fraction: float,
-) -> float:
-    """Time within which this share of accepted requests has its first token; halves a bracket."""
-
-    def met(target_s: float) -> float:
-        """Share of all kinds together, one candidate of the queue for each kind."""
-        each = np.ones_like(mix.share_fraction)
-        share = ttft_met_fraction(
-            arrivals_per_s=arrivals_per_s * each,
-            departures_per_s=rates,
-            prefill_s=prefill_s,
-            batch_limit=batch_limit * each,
-            places=places * each,
-            arrival_scv_ratio=stretching * each,
-            ttft_target_s=target_s * each,
-        )
-        return float(mix.share_fraction @ np.asarray(share))
-
-    low, high = 0.0, float(prefill_s.max()) + 1.0 / float(rates[-1])
-    while met(high) < quantile_fraction:
-        low, high = high, 2.0 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if met(middle) >= quantile_fraction else (middle, high)
-    return high

@@ -229,44 +229,6 @@ def node_power_kw(*, host_kw: Column, accelerators: Column, accelerator_kw: Colu
     return host_kw + accelerators * accelerator_kw
 
 
-def average_power_kw(
-    *, busy_fraction: Column, parked_fraction: Column, busy_kw: Column, idle_kw: Column, parked_kw: Column
-) -> Column:
-    """Power of a node over a time in which it works, idles and is parked.
-
-    P = s_b P_b + (1 - s_b - s_p) P_i + s_p P_p
-
-    A parked node is off but for its controller, or asleep; an idle one can start at once. Power of
-    switching between states is left out.
-
-    Source: time average of the states; Barroso and Hoelzle, "The Case for Energy-Proportional Computing",
-    IEEE Computer 2007 (why idle hours count).
-    """
-    require_share(busy_fraction=busy_fraction, parked_fraction=parked_fraction)
-    require_share(busy_and_parked_fraction=busy_fraction + parked_fraction)
-    require_not_negative(busy_kw=busy_kw, idle_kw=idle_kw, parked_kw=parked_kw)
-    idle_fraction = 1.0 - busy_fraction - parked_fraction
-    return busy_fraction * busy_kw + idle_fraction * idle_kw + parked_fraction * parked_kw
-
-
-def energy_per_token_kwh(
-    *, power_kw: Column, tokens_per_s: Column, throughput_fraction: Column = 1.0
-) -> Column:
-    """Energy for one token, of whatever the power is of: an accelerator, a replica, its nodes.
-
-    e = P / (3600 x X)
-
-    X is the rate without a power cap, x the share of it that is left under the cap at which P is drawn.
-    With `average_power_kw` and the tokens of all hours, idle hours are charged to the tokens.
-
-    Source: definition.
-    """
-    require_not_negative(power_kw=power_kw)
-    require_positive(tokens_per_s=tokens_per_s)
-    require_open_share(throughput_fraction=throughput_fraction)
-    return power_kw / (3600.0 * throughput_fraction * tokens_per_s)
-
-
 def stalled_power_kw(*, tdp_kw: Column, stall_fraction: Column) -> Column:
     """Power of an accelerator that waits for a checkpoint to be written or for a restart.
 

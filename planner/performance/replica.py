@@ -186,7 +186,10 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
     that finds room and company: k_1 = sum_{0<k<B} k p[k] / sum_{0<k<B} p[k]. A replica without `reading`
     takes r = sum_k p[k] prefill(k+1) / sum_k p[k] and no W_p.
 
-    Source: as `mix_latencies`, `replica_state` and `mean_latencies_s`.
+    Below the batch limit the replica is a shared processor: its states depend on lengths by their mean only.
+
+    Source: Kelly, "Reversibility and Stochastic Networks", 1979, section 3.3 (insensitivity); otherwise as
+    `replica_state` and `mean_latencies_s`.
     """
     return _in_state(replica)(arrivals_per_s)
 

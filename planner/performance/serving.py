@@ -74,17 +74,6 @@ def output_tokens_per_s(*, batch: Column, step_s: Column) -> Column:
     return batch / step_s
 
 
-def tpot_s(*, step_s: Column) -> Column:
-    """Time per output token after the first, as a user sees it.
-
-    TPOT = T
-
-    Source: definition, for continuous batching without speculative decoding.
-    """
-    require_positive(step_s=step_s)
-    return step_s
-
-
 def prefill_steps(*, input_tokens: Column, chunk_tokens: Column) -> Column:
     """Steps that reading a prompt takes when at most `chunk_tokens` enter a step; at least one.
 
@@ -111,29 +100,3 @@ def ttft_s(*, wait_s: Column, prefill_steps: Column, prefill_step_s: Column) -> 
     require_not_negative(wait_s=wait_s)
     require_positive(prefill_steps=prefill_steps, prefill_step_s=prefill_step_s)
     return wait_s + prefill_steps * prefill_step_s
-
-
-def offline_tokens_per_s(
-    *,
-    active_parameters: Column,
-    input_tokens: Column,
-    output_tokens: Column,
-    peak_tflop_per_s: Column,
-    accelerators: Column,
-    compute_share_fraction: Column,
-) -> Column:
-    """Output tokens of a throughput-only engine that hides everything but arithmetic.
-
-    X = n phi P / (2 N (1 + isl/osl))
-
-    phi is set per chip and engine: 0.43 for H100 FP8 at MLPerf v4.1, 0.55 H200, 0.31 MI300X, 0.18 L40S.
-
-    Source: derived from MLPerf Inference v4.1 llama2-70b results, see README.md of this folder.
-    """
-    require_positive(
-        active_parameters=active_parameters, output_tokens=output_tokens, accelerators=accelerators
-    )
-    require_not_negative(input_tokens=input_tokens)
-    require_share(compute_share_fraction=compute_share_fraction)
-    operations = 2.0 * active_parameters * (1.0 + input_tokens / output_tokens)
-    return accelerators * compute_share_fraction * peak_tflop_per_s * 1e12 / operations

@@ -24,6 +24,43 @@ def state_space_parameters(
     return hidden * (2.0 * inner + 2.0 * groups * state + heads) + inner * hidden
 
 
+def selective_state_parameters(*, hidden: Column, inner: Column, state: Column, rank: Column) -> Column:
+    """Weights of the projections of one selective state-space layer of the first kind (Mamba).
+
+    W_s = 2 h d + d (r + 2 N) + r d + d h
+
+    r is the rank of the step sizes; input and output maps are made from each token. Convolution and norms are
+    left out.
+
+    Source: Gu and Dao, "Mamba", arXiv 2312.00752, section 3.4; released code.
+    """
+    require_positive(hidden=hidden, inner=inner, state=state, rank=rank)
+    return 2.0 * hidden * inner + inner * (rank + 2.0 * state) + rank * inner + inner * hidden
+
+
+def scanned_flops_per_token(*, inner: Column, state: Column) -> Column:
+    """Forward operations of the scan of one layer of the first kind for one token, projections left out.
+
+    F = 9 d N
+
+    Source: operation count of the selective scan, Gu and Dao, arXiv 2312.00752, section 3.3.
+    """
+    require_positive(inner=inner, state=state)
+    return 9.0 * np.multiply(inner, state)
+
+
+def crossover_tokens(*, state_bytes: Column, key_value_bytes: Column) -> Column:
+    """Context from which a layer with a state keeps less of a sequence than one with keys and values.
+
+    c = S / k
+
+    Source: definition; k are the bytes of one token in a layer that attends.
+    """
+    require_positive(key_value_bytes=key_value_bytes)
+    require_not_negative(state_bytes=state_bytes)
+    return np.divide(state_bytes, key_value_bytes)
+
+
 def state_space_flops_per_token(
     *, inner: Column, state: Column, groups: Column, chunk_tokens: Column
 ) -> Column:

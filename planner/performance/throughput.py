@@ -1,7 +1,5 @@
 """From step time to rates, hours, utilisation and spread, and the one-point calibration."""
 
-from statistics import NormalDist
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,25 +81,6 @@ def exposed_communication_fraction(
     require_positive(total_s=total_s)
     waited = tensor_parallel_s + expert_parallel_s + context_parallel_s
     return (waited + weight_gather_s + pipeline_transfer_s + data_parallel_s) / total_s
-
-
-def step_quantile_s(*, step_s: Column, variation_fraction: Column, quantile_fraction: float) -> Column:
-    """Step time of a run that is slower than a given share of runs of the same layout.
-
-    T_q = T exp(sigma z_q),  sigma^2 = log(1 + v^2)
-
-    T is the median; runs vary by their coefficient of variation v: other nodes, other network paths,
-    other clocks. Failures are left out.
-
-    Source: log-normal spread of a positive time; definition.
-    """
-    require_positive(step_s=step_s)
-    require_not_negative(variation_fraction=variation_fraction)
-    if not 0 < quantile_fraction < 1:
-        raise ValueError(f"quantile_fraction must lie between 0 and 1, got {quantile_fraction}")
-    z = NormalDist().inv_cdf(quantile_fraction)
-    result: Column = step_s * np.exp(z * np.sqrt(np.log1p(np.square(variation_fraction))))
-    return result
 
 
 def calibration_ratio(*, measured_tokens_per_s: Column, modelled_tokens_per_s: Column) -> Column:

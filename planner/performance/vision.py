@@ -27,27 +27,3 @@ def patch_tokens(*, image_pixels: Column, patch_pixels: Column, class_tokens: Co
         )
     result: Column = np.square(side) + class_tokens
     return result
-
-
-def vision_parameters(
-    *,
-    layers: Column,
-    layer_parameters: Column,
-    hidden: Column,
-    patch_pixels: Column,
-    channels: Column,
-    sequence_tokens: Column,
-    classes: Column,
-) -> Column:
-    """Weights of a vision transformer.
-
-    N = L W + P^2 C h + s h + classes h
-
-    Patch embedding, learned positions and the classifier next to the layers.
-
-    Source: Dosovitskiy et al., arXiv 2010.11929, section 3.1 and Table 1.
-    """
-    require_positive(layers=layers, layer_parameters=layer_parameters, hidden=hidden, channels=channels)
-    require_not_negative(classes=classes)
-    embedding = patch_pixels * patch_pixels * channels + sequence_tokens + classes
-    return layers * layer_parameters + embedding * hidden

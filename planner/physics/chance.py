@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Pool, Service
+from planner.inputs.scenario import Pool, Service, TrainingJob
 from planner.physics.equations.chance import demand_sigma, headroom_ratio, on_time_fraction, rate_sigma
 from planner.physics.measured_serving import factors_of, rate_error
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
@@ -32,8 +32,11 @@ def serving_sigma(inputs: Inputs, service: Service | Pool, sku: int) -> Traced:
     return derive(rate_sigma, mean_error_fraction=error)
 
 
-def training_sigma(inputs: Inputs, sku: int) -> Traced:
+def training_sigma(inputs: Inputs, sku: int, job: TrainingJob | None = None) -> Traced:
     """Error of the rate at which a SKU trains, by the published runs that no fit saw, or by calibration."""
+    if job is not None and job.samples is not None:
+        samples = inputs.fact("performance.recommendation.rate_error")
+        return derive(rate_sigma, mean_error_fraction=samples)
     accelerator = inputs.skus[sku].accelerator
     calibration = inputs.scenario.calibration
     error: Traced = inputs.fact(TRAINING_ERROR)

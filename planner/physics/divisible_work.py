@@ -173,7 +173,7 @@ def _rolled_out(
             step_rollouts_per_s,
             node_items_per_s=writing.rate_per_s,
             step_rollouts=(samples * step).named("step_rollouts"),
-            nodes=inputs.yours(f"{where}.job_nodes", float(pool.nodes_of_job), "1"),
+            nodes=_nodes_of_job(inputs, pool),
             longest_tokens=longest,
             alone_s=writing.alone_s,
         )
@@ -196,6 +196,13 @@ def _rolled_out(
         rollouts_per_s=rate,
     )
     return NodeWork(rate, busy)
+
+
+def _nodes_of_job(inputs: Inputs, pool: Pool) -> Traced:
+    """Nodes on which a job trains together: as stated, or one."""
+    if pool.job_nodes is None:
+        return chosen("nodes", 1.0, "a job stays on one node")
+    return inputs.yours(f"pools.{pool.name}.job_nodes", float(pool.job_nodes), "1")
 
 
 def _reference_passes(inputs: Inputs, pool: Pool) -> Traced:
@@ -344,8 +351,7 @@ def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
     count: Traced = inputs.server("accelerators")[sku]
     every = count
     if pool.nodes_of_job > 1:
-        nodes = inputs.yours(f"pools.{pool.name}.job_nodes", float(pool.nodes_of_job), "1")
-        every = derive(accelerators_in_use, nodes=nodes, accelerators=count)
+        every = derive(accelerators_in_use, nodes=_nodes_of_job(inputs, pool), accelerators=count)
     step, rate = throughput(arguments, every)
     curve: dict[str, Traced] = {
         name: inputs.fact(f"performance.power.{inputs.skus[sku].power_curve}.{c}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import ROOMS, SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.performance.capacity import Limits
@@ -20,9 +21,11 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.serving import latent_head_dim
+from planner.performance.state_space import state_gb_per_sequence
+from planner.physics.hybrids import is_hybrid, state_arguments, state_flops_per_token
 from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of, value_bytes
 from planner.trace.errors import InputError
-from planner.trace.quantities import Fact, Traced, chosen, derive, pick
+from planner.trace.quantities import Fact, Traced, chosen, convert, derive, pick
 
 Column = float | NDArray[Any]
 Indices = NDArray[np.intp]
@@ -55,6 +58,7 @@ ATTENTION = {
     "attention_half_tokens": "attention_half_tokens",
     "cache_read_fraction": "cache_read_share",
 }
+STATES = {"state_bytes": "B", "state_flop": "1"}
 SMALL_MEMORY_GB = 70.0  # below it engines hold fewer requests at once and read shorter chunks
 PCIE_GB_PER_S = 100.0  # links below it are PCIe: switched and direct ones start at 150
 
@@ -148,11 +152,17 @@ def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
     return link_gb_per_s * ring_fraction
 
 
+def model_fact(inputs: Inputs, model: str, name: str) -> Fact:
+    """A fact of a model that writes tokens, of texts or of sound."""
+    room, _ = ROOMS[kind_of_model(inputs.catalogue, model)]
+    return inputs.fact(f"{room}.{model}.{name}")
+
+
 def served_model(
     inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
 ) -> Transformer:
     """A model as an engine holds it."""
-    if inputs.catalogue.has(f"speech.{model}.encoder_layers"):
+    if kind_of_model(inputs.catalogue, model) == SPEECH:
         return _speech_model(inputs, model, precision, cache_precision)
     name, fact = f"model.{model}", inputs.fact
     shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}
@@ -201,7 +211,14 @@ def served_model(
         windowed = derive(
             windowed_fraction, windowed_layers=fact(f"{name}.windowed_layers"), layers=shape["layers"]
         )
+    states = _states(inputs, model)
+    if is_hybrid(inputs, model):
+        window = chosen("window_tokens", 0.0, "layers with a state look back at no token")
+        windowed = derive(
+            windowed_fraction, windowed_layers=fact(f"{name}.state_layers"), layers=shape["layers"]
+        )
     return Transformer(
+        **states,
         parameters=shape["parameters"],
         routed_parameters=routed,
         embedding_parameters=one_table if tied else table,
@@ -220,6 +237,40 @@ def served_model(
         encoder_layers=chosen("encoder_layers", 0.0, "prompts meet the layers that write"),
         **_value_sizes(precision, cache_precision),
     )
+
+
+def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
+    """What layers with a state keep of a request, in 16 bits, and take of a token; none where all attend."""
+    if not is_hybrid(inputs, model):
+        return {name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()}
+    state = state_arguments(inputs, model)
+    layers = inputs.fact(f"model.{model}.state_layers")
+    kept = derive(
+        state_gb_per_sequence,
+        layers=layers,
+        inner=state["inner"],
+        state=state["state"],
+        groups=state["groups"],
+        convolution_tokens=inputs.fact(f"model.{model}.state_convolution"),
+        state_bytes=chosen("state_bytes", 2.0, "16 bits, as engines keep it by default"),
+        tp=chosen("tp", 1.0, "of all accelerators together"),
+    )
+    return {
+        "state_bytes": convert(kept, "B"),
+        "state_flop": derive(
+            all_layers_flop, layers=layers, flops_per_token=state_flops_per_token(inputs, model)
+        ),
+    }
+
+
+def all_layers_flop(*, layers: Column, flops_per_token: Column) -> Column:
+    """Operations of all layers with a state for one token.
+
+    F = L_s F_s
+
+    Source: definition.
+    """
+    return np.multiply(layers, flops_per_token)
 
 
 def _speech_model(
@@ -259,6 +310,7 @@ def _speech_model(
             ffn=fact(f"{name}.ffn"),
         ),
         encoder_layers=encoder_layers,
+        **{name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()},
         **_value_sizes(precision, cache_precision),
     )
 

@@ -88,7 +88,7 @@ def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, Ful
     )
     sku, candidates = sku[best], candidates.some(best)
     arguments, rate, limit = _rates(own, candidates)
-    check_peak(own, candidates.service, sku, _size(candidates), limit, arguments)
+    check_peak(own, candidates.service, sku, candidates.accelerators, np.asarray(limit.value), arguments)
     accelerators = own.of_sku(own.server("accelerators"), sku)
     busy = accelerator_kw(own, candidates.service, sku, arguments, CALM, limit)
     node_kw = working_node_kw(host_columns(own, sku), accelerators, busy)

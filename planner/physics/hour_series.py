@@ -53,7 +53,7 @@ def grid_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
         done = filled(series=series, rule="line", longest_gap_hours=series.hours)
         year = str(series.first_hour)[:4]
         found.append(
-            _days(
+            whole_days(
                 series.first_hour,
                 done.series.complete(),
                 f"hours of {series.zone} in {year}, {series.made}; only their shape counts",
@@ -75,7 +75,7 @@ def price_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
         prices = inputs.scenario.shapes.prices[site.price_shape]
         year = str(prices.first_hour)[:4]
         said = f"hours of {site.price_shape} in {year}; only their shape counts"
-        found.append(_days(prices.first_hour, prices.hours_ratio, said))
+        found.append(whole_days(prices.first_hour, prices.hours_ratio, said))
         notes.append(
             f"{site.name}: prices by the hour as in {site.price_shape} of {year}{_gaps(prices.filled_hours)}."
         )
@@ -129,7 +129,7 @@ def _shipped(grid: str | None) -> str | None:
     return next((name for name in shipped_series() if name in ends), None)
 
 
-def _days(first_hour: np.datetime64, values: NDArray[np.float64], said: str) -> KnownHours:
+def whole_days(first_hour: np.datetime64, values: NDArray[np.float64], said: str) -> KnownHours:
     """Whole days of a series; of days that come several times, the first."""
     skip = int(-first_hour.astype(int) % HOURS_A_DAY)
     first = (first_hour + np.timedelta64(skip, "h")).astype("datetime64[D]")

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import factor_key
+from planner.inputs.model_kinds import IN_BATCHES, WORDS, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.physics.engines import is_measured
+from planner.physics.hybrids import is_hybrid
 from planner.physics.training_options import is_mixture
 from planner.trace.numbers import count_text, percent_text
 from planner.trace.quantities import Fact, Traced, chosen, pick
@@ -99,7 +101,14 @@ class RateError:
 
 def rate_error(inputs: Inputs, accelerator: str, model: str) -> RateError:
     """The error of serving rates: of the accelerator, else of its kind of model, else of other hardware."""
+    if (of := kind_of_model(inputs.catalogue, model)) in IN_BATCHES:
+        fact = inputs.fact(f"performance.{of}.rate_error")
+        return RateError(fact, f"what was published of {WORDS[of]}", None, False, True)
     known = is_measured(inputs, accelerator)
+    if is_hybrid(inputs, model):
+        return RateError(
+            inputs.fact(OTHER_HARDWARE), "hybrids, none of which was compared", None, False, known
+        )
     kind = "-experts" if is_mixture(inputs, model) else ""
     key = f"{RATE_ERROR}@{accelerator}{kind}"
     if not inputs.catalogue.has(key):

@@ -12,6 +12,7 @@ from planner.inputs.resolved import Inputs
 from planner.physics.equations.time import active_h, drawn_kwh
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
+from planner.physics.run_ways import adopted_usd, usable_from_h
 from planner.physics.training import (
     Progress,
     Speed,
@@ -73,6 +74,7 @@ class PausableJobs:
     facility_kwh: Traced
     usd: Traced
     kgco2e: Traced
+    adopted_usd: Traced  # of people, once for each job (C,)
 
 
 def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> PausableJobs:
@@ -80,7 +82,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
     candidates, policy = with_policies(single)
     speed = training_speed(inputs, candidates)
     progress = training_progress(inputs, nodes, candidates, policy, speed)
-    window = derive(active_h, **_window(inputs, candidates.job))
+    window = derive(active_h, **_window(inputs, candidates))
     pauses = (window.value > 0).sum(axis=1).astype(float)
     duration = derive(
         pausable_duration_h,
@@ -113,17 +115,22 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
+        adopted_usd=adopted_usd(inputs, candidates.way),
     )
 
 
-def _window(inputs: Inputs, job: NDArray[np.intp]) -> dict[str, Traced]:
-    """From the earliest day of each job to its deadline, as a run that takes all of it."""
+def _window(inputs: Inputs, candidates: TrainingCandidates) -> dict[str, Traced]:
+    """From the earliest day of each job, or that of its techniques, to its deadline."""
     horizon, jobs = inputs.scenario.horizon, inputs.scenario.training
     first = np.array([horizon.hours_from_start(one.earliest) for one in jobs])
-    last = np.array([horizon.hours_from_start(one.deadline) for one in jobs])
+    last = np.array([horizon.hours_from_start(one.deadline) for one in jobs])[candidates.job]
+    begin = np.maximum(first[candidates.job], usable_from_h(inputs, candidates.way))
+    length = np.maximum(last - begin, 0.0)
     return {
-        "start_h": chosen("start_h", first[job][:, None], "the scenario's earliest day"),
-        "duration_h": chosen("duration_h", (last - first)[job][:, None], "from then to the deadline"),
+        "start_h": chosen(
+            "start_h", begin[:, None], "the scenario's earliest day, or that of the techniques"
+        ),
+        "duration_h": chosen("duration_h", length[:, None], "from then to the deadline"),
         "period_start_h": inputs.period_start_h,
         "period_end_h": inputs.period_end_h,
     }

@@ -59,6 +59,19 @@ availability = {availability!r}
 """
 
 
+SERVICE_OF_ITEMS = """
+[[services]]
+name = "service"
+model = "{model}"
+precision = "{precision}"
+{key} = {items!r}
+peak_rate = "{rate!r} /s"
+mean_to_peak = 1.0
+response_time = "{response_s!r} s"
+availability = 0.999
+"""
+
+
 POOL_RATE, FIRST_TOKEN, PER_TOKEN = "job.pool_rate", "job.first_token", "job.per_token"
 
 

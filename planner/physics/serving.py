@@ -15,6 +15,7 @@ from planner.performance.capacity import Guesses, Measured, Targets, replica_cap
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
+from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom
 from planner.physics.engines import (
     engine_constants,
@@ -38,6 +39,7 @@ from planner.physics.equations.serving import (
 )
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.equations.time import drawn_kwh
+from planner.physics.joining import interleaved
 from planner.physics.measured_serving import measured_points
 from planner.physics.nodes import (
     POWER_CURVE,
@@ -53,6 +55,7 @@ from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
     held_requests,
+    hit_fractions,
     layout_columns,
     possible_layouts,
     requests_of,
@@ -64,7 +67,17 @@ from planner.physics.slots import SlotTimes
 from planner.physics.techniques import DECODE, PROMPTS, SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
 from planner.physics.training_step import AS_FAST
-from planner.trace.quantities import Traced, by_rows, chosen, derive, derive_parts, each_row, pick, rows
+from planner.trace.quantities import (
+    Parts,
+    Traced,
+    by_rows,
+    chosen,
+    derive,
+    derive_parts,
+    each_row,
+    pick,
+    rows,
+)
 
 # The law of training, and what exchanges take off it.
 SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
@@ -155,6 +168,79 @@ class Kinds:
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
             **{name: rows(getattr(self, name), index) for name in columns},
         )
+
+
+@dataclass(frozen=True)
+class EngineLaw:
+    """What replicas of engines that write tokens do at any load; one row for each."""
+
+    inputs: Inputs
+    service: NDArray[np.intp]
+    sku: NDArray[np.intp]
+    size: NDArray[np.intp]
+    groups: NDArray[np.intp]
+    caps: NDArray[np.float64]
+    arguments: Arguments
+
+    @property
+    def largest_batch(self) -> Traced:
+        """Requests that each replica holds in all its groups."""
+        groups = chosen("groups", self.groups.astype(float), "enumerated: groups of all stages")
+        return derive(held_in_all, batch_limit=self.arguments["limits"].batch_limit, groups=groups)
+
+    def capacity(self, arrival_scv: Traced, index: NDArray[np.intp] | None = None) -> Parts:
+        """Planned load and latencies there; of some rows where `index` says which."""
+        arguments = self.arguments if index is None else some_rows(self.arguments, index)
+        return derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
+
+    def under_a_cap(self, caps: NDArray[np.float64], arrival_scv: Traced) -> EngineLaw:
+        """The same with clocks that power caps lower."""
+        slowed = under_a_cap(self.inputs, self.service, self.sku, caps, self.arguments, arrival_scv)
+        return replace(self, caps=caps, arguments=slowed)
+
+    def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
+        """Power of an accelerator at a load or several (last axis), within its cap."""
+        return _drawn_kw(
+            self.inputs, self.service, self.sku, self.caps, self.arguments, arrival_scv, rate_per_s
+        )
+
+    def check(self, limit_per_s: NDArray[np.float64]) -> None:
+        """Refuse a load beyond the dense peak."""
+        check_peak(self.inputs, self.service, self.sku, self.size, limit_per_s, self.arguments)
+
+
+def engine_law(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    size: NDArray[np.intp],
+    groups: NDArray[np.intp],
+    stages: NDArray[np.intp],
+) -> EngineLaw:
+    """The law of replicas of services on SKUs."""
+    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages))
+    uncapped = np.full(len(service), UNCAPPED)
+    return EngineLaw(inputs, service, sku, size, groups * stages, uncapped, arguments)
+
+
+def joined(parts: Sequence[Kinds], order: NDArray[np.intp]) -> Kinds:
+    """Kinds of several laws as one; row i is row `order[i]` of all of them one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = [len(one.service) for one in parts]
+
+    def column(each: Sequence[Traced]) -> Traced:
+        return interleaved(each, counts, order)
+
+    names = ("accelerators", "batch", "nodes", "busy_kw", "day_kw", "peak_kw", "demand", "carrying")
+    later = [name for name in ("even_kw", "awake_kw", "quiet_kw") if getattr(parts[0], name) is not None]
+    columns: dict[str, Any] = {
+        name: column([getattr(one, name) for one in parts]) for name in (*names, *later)
+    }
+    for name in ("service", "sku", "groups", "stages", "power_cap_fraction"):
+        columns[name] = np.concatenate([getattr(one, name) for one in parts])[order]
+    capacity = {name: column([one.capacity[name] for one in parts]) for name in parts[0].capacity}
+    return Kinds(**columns, capacity=capacity)
 
 
 def serving_candidates(
@@ -268,7 +354,8 @@ def replica_kinds(
 ) -> tuple[Kinds, NDArray[np.intp]]:
     """The kinds of replica among the candidates, and which is which in each period.
 
-    Their capacity is the slow part.
+    Their capacity is the slow part. Engines that write tokens are worked out together, and so is each service
+    that answers in batches.
     """
     demands, which = _demands(inputs)
     sku_of, periods = inputs.node_group_sku[candidates.node_group], inputs.periods
@@ -287,6 +374,21 @@ def replica_kinds(
     )
     stacked_[0] = _way_by_period(inputs)[candidates.service].ravel()
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
+    back = back.reshape(len(candidates), periods)
+    whole = np.array([in_batches(inputs, one) for one in _services(inputs)], dtype=bool)
+    if not whole.any():
+        return _kinds(inputs, found, demands, times), back
+    apart = np.where(whole[found[0].astype(np.intp)], found[0], -1.0)
+    rows_of_law = [np.flatnonzero(apart == one) for one in np.unique(apart)]
+    parts = [_kinds(inputs, found[:, at], demands, times) for at in rows_of_law]
+    order = np.concatenate(rows_of_law)
+    return joined(parts, np.argsort(order)), back
+
+
+def _kinds(
+    inputs: Inputs, found: NDArray[np.float64], demands: list[Traced], times: SlotTimes | None
+) -> Kinds:
+    """Kinds of one law from their columns: service, SKU, size, groups, stages, cap, demand, time ahead."""
     service, sku, size, groups, stages, of_demand, ahead = (
         column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
     )
@@ -295,17 +397,22 @@ def replica_kinds(
     faster = serving_ratio(inputs, service, sku, SERVING_TIME)
     if faster is not None:  # a request takes a part of what it took, as fewer requests would
         demand = (demand / faster).named("demand_per_s")
-    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages))
+    one = _services(inputs)[int(service[0])] if len(service) else None
+    law: EngineLaw | BatchLaw
+    if one is not None and in_batches(inputs, one):
+        law = batch_law(inputs, one, sku, size)
+    else:
+        law = engine_law(inputs, service, sku, size, groups, stages)
     alike = np.stack([service, sku, size, groups, stages])
-    carrying, scv = _sharing(inputs, demand, arguments, alike)
-    if not np.all(caps == UNCAPPED):
-        arguments = under_a_cap(inputs, service, sku, caps, arguments, scv)
+    carrying, scv = _sharing(inputs, demand, law, alike)
+    if isinstance(law, EngineLaw) and not np.all(caps == UNCAPPED):
+        law = law.under_a_cap(caps, scv)
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
-        carrying, scv = _sharing(inputs, demand, arguments, alike)
+        carrying, scv = _sharing(inputs, demand, law, alike)
     headroom = serving_headroom(inputs, service, sku, ahead)
     carrying = derive(with_headroom, carrying_replicas=carrying, headroom_ratio=headroom)
-    capacity = derive_parts(replica_capacity, arrival_scv_ratio=scv, **arguments)
+    capacity = law.capacity(scv)
     whole = chosen("accelerators", size.astype(float), "enumerated: accelerators of a replica")
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)
     # Energy is a mean over hours: bursts move work about, but hardly change how much there is.
@@ -315,7 +422,7 @@ def replica_kinds(
         """Power of a node whose replicas take so many requests each."""
         loads = np.ndim(rate_per_s.value) > 1
         host = {name: _on_loads(column, loads) for name, column in host_columns(inputs, sku).items()}
-        drawn = _drawn_kw(inputs, service, sku, caps, arguments, calm, rate_per_s)
+        drawn = law.accelerator_kw(calm, rate_per_s)
         return working_node_kw(host, _on_loads(accelerators, loads), drawn)
 
     means = [
@@ -341,11 +448,7 @@ def replica_kinds(
         groups=groups,
         stages=stages,
         power_cap_fraction=caps,
-        batch=derive(
-            held_in_all,
-            batch_limit=arguments["limits"].batch_limit,
-            groups=chosen("groups", (groups * stages).astype(float), "enumerated: groups of all stages"),
-        ),
+        batch=law.largest_batch,
         capacity=capacity,
         nodes=derive(replica_nodes, tp=whole, accelerators=accelerators),
         busy_kw=node_kw(capacity.requests_per_s),
@@ -355,13 +458,13 @@ def replica_kinds(
         carrying=carrying,
         **by_slot,
     )
-    check_peak(inputs, service, sku, whole, capacity.limit_requests_per_s, arguments)
+    law.check(np.broadcast_to(np.asarray(capacity.limit_requests_per_s.value), service.shape))
     if faster is not None:
         more = {
             name: (capacity[name] * faster).named(name) for name in ("requests_per_s", "limit_requests_per_s")
         }
         kinds = replace(kinds, capacity={**capacity, **more})
-    return kinds, back.reshape(len(candidates), periods)
+    return kinds
 
 
 def _way_by_period(inputs: Inputs) -> NDArray[np.intp]:
@@ -387,7 +490,7 @@ def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
 
 
 def _sharing(
-    inputs: Inputs, demand: Traced, arguments: Arguments, alike: NDArray[np.intp]
+    inputs: Inputs, demand: Traced, law: EngineLaw | BatchLaw, alike: NDArray[np.intp]
 ) -> tuple[Traced, Traced]:
     """Replicas that carry each demand, and how bursty arrivals are at one.
 
@@ -403,7 +506,7 @@ def _sharing(
         trace_scv_ratio=pick(trace, alike[0][first][:, None]),
         thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
     )
-    tried = derive_parts(replica_capacity, arrival_scv_ratio=scv, **some_rows(arguments, first))
+    tried = law.capacity(scv, first)
     points = back.ravel()
     shared = derive_parts(
         shared_demand,
@@ -420,23 +523,22 @@ def check_peak(
     inputs: Inputs,
     service: NDArray[np.intp],
     sku: NDArray[np.intp],
-    accelerators: Traced,
-    limit_requests_per_s: Traced,
+    size: NDArray[np.intp],
+    limit_per_s: NDArray[np.float64],
     arguments: Arguments,
 ) -> None:
     """Refuse a load of replicas beyond the dense peak: every answer on serving asks here."""
     requests = arguments["requests"]
     parameters = derive(matrix_parameters, model=arguments["model"])
-    limit_per_s, whole, peak_tflop_per_s, multiplied, head, prompt, answer = (
-        np.broadcast_to(np.asarray(node.value, dtype=np.float64), service.shape)
-        for node in (
-            limit_requests_per_s,
-            accelerators,
-            arguments["chip"].peak_tflop_per_s,
-            parameters,
-            arguments["model"].head_parameters,
-            requests.input_tokens,
-            requests.output_tokens,
+    limit, peak_tflop_per_s, multiplied, head, prompt, answer = (
+        np.broadcast_to(np.asarray(value, dtype=np.float64), service.shape)
+        for value in (
+            limit_per_s,
+            arguments["chip"].peak_tflop_per_s.value,
+            parameters.value,
+            arguments["model"].head_parameters.value,
+            requests.input_tokens.value,
+            requests.output_tokens.value,
         )
     )
     flop = request_flop(
@@ -444,11 +546,11 @@ def check_peak(
     )
     services = [_services(inputs)[i] for i in service]
     check_ceiling(
-        flop_per_s=limit_per_s * flop,
-        peak_flop_per_s=whole * peak_tflop_per_s * 1e12,
+        flop_per_s=limit * flop,
+        peak_flop_per_s=size * peak_tflop_per_s * 1e12,
         what=[
-            f"service '{one.name}': {one.model} in {one.precision} on "
-            f"{whole[k]:.0f} chips of {inputs.skus[sku[k]].name}, {limit_per_s[k]:.6g} "
+            f"{one.place}: {one.model} in {one.precision} on "
+            f"{size[k]} chips of {inputs.skus[sku[k]].name}, {limit[k]:.6g} "
             f"requests/s of {prompt[k]:.5g} tokens in and {answer[k]:.5g} out"
             for k, one in enumerate(services)
         ],
@@ -523,8 +625,8 @@ def replica_arguments(
         "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp)),
         "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
         "targets": Targets(
-            ttft_target_s=_stated(inputs, service, "first_token", [s.first_token_s for s in services], "s"),
-            tpot_target_s=_stated(inputs, service, "per_token", [s.per_token_s for s in services], "s"),
+            ttft_target_s=_targets(inputs, service, "first_token", [s.first_token_s for s in services]),
+            tpot_target_s=_targets(inputs, service, "per_token", [s.per_token_s for s in services]),
             quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
             tpot_quantile_fraction=chosen(
                 "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
@@ -536,16 +638,19 @@ def replica_arguments(
 
 
 def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Guesses]:
-    """What techniques spare a step: several tokens at once, or prompts that are known in part; often none.
+    """What techniques and prefix caches spare a step: several tokens at once, prompts known in part; or none.
 
     Their range is measured with what it takes to guess and to check: no tokens are charged for it again.
     """
     at_once = serving_ratio(inputs, service, sku, DECODE)
     known = serving_ratio(inputs, service, sku, PROMPTS)
-    if at_once is None and known is None:
+    hits = hit_fractions(inputs, service)
+    if at_once is None and known is None and hits is None:
         return {}
     one = chosen("accepted_tokens", np.ones(len(service)), "a token for each step")
-    whole = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
+    whole: Traced = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
+    if hits is not None:
+        whole = (whole - hits).named("read_fraction", "what the prefix cache does not hold")
     return {
         "guesses": Guesses(
             draft_tokens=chosen("draft_tokens", np.zeros(len(service)), "in the range of the technique"),
@@ -567,12 +672,13 @@ def _services(inputs: Inputs) -> tuple[Service, ...]:
     return inputs.scenario.services
 
 
-def _stated(inputs: Inputs, service: NDArray[np.intp], key: str, values: list[float], unit: str) -> Traced:
-    """Column of a value that the scenario states of each service."""
-    facts = [
-        inputs.yours(f"services.{s.name}.{key}", value, unit)
-        for s, value in zip(_services(inputs), values, strict=True)
-    ]
+def _targets(inputs: Inputs, service: NDArray[np.intp], key: str, stated: list[float | None]) -> Traced:
+    """Column of a target of each service; an answer that comes at once has one for all of it."""
+    facts = []
+    for one, value in zip(_services(inputs), stated, strict=True):
+        whole = one.first_answer_s if key == "first_token" else one.further_s
+        said = (key, value) if value is not None else ("response_time", whole)
+        facts.append(inputs.yours(f"services.{one.name}.{said[0]}", said[1], "s"))
     return pick(facts, service)
 
 

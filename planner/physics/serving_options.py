@@ -16,9 +16,17 @@ from planner.performance.capacity import Requests
 from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
-from planner.physics.engines import engine_batch_limit, engine_of, has_slow_links, served_model
+from planner.physics.batch_serving import in_batches, largest_requests, possible_units
+from planner.physics.engines import (
+    engine_batch_limit,
+    engine_of,
+    has_slow_links,
+    model_fact,
+    served_model,
+)
 from planner.physics.techniques import CACHE, serving_ratio
 from planner.physics.training_options import (
+    UNCAPPED,
     Dropped,
     Indices,
     allowed,
@@ -67,6 +75,11 @@ class ServingCandidates:
         """Some of them, in this order."""
         return ServingCandidates(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
+    def with_more(self, more: ServingCandidates) -> ServingCandidates:
+        """These, and others behind them."""
+        both = {f.name: np.concatenate([getattr(self, f.name), getattr(more, f.name)]) for f in fields(self)}
+        return ServingCandidates(**both)
+
 
 def possible_layouts(
     inputs: Inputs, sizes: Sequence[int] = SPLITS, *, staged: bool = True
@@ -80,6 +93,8 @@ def possible_layouts(
     dropped: dict[tuple[int, int, int], Dropped] = {}
     services = inputs.scenario.services
     for i, service in enumerate(services):
+        if in_batches(inputs, service):
+            continue
         for p, (k, s) in enumerate(inputs.node_groups):
             if not allowed(inputs, service, k, s):
                 continue
@@ -97,9 +112,9 @@ def possible_layouts(
                 ]
                 if not able and size <= most:
                     dropped[i, k, size] = _unsplit(inputs, i, k, size, next(iter(reasons.values())))
+    units = _units(inputs, dropped)
     if not tried:
-        none = np.zeros(0, dtype=np.intp)
-        return ServingCandidates(none, none, none, none, none, none, np.zeros(0)), list(dropped.values())
+        return units, list(dropped.values())
     *columns, caps = zip(*tried, strict=True)
     service_, node_group, size_, groups_, stages_, sku = (
         np.array(column, dtype=np.intp) for column in columns
@@ -122,7 +137,33 @@ def possible_layouts(
         dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
     for row in np.flatnonzero(fits):
         dropped.pop((int(service_[row]), int(sku[row]), int(size_[row])), None)
-    return every.some(fits), list(dropped.values())
+    found = every.some(fits)
+    return (found if not len(units) else found.with_more(units)), list(dropped.values())
+
+
+def _units(inputs: Inputs, dropped: dict[tuple[int, int, int], Dropped]) -> ServingCandidates:
+    """Units of the services that answer in batches, each next to the largest batch that it takes."""
+    found = [
+        (i, p, size, largest_requests(inputs, service))
+        for i, service in enumerate(inputs.scenario.services)
+        if in_batches(inputs, service)
+        for p, k, size, reason in possible_units(inputs, service)
+        if not _noted(inputs, dropped, i, k, size, reason)
+    ]
+    service_, group, size_, batch = (np.array([row[c] for row in found], dtype=np.intp) for c in range(4))
+    alone = np.ones(len(found), dtype=np.intp)
+    return ServingCandidates(
+        service_, group, size_, alone, alone.copy(), batch, np.full(len(found), UNCAPPED)
+    )
+
+
+def _noted(
+    inputs: Inputs, dropped: dict[tuple[int, int, int], Dropped], i: int, k: int, size: int, reason: str
+) -> bool:
+    """Whether a unit cannot be, which is noted."""
+    if reason:
+        dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
+    return bool(reason)
 
 
 def layout_columns(accelerators: Indices, groups: Indices, stages: Indices) -> tuple[Traced, Traced, Traced]:
@@ -160,7 +201,7 @@ def _layouts(
         return ((1, accelerators // most),)
     divisors = [n for n in range(1, accelerators + 1) if accelerators % n == 0]
     groups = divisors if is_mixture(inputs, service.model) else [1]
-    heads = int(inputs.fact(f"model.{service.model}.heads").value)
+    heads = int(model_fact(inputs, service.model, "heads").value)
     slow = has_slow_links(inputs, inputs.skus[sku].accelerator) or heads % accelerators
     stages = divisors[1:] if slow and inputs.skus[sku].trains else []
     return (*((n, 1) for n in groups), *((1, n) for n in stages))
@@ -168,11 +209,12 @@ def _layouts(
 
 def served_models(inputs: Inputs, service: Indices, sku: Indices) -> Transformer:
     """The models of a column of services on SKUs, as engines hold them."""
+    used, index = np.unique(service, return_inverse=True)
     models = [
         served_model(inputs, one.model, one.precision, one.cache_precision)
-        for one in inputs.scenario.services
+        for one in (inputs.scenario.services[i] for i in used)
     ]
-    model = stacked(models, service)
+    model = stacked(models, index.ravel())
     smaller = serving_ratio(inputs, service, sku, CACHE)
     if smaller is None:
         return model
@@ -220,8 +262,23 @@ def held_requests(
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
     model, requests = served_models(inputs, service, sku), requests_of(inputs, service)
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
+    states: dict[str, Traced] = {}
+    if np.any(np.asarray(model.state_bytes.value) > 0):
+        states["state_gb"] = derive(split_state_gb, state_bytes=model.state_bytes, tp=tp)
+    per_token = derive(
+        kv_cache_gb_per_token,
+        tp=tp,
+        layers=model.layers,
+        kv_heads=model.kv_heads,
+        head_dim=model.head_dim,
+        kv_bytes=model.kv_bytes,
+    )
+    if (cached := cached_tokens(inputs, service, requests)) is not None:
+        tokens = derive(attended_tokens, model=model, context_tokens=cached)
+        states["kept_gb"] = derive(kept_gb, tokens=tokens, kv_cache_gb_per_token=per_token)
     return derive(
         largest_batch,
+        **states,
         memory_gb=inputs.of_sku(inputs.accelerator("memory"), sku),
         usable_fraction=inputs.fact("performance.serving.usable_memory"),
         weights_gb=derive(
@@ -233,14 +290,7 @@ def held_requests(
             dp=dp,
             pp=pp,
         ),
-        kv_cache_gb_per_token=derive(
-            kv_cache_gb_per_token,
-            tp=tp,
-            layers=model.layers,
-            kv_heads=model.kv_heads,
-            head_dim=model.head_dim,
-            kv_bytes=model.kv_bytes,
-        ),
+        kv_cache_gb_per_token=per_token,
         # Room for whole answers: a cache that only just holds what is written preempts half of the time.
         context_tokens=derive(
             attended_tokens,
@@ -253,6 +303,62 @@ def held_requests(
         ),
         batch_limit=engine_batch_limit(inputs, engines, sku),
     )
+
+
+def hit_fractions(inputs: Inputs, service: Indices) -> Traced | None:
+    """Share of prompt tokens that engines find in their prefix cache; None where no service states any."""
+    services = inputs.scenario.services
+    if not any(services[i].cache_hits_fraction for i in np.unique(service)):
+        return None
+    none = chosen("hit_fraction", 0.0, "no cache_hits are stated")
+    each = [
+        inputs.yours(f"services.{one.name}.cache_hits", one.cache_hits_fraction, "1")
+        if one.cache_hits_fraction
+        else none
+        for one in services
+    ]
+    return pick(each, service)
+
+
+def cached_tokens(inputs: Inputs, service: Indices, requests: Requests) -> Traced | None:
+    """Tokens of earlier prompts that a group keeps for hits: as stated, or one prefix."""
+    hits = hit_fractions(inputs, service)
+    if hits is None:
+        return None
+    one_prefix: Traced = (requests.input_tokens * hits).named("cached_tokens")
+    services = inputs.scenario.services
+    stated = [services[i].cached_tokens for i in service]
+    if all(one is None for one in stated):
+        return one_prefix
+    return pick(
+        [
+            one_prefix[row]
+            if one is None
+            else inputs.yours(f"services.{services[i].name}.cached_tokens", one, "1")
+            for row, (i, one) in enumerate(zip(service.tolist(), stated, strict=True))
+        ],
+        np.arange(len(service)),
+    )
+
+
+def kept_gb(*, tokens: Column, kv_cache_gb_per_token: Column) -> Column:
+    """Memory of one accelerator that cached prefixes take.
+
+    G = n k
+
+    Source: Zheng et al., "SGLang", NeurIPS 2024, arXiv 2312.07104 (a tree of cached prefixes).
+    """
+    return np.multiply(tokens, kv_cache_gb_per_token)
+
+
+def split_state_gb(*, state_bytes: Column, tp: Column) -> Column:
+    """What the layers with a state keep of a request on one of the accelerators that share attention.
+
+    S = S_0 / t
+
+    Source: definition; channels are split, as heads are.
+    """
+    return np.divide(state_bytes, tp) / 1e9
 
 
 def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:
@@ -283,5 +389,5 @@ def _not_split(inputs: Inputs, service: Service, sku: int, tp: int) -> str:
         return reason
     if not engine.runs_on(accelerator):
         return f"{engine.title} does not run on {accelerator}"
-    heads = int(inputs.fact(f"model.{service.model}.heads").value)
+    heads = int(model_fact(inputs, service.model, "heads").value)
     return f"{heads} heads do not divide among {tp} accelerators" if heads % tp else ""

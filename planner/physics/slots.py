@@ -74,6 +74,7 @@ class SlotTimes:
     of_jobs: Mapping[int, OfJob]
     load_fraction: Traced  # of each service in each part of a day (I, 12), on the mean day
     ready_load_fraction: Traced  # the same on its highest day
+    calendar: tuple[Mapping[Day, int], ...]  # by period, the type of each day whose hours are known
     notes: tuple[str, ...]
 
     @property
@@ -133,6 +134,7 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
         of_jobs=_of_jobs(inputs, cuts, each),
         load_fraction=load,
         ready_load_fraction=ready,
+        calendar=tuple(cut.calendar for cut in cuts) if known else ({},) * periods,
         notes=(*notes, *more, *said),
     )
 
@@ -203,10 +205,15 @@ class _Cut:
         grid, price = self._both(site)
         return self._cut(grid), self._cut(price)
 
+    @property
+    def calendar(self) -> dict[Day, int]:
+        """The type of each day."""
+        days = [self.shared[int(day)] for day in np.asarray(self.days.value)]
+        return dict(zip(days, self.day_type.tolist(), strict=True))
+
     def within(self, first: date, last: date) -> NDArray[np.bool_]:
         """Which days of the period are in a window."""
-        days = [self.shared[int(day)] for day in np.asarray(self.days.value)]
-        return days_in_window(self.inputs, self.period, days, first, last)
+        return days_in_window(self.inputs, self.period, list(self.calendar), first, last)
 
     def in_window(self, site: int, days: NDArray[np.bool_], name: str) -> tuple[Traced, Traced]:
         """Those of work that is free among some days."""
@@ -258,7 +265,7 @@ class _Cut:
     def _cut(self, one: _Hours) -> Ratios[Traced]:
         if one.known is None:
             return _flat(self._flat(one))
-        if float(np.mean(one.known.on([self.shared[int(day)] for day in np.asarray(self.days.value)]))) < 0:
+        if float(np.mean(one.known.on(list(self.calendar)))) < 0:
             label = self.inputs.scenario.horizon.period_labels[self.period]
             raise InputError(f"price_shape: the mean price of {label} is below zero ({one.known.said})")
         moved = one.moved(self.columns)

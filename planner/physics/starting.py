@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.techniques import technique_named
+from planner.physics.batch_serving import in_batches, loaded_bytes
 from planner.physics.equations.serving import (
     deployment_usd,
     setting_up_usd,
@@ -91,12 +92,12 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
     """
     service, group = replicas.candidates.service, replicas.candidates.node_group
     tall = np.arange(len(service))[:, None]
-    model = served_models(inputs, service, inputs.node_group_sku[group])
+    parameters, weight_bytes = _loaded(inputs, service, inputs.node_group_sku[group])
     hours = derive(
         starting_h,
         double_running_h=inputs.fact("planning.starting.double_running"),
-        parameters=rows(model.parameters, tall),
-        weight_bytes=rows(model.weight_bytes, tall),
+        parameters=rows(parameters, tall),
+        weight_bytes=rows(weight_bytes, tall),
         load_gb_per_s=inputs.fact("planning.starting.load_rate"),
         charged_ratio=chosen(
             "charged_ratio",
@@ -121,6 +122,29 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
         ),
         kwh=kwh,
     )
+
+
+def _loaded(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> tuple[Traced, Traced]:
+    """What a replica reads before it serves: weights and their bytes; tables of recommenders are bytes."""
+    services = inputs.scenario.services
+    apart = np.array([in_batches(inputs, one) for one in services], dtype=bool)[service]
+    if not apart.any():
+        model = served_models(inputs, service, sku)
+        return model.parameters, model.weight_bytes
+    items: list[list[Traced]] = [[], []]
+    for i, k, whole in zip(service.tolist(), sku.tolist(), apart.tolist(), strict=True):
+        if whole:
+            pair = (
+                loaded_bytes(inputs, services[i], k),
+                chosen("weight_bytes", 1.0, "counted in bytes", "B"),
+            )
+        else:
+            model = served_models(inputs, np.array([i]), np.array([k]))
+            pair = (model.parameters[0], model.weight_bytes[0])
+        for held, one in zip(items, pair, strict=True):
+            held.append(one)
+    order = np.arange(len(service))
+    return pick(items[0], order), pick(items[1], order)
 
 
 def least_replicas(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from carbon.levers import total_reduction_ratio
 from planner.inputs.resolved import Inputs
-from planner.inputs.techniques import technique_named
+from planner.inputs.techniques import RUNS, technique_named
 from planner.physics.training_step import Facts
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -18,7 +18,7 @@ Column = float | NDArray[Any]
 
 # Handles that make work take less time, by what does it; each reaches the whole or a share of it.
 DATA_TIME = ("throughput", "preprocessing")
-TRAINING_TIME = ("tokens", "samples", "step_time", "throughput", "traffic", "lookups")
+TRAINING_TIME = RUNS
 SERVING_TIME = ("throughput", "step_time", "lookups")
 # Handles that change a step of an engine: tokens at once, prompts that are known, the cache.
 DECODE, PROMPTS, CACHE = ("decode_time",), ("prompt_reading",), ("kv_bytes",)

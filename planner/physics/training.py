@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from planner.performance.power import (
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 from planner.physics.chance import confidence, training_sigma
+from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
     accelerators_in_use,
@@ -40,6 +41,8 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
+from planner.physics.hybrids import is_hybrid
+from planner.physics.joining import interleaved
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
@@ -50,6 +53,8 @@ from planner.physics.nodes import (
 )
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
+from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
+from planner.physics.sample_training import checkpoint_gb, sample_step
 from planner.physics.training_options import (
     LAYOUT,
     OUTSIDE_STEP,
@@ -140,7 +145,7 @@ class TrainingRuns:
 
     candidates: TrainingCandidates
     policy: NDArray[np.intp]
-    step: Parts
+    step_s: Traced
     tokens_per_s_per_gpu: Traced
     accelerators: Traced
     interval_h: Traced
@@ -161,6 +166,7 @@ class TrainingRuns:
     facility_kwh: Traced
     usd: Traced
     kgco2e: Traced
+    adopted_usd: Traced  # of people, once for each run (C,)
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -179,10 +185,10 @@ class Speed:
 
     nodes: Traced
     accelerators: Traced
-    step: Parts
+    step_s: Traced
     tokens_per_s_per_gpu: Traced
     useful_h: Traced
-    parameters: Traced
+    checkpoint_gb: Traced
     training_kw: Traced
     checkpoint_kw: Traced
     idle_kw: Traced
@@ -236,7 +242,9 @@ def finish_for_sure(inputs: Inputs, progress: Progress, candidates: TrainingCand
     if sure is None:
         return by_deadline
     sku = inputs.node_group_sku[candidates.node_group]
-    sigma = pick([training_sigma(inputs, k) for k in range(len(inputs.skus))], sku)
+    pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
+    jobs = inputs.scenario.training
+    sigma = pick([training_sigma(inputs, int(k), jobs[j]) for j, k in pairs.T], index.ravel())
     spread = derive(joint_variation_fraction, variation_fraction=progress.run_variation, log_sigma=sigma)
     by_policy = replace(progress, run_variation=spread).finish_h(sure)
     return derive(later_h, one_h=by_deadline, other_h=by_policy)
@@ -290,7 +298,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     return TrainingRuns(
         candidates=candidates,
         policy=policy,
-        step=speed.step,
+        step_s=speed.step_s,
         tokens_per_s_per_gpu=speed.tokens_per_s_per_gpu,
         accelerators=speed.accelerators,
         interval_h=progress.renewal["interval_h"],
@@ -311,7 +319,18 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
+        adopted_usd=adopted_usd(inputs, candidates.way),
     )
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """Steps of candidates of one kind: their time, the rate of an accelerator, its power, and checkpoints."""
+
+    step_s: Traced
+    tokens_per_s_per_gpu: Traced
+    busy_kw: Traced
+    checkpoint_gb: Traced
 
 
 def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
@@ -320,30 +339,84 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
     accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
+    pace = _pace(inputs, candidates, accelerators)
+    amounts = [inputs.yours(f"training.{j.name}.{j.amount_key}", j.amount, "1") for j in jobs]
+    host = host_columns(inputs, sku)
+    stalled = derive(
+        stalled_power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        stall_fraction=inputs.fact("performance.power.checkpoint_stall"),
+    )
+    useful = derive(
+        useful_time_h,
+        tokens=pick(amounts, candidates.job),
+        tokens_per_s_per_gpu=pace.tokens_per_s_per_gpu,
+        accelerators=accelerators,
+    )
+    faster = run_ratio(inputs, candidates.way)
+    return Speed(
+        nodes=count,
+        accelerators=accelerators,
+        step_s=pace.step_s,
+        tokens_per_s_per_gpu=pace.tokens_per_s_per_gpu,
+        useful_h=useful if faster is None else (useful / faster).named("useful_time_h"),
+        checkpoint_gb=pace.checkpoint_gb,
+        training_kw=working_node_kw(host, per_node, pace.busy_kw),
+        checkpoint_kw=working_node_kw(host, per_node, stalled),
+        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+    )
+
+
+def _pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Candidates by tokens together, those by samples run by run."""
+    jobs = inputs.scenario.training
+    by_samples = np.array([one.samples is not None for one in jobs], dtype=bool)[candidates.job]
+    if not by_samples.any():
+        return _token_pace(inputs, candidates, accelerators)
+    apart = np.where(by_samples, candidates.job, -1)
+    rows_of = [np.flatnonzero(apart == one) for one in np.unique(apart)]
+    parts = [
+        (_sample_pace if by_samples[at[0]] else _token_pace)(
+            inputs, candidates.some(at), rows(accelerators, at)
+        )
+        for at in rows_of
+    ]
+    order = np.argsort(np.concatenate(rows_of))
+    columns = {
+        f.name: interleaved([getattr(one, f.name) for one in parts], [len(at) for at in rows_of], order)
+        for f in fields(_Pace)
+    }
+    return _Pace(**columns)
+
+
+def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of models that train on tokens."""
+    jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     arguments = _step_arguments(inputs, candidates, sku)
     step, rate = throughput(arguments, accelerators)
-    tokens = pick([inputs.yours(f"training.{j.name}.tokens", j.tokens, "1") for j in jobs], candidates.job)
-    parameters = pick([inputs.fact(f"model.{j.model}.parameters") for j in jobs], candidates.job)
+    used, index = np.unique(candidates.job, return_inverse=True)
+    parameters = pick([inputs.fact(f"model.{jobs[j].model}.parameters") for j in used], index.ravel())
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
-    host = host_columns(inputs, sku)
     busy = training_accelerator_kw(
         inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
     )
     busy, rate = capped(inputs, candidates, tdp, busy, rate)
-    stalled = derive(
-        stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.checkpoint_stall")
-    )
-    return Speed(
-        nodes=count,
-        accelerators=accelerators,
-        step=step,
-        tokens_per_s_per_gpu=rate,
-        useful_h=derive(useful_time_h, tokens=tokens, tokens_per_s_per_gpu=rate, accelerators=accelerators),
+    size = derive(
+        checkpoint_size_gb,
         parameters=parameters,
-        training_kw=working_node_kw(host, per_node, busy),
-        checkpoint_kw=working_node_kw(host, per_node, stalled),
-        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
     )
+    return _Pace(step.total_s, rate, busy, size)
+
+
+def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of one recommendation model, which trains on samples."""
+    job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
+    samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
+    found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples)
+    each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
+    size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
+    return _Pace(found.step.total_s, each, found.accelerator_kw, size)
 
 
 def training_progress(
@@ -429,11 +502,7 @@ def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced)
 def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) -> tuple[Traced, Traced]:
     """Hours that a checkpoint stalls the run, and hours until it is safe in the background."""
     jobs = inputs.scenario.training
-    size = derive(
-        checkpoint_size_gb,
-        parameters=speed.parameters,
-        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
-    )
+    size = speed.checkpoint_gb
 
     def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
         bandwidth = derive(
@@ -478,8 +547,10 @@ def _step_arguments(
     jobs = inputs.scenario.training
     pairs, index = np.unique(np.stack([candidates.job, sku]), axis=1, return_inverse=True)
     mixed = any(is_mixture(inputs, jobs[j].model) for j in pairs[0])
+    hybrid = any(is_hybrid(inputs, jobs[j].model) for j in pairs[0])
     each = [
-        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed) for j, k in pairs.T
+        training_arguments(inputs, jobs[j].model, int(k), jobs[j].precision, mixed=mixed, with_hybrid=hybrid)
+        for j, k in pairs.T
     ]
     arguments = {
         name: first
@@ -493,7 +564,7 @@ def _step_arguments(
         [
             chosen(
                 "global_batch",
-                float(job_workload(j).batch_sequences),
+                0.0 if j.samples is not None else float(job_workload(j).batch_sequences),
                 f"training.{j.name}: batch_tokens / sequence_tokens",
             )
             for j in jobs
@@ -501,7 +572,10 @@ def _step_arguments(
         candidates.job,
     )
     arguments["sequence_tokens"] = pick(
-        [inputs.yours(f"training.{j.name}.sequence_tokens", j.sequence_tokens, "1") for j in jobs],
+        [
+            inputs.yours(f"training.{j.name}.sequence_tokens", float(j.sequence_tokens or 0), "1")
+            for j in jobs
+        ],
         candidates.job,
     )
     return arguments
@@ -515,7 +589,8 @@ def _starts(
     Where there are several runs, one may begin at some part of a period, on nodes that another one has left.
     """
     horizon, jobs = inputs.scenario.horizon, inputs.scenario.training
-    earliest = np.array([horizon.hours_from_start(job.earliest) for job in jobs])[candidates.job]
+    stated = np.array([horizon.hours_from_start(job.earliest) for job in jobs])[candidates.job]
+    earliest = np.maximum(stated, usable_from_h(inputs, candidates.way))
     several = sum(job.count for job in jobs if not job.pausable) > 1
     share = np.arange(PARTS if several else 1) / PARTS
     first, last = inputs.period_start_h.value[0], inputs.period_end_h.value[0]

@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
+from planner.physics.hybrids import is_hybrid
+from planner.physics.links import link_domain
 from planner.physics.precisions import value_bytes
+from planner.physics.run_ways import sets_of
+from planner.physics.sample_training import run_memory_gb
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
     AS_FAST,
@@ -33,7 +37,7 @@ from planner.physics.training_step import (
     step_arguments,
     without_precision,
 )
-from planner.trace.quantities import Traced, chosen
+from planner.trace.quantities import Traced
 
 __all__ = [
     "ACCELERATOR_FACTS",
@@ -46,6 +50,7 @@ __all__ = [
     "TRAINING_CONSTANTS",
     "WHOLE",
     "is_mixture",
+    "link_domain",
     "peak",
     "without_precision",
 ]
@@ -66,13 +71,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class TrainingCandidates:
-    """Columns over job x node group x nodes x power cap, each with its fastest layout that fits in memory."""
+    """Columns over job x node group x nodes x power cap x techniques, each with its fastest layout."""
 
     job: Indices
     node_group: Indices
     nodes: Indices
     layout: Mapping[str, NDArray[np.float64]]
     power_cap_fraction: NDArray[np.float64]
+    way: Indices  # which of `run_ways.run_sets`
 
     def __len__(self) -> int:
         """How many candidates there are."""
@@ -82,12 +88,13 @@ class TrainingCandidates:
         """Some of them, in this order."""
         layout = {name: column[rows] for name, column in self.layout.items()}
         cap = self.power_cap_fraction[rows]
-        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap)
+        way = self.way[rows]
+        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap, way)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
     """Every job on every node group it may use, at every size that the scenario names."""
-    found: list[tuple[int, int, int, Layout, float]] = []
+    found: list[tuple[int, int, int, Layout, float, int]] = []
     dropped: list[Dropped] = []
     known: dict[tuple[int, int, int], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
@@ -96,39 +103,49 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                 continue
             for nodes in job.nodes:
                 if (j, k, nodes) not in known:
-                    known[j, k, nodes] = _layout(inputs, job_workload(job), k, nodes)
+                    known[j, k, nodes] = _run_layout(inputs, job, k, nodes)
                     if isinstance(known[j, k, nodes], str):
                         name = f"{job.name} on {nodes} nodes"
                         dropped.append(Dropped(name, inputs.skus[k].name, str(known[j, k, nodes])))
                 layout = known[j, k, nodes]
                 if isinstance(layout, Layout):
-                    found += [(j, p, nodes, layout, cap) for cap in power_caps(inputs, job, k)]
+                    found += [
+                        (j, p, nodes, layout, cap, way)
+                        for cap in power_caps(inputs, job, k)
+                        for way in sets_of(inputs, job, k)
+                    ]
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
     job_, group, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
     caps = np.array([row[4] for row in found], dtype=float)
-    return TrainingCandidates(job_, group, nodes_, columns, caps), dropped
+    ways = np.array([row[5] for row in found], dtype=np.intp)
+    return TrainingCandidates(job_, group, nodes_, columns, caps, ways), dropped
 
 
 def training_arguments(
-    inputs: Inputs, model: str, sku: int, precision: str, *, mixed: bool = False
+    inputs: Inputs,
+    model: str,
+    sku: int,
+    precision: str,
+    *,
+    mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout, on one of the SKUs."""
-    arguments = step_arguments(inputs, model, inputs.skus[sku].accelerator, precision, mixed=mixed)
+    arguments = step_arguments(
+        inputs,
+        model,
+        inputs.skus[sku].accelerator,
+        precision,
+        mixed=mixed,
+        with_hybrid=with_hybrid,
+    )
     return {**arguments, "link_domain": link_domain(inputs, sku)}
-
-
-def link_domain(inputs: Inputs, sku: int) -> Traced:
-    """Accelerators that fast links join: those of the chip's design, where so many are sold as one."""
-    one = inputs.skus[sku]
-    domain = inputs.fact(f"accelerator.{one.accelerator}.link_domain")
-    together = one.buying_unit * inputs.server("accelerators")[sku].value
-    if together >= domain.value:
-        return domain
-    return chosen("link_domain", together, f"{one.title}: links join what is sold as one")
 
 
 def job_workload(job: TrainingJob) -> Workload:
     """What a training job trains; its batch in whole sequences."""
+    assert job.batch_tokens is not None, "asked of runs by tokens"
+    assert job.sequence_tokens is not None, "asked of runs by tokens"
     sequences = max(1, round(job.batch_tokens / job.sequence_tokens))
     return Workload(job.model, job.precision, job.sequence_tokens, sequences)
 
@@ -142,6 +159,35 @@ def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
     """Whether a job, service or pool of work may use a SKU at a site."""
     return (not wish.skus or inputs.skus[sku].name in wish.skus) and (
         not wish.sites or inputs.sites[site].name in wish.sites
+    )
+
+
+def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layout | str:
+    """The layout of a run; tables of a recommendation model are cut across all, layers copied."""
+    if job.samples is None:
+        return _layout(inputs, job_workload(job), sku, nodes)
+    accelerator = inputs.skus[sku].accelerator
+    if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, job.precision):
+        return reason
+    accelerators = nodes * int(inputs.server("accelerators")[sku].value)
+    needed = run_memory_gb(inputs, job, sku, nodes)
+    usable = inputs.fact("performance.training.usable_memory").value * inputs.accelerator("memory")[sku].value
+    if needed > usable:
+        return f"tables and activations need {needed:,.3g} GB of {usable:,.3g} GB that are usable"
+    return Layout(
+        tp=1,
+        pp=1,
+        interleave=1,
+        cp=1,
+        dp=accelerators,
+        micro_batch=max(1, round(job.step_amount / accelerators)),
+        recompute=0,
+        sharding=0,
+        memory_gb=needed,
+        step_s=0.0,  # as what follows, worked out with the run
+        tokens_per_s_per_gpu=0.0,
+        enumerated=1,
+        fitting=1,
     )
 
 
@@ -160,6 +206,10 @@ def searched(
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
+    if is_hybrid(inputs, work.model) and is_mixture(inputs, work.model):
+        return (
+            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
+        )
     return layout_of(
         {**training_arguments(inputs, work.model, sku, work.precision), **(more or {})},
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),

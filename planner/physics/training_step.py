@@ -11,11 +11,12 @@ from typing import Any, Protocol
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import Stack, default_stack
-from planner.performance.bundles import search_bundles
+from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
 from planner.performance.layouts import Layout, NoLayout, best_layout
 from planner.performance.memory import kept_fraction
+from planner.physics.hybrids import hybrid_arguments, is_hybrid
 from planner.physics.precisions import FORMATS, kernels_of, value_bytes
 from planner.trace.quantities import Fact, Traced, chosen, derive
 
@@ -193,15 +194,21 @@ def step_arguments(
     *,
     stack: Stack | None = None,
     mixed: bool = False,
+    with_hybrid: bool = False,
 ) -> dict[str, Traced]:
     """Everything that `training_step_s` wants and that does not depend on the layout.
 
-    For a mixture of experts also `OUTSIDE_STEP`; where it is `mixed` with one in a column, for any model.
+    For a mixture of experts also `OUTSIDE_STEP`; where it is `mixed` with one in a column, for any model. So
+    with what mixes the tokens of a hybrid of attention and state-space layers.
     """
     found = {**model_arguments(facts, model), **hardware_arguments(facts, accelerator, precision, stack)}
     if mixed or is_mixture(facts, model):
         software = stack or default_stack(accelerator)
         found.update(_expert_arguments(facts, model, accelerator, precision, software, found))
+    if with_hybrid or is_hybrid(facts, model):
+        mixers = hybrid_arguments(facts, model)
+        plain = not is_hybrid(facts, model) and "mixer_parameters" in found
+        found = {**mixers, **found} if plain else {**found, **mixers}
     return found
 
 
@@ -278,6 +285,7 @@ def layout_of(
     memory_gb: float,
     usable_fraction: float,
     as_fast_fraction: float,
+    limits: SplitLimits | None = None,
 ) -> Layout | NoLayout:
     """The layout that the planner would choose for a step with these arguments."""
     values: dict[str, Any] = {
@@ -286,15 +294,16 @@ def layout_of(
         if name not in OUTSIDE_STEP or name in MEMORY or name == KEPT
     }
     values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
+    bundles = search_bundles(
+        {
+            **values,
+            "accelerators": accelerators,
+            "global_batch": global_batch,
+            "sequence_tokens": sequence_tokens,
+        }
+    )
     return best_layout(
-        **search_bundles(
-            {
-                **values,
-                "accelerators": accelerators,
-                "global_batch": global_batch,
-                "sequence_tokens": sequence_tokens,
-            }
-        ),
+        **(bundles if limits is None else bundles | {"limits": limits}),
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
         as_fast_fraction=as_fast_fraction,

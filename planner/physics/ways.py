@@ -24,7 +24,7 @@ def every_way(inputs: Inputs) -> Inputs:
     base = 0
     for at, (i, _, names) in enumerate(found):
         base = base if names else at
-        usable = max((_usable_h(inputs, name) for name in names), default=0.0)
+        usable = max((usable_h(inputs, name) for name in names), default=0.0)
         ways.append(Way(of=i, base=base, techniques=names, usable_h=usable))
     scenario = inputs.scenario.model_copy(update={"services": tuple(one for _, one, _ in found)})
     return replace(inputs, scenario=scenario, ways=Ways(services=tuple(ways)))
@@ -43,7 +43,7 @@ def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, 
         if budget is not None and lost > budget and not as_stated:
             continue
         kind = service.but(model=model, precision=precision)
-        for names in _sets(allowed_techniques(inputs, service)):
+        for names in sets_together(allowed_techniques(inputs, service)):
             more = sum(_loss(inputs, f"technique.{name}.quality_loss") for name in names)
             if not names or budget is None or lost + more <= budget:
                 yield kind, names
@@ -71,11 +71,12 @@ def _loss(inputs: Inputs, key: str) -> float:
     return float(inputs.fact(key).value) if inputs.has(key) else 0.0
 
 
-def _usable_h(inputs: Inputs, name: str) -> float:
+def usable_h(inputs: Inputs, name: str) -> float:
+    """Hours from the start of the horizon until a technique is in use."""
     return float(inputs.fact(f"adoption.{technique_named(name).adoption}.time").value)
 
 
-def _sets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def sets_together(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Sets of techniques that go together, the empty one first."""
     for size in range(len(names) + 1):
         for some in combinations(names, size):

@@ -66,7 +66,9 @@ def usual_practice(scenario: Scenario) -> Scenario:
         "moves": None,
     }
     for i, job in enumerate(scenario.training):
-        changes |= {f"training[{i}].{key}": None for key in ("pausable", "partial", "power_caps")}
+        changes |= {
+            f"training[{i}].{key}": None for key in ("pausable", "partial", "power_caps", "techniques")
+        }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
     as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget")

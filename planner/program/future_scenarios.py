@@ -85,7 +85,7 @@ def _of_tasks(scenario: Scenario, future: Future) -> Iterator[tuple[str, Any]]:
             yield f"pools[{i}].{pool.way.key}", [_text(one, pool.way.unit) for one in need]
     if future.tokens_ratio is not None:
         for i, job in enumerate(scenario.training):
-            yield f"training[{i}].tokens", job.tokens * future.tokens_ratio
+            yield f"training[{i}].{job.amount_key}", job.amount * future.tokens_ratio
 
 
 def _of_world(inputs: Inputs, future: Future) -> Iterator[tuple[str, Any]]:

@@ -46,7 +46,7 @@ def pausable_options(
     columns = [
         total[:, None],
         pausable.increment_kw.value[:, None] * total[:, None],
-        pausable.usd.value * total[:, None],
+        pausable.usd.value * total[:, None] + pausable.adopted_usd.value[:, None],
         pausable.kgco2e.value * total[:, None],
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
@@ -59,7 +59,7 @@ def pausable_options(
         node_hours=total[row],
         node_hours_limit=limit[row],
         active_kw=pausable.increment_kw.value[row],
-        usd_per_node_h=pausable.usd.value[row],
+        usd_per_node_h=(pausable.usd.value + pausable.adopted_usd.value[:, None] / total[:, None])[row],
         kgco2e_per_node_h=pausable.kgco2e.value[row],
         kwh_per_node_h=pausable.facility_kwh.value[row],
         nodes_least=_fewest_nodes(pausable.candidates)[row],
@@ -135,11 +135,13 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     job, node_group = runs.candidates.job[runs.candidate], runs.candidates.node_group[runs.candidate]
     nodes = runs.candidates.nodes[runs.candidate][:, None] * runs.held
     late = runs.late_h.value[:, 0]
+    begins = runs.start[:, None] == np.arange(inputs.periods)
+    usd = runs.usd.value + begins * runs.adopted_usd.value[runs.candidate][:, None]
     columns = [
         nodes,
         runs.node_h.value,
         runs.increment_kw.value,
-        runs.usd.value,
+        usd,
         runs.kgco2e.value,
         late[:, None],
     ]
@@ -156,7 +158,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         nodes=nodes[row],
         node_hours=runs.node_h.value[row],
         active_kw=runs.increment_kw.value[row],
-        usd=runs.usd.value[row],
+        usd=usd[row],
         kgco2e=runs.kgco2e.value[row],
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],

@@ -139,16 +139,17 @@ def _whole(key: str, count: int) -> Mapping[str, Any]:
 def _latency(trials: _Trials, name: str) -> Iterator[Remedy]:
     """Latency targets of a service: each alone, else both."""
     service = next(one for one in trials.scenario.services if one.name == name)
-    paths = {
-        f"services.{name}.first_token": service.first_token_s,
-        f"services.{name}.per_token": service.per_token_s,
-    }
+    paths = {f"services.{name}.{key}": value for key, value in service.targets_s.items()}
     lax = {path: min(WIDER * stated, 3600.0) for path, stated in paths.items()}
     alone = [path for path in paths if trials.has_plan({path: seconds_text(lax[path])})]
     for path in alone:
         needed = _above(trials.least(_one(path), paths[path], lax[path]))
         yield Remedy(path, seconds_text(paths[path]), seconds_text(needed), {path: seconds_text(needed)})
-    if alone or not trials.has_plan({path: seconds_text(one) for path, one in lax.items()}):
+    if (
+        alone
+        or len(paths) == 1
+        or not trials.has_plan({path: seconds_text(one) for path, one in lax.items()})
+    ):
         return
     held = {path: seconds_text(one) for path, one in lax.items()}
     for path in paths:

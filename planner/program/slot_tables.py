@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.levers import Levers, Moving
+from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
 from solver.problem import Resting, Shifting, SlotDemand, Slots, Switching, Windows
 
@@ -50,7 +50,7 @@ def slot_tables(
             wake_kgco2e=resting.wake.kgco2e.value[replica_row],
             quiet_kwh=resting.quiet.kwh.value[replica_row],
             rest_kwh=resting.rest.kwh.value[replica_row],
-            wake_kwh=resting.wake.kwh.value[replica_row],
+            wake_kwh=_in_each_period(resting.wake)[replica_row],
         )
     if found.switching is not None:
         switching = found.switching
@@ -61,9 +61,14 @@ def slot_tables(
             boot_usd=np.maximum(switching.boot.usd.value, 0.0),
             boot_kgco2e=switching.boot.kgco2e.value,
             off_kwh=switching.off.kwh.value,
-            boot_kwh=switching.boot.kwh.value,
+            boot_kwh=_in_each_period(switching.boot),
         )
     return tables
+
+
+def _in_each_period(change: Energy) -> NDArray[np.float64]:
+    """Energy of a change of state, which is the same in every period, as a column for each."""
+    return np.broadcast_to(np.asarray(change.kwh.value), np.shape(change.usd.value))
 
 
 def _windows(inputs: Inputs) -> Windows:

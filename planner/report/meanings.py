@@ -128,6 +128,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "jobs": {
         "nodes": "nodes of a run",
+        "way": "techniques that it uses, where the plan may choose some",
         "count": "runs that are done in this way",
         "layout": "how the model is divided over accelerators",
         "software": "training software and its year",
@@ -136,16 +137,19 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "finish_p95": "day by which it is done with 95 % probability",
         "deadline": "latest day that the scenario allows",
         "tokens_per_s": "tokens trained while it runs, failures not counted",
+        "samples_per_s": "samples trained while it runs, failures not counted",
         "energy_usd": "price of its electricity",
     },
     "pausable": {
         "software": "training software and its year",
+        "way": "techniques that it uses, where the plan may choose some",
         "most_nodes": "nodes while it runs at full size",
         "mean_nodes": "nodes in the mean of the period",
         "done_fraction": "share of the job that is done in the period",
     },
     "services": {
         "way": "model, precision and techniques, where the plan may choose; techniques with their day",
+        "model": "model of the catalogue that it serves",
         "engine": "serving software",
         "tensor_parallel": "accelerators that share each layer",
         "groups": "groups of them that repeat attention and share the experts of a mixture",
@@ -156,6 +160,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "demand_per_s": "requests a second at the peak",
         "first_token_s": "time to the first token, at the percentile of the target",
         "per_token_s": "time for each further token, at the percentile of the target",
+        "response_s": "mean time to the whole answer, of scores and images",
     },
     "verification": {
         "measure": "time to the first token, or for each further one",
@@ -169,6 +174,13 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "node_h": "hours of nodes at work",
         "held_node_h": "hours of nodes that are kept for it",
         "reference_h": "the same work in hours of the reference node",
+    },
+    "needs": {
+        "stated": "what the scenario states the need in",
+        "need": "how much of it",
+        "unit": "its unit",
+        "reference": "SKU in whose node-hours the plan shows it",
+        "needed_h": "the need in hours of a node of the reference",
     },
     "cost": {"label": "term of the cost"},
     "chance": {
@@ -323,6 +335,16 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "matched_hour_fraction": "share of the load that it covers in the same hours",
         "saved_usd": "money that it saves, its price taken off",
         "saved_kgco2e": "carbon that it saves, its making taken off",
+    },
+    "clean_energy": {
+        "load_kwh": "what the site draws in the plan",
+        "matched_kwh": "energy under contract, set against the load of each period",
+        "matched_hour_kwh": "the same, set against the load of each hour",
+        "matched_period_fraction": "share of the load that is matched by the period",
+        "matched_hour_fraction": "share of the load that is matched hour by hour",
+        "location_kgco2e": "carbon of its electricity by the grid where it is drawn",
+        "market_kgco2e": "market-based, matched by the period: what the plan counts",
+        "hourly_kgco2e": "market-based, matched hour by hour",
     },
     "whole_ledger": {
         "line": "what is counted, each once",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.report.meanings import meaning_of
-
 _CALLED = {"name": "name, for `everfleet explain`", "label": "name in words", "value": "the number"}
 _RATE = {
     "per_1000_node_d": "failures in 1,000 days of a node",
@@ -223,6 +221,117 @@ _THROUGHPUT: Mapping[str, Mapping[str, str]] = {
     "rows": {**_SIZE, **_SERVED, "reason": "why it cannot be done"},
     "reached": {**_SIZE, "sure_nodes": "nodes that are enough at the low end of the rate"},
 }
+_PLACEMENT: Mapping[str, Mapping[str, str]] = {
+    "sizes": {
+        "fits": "whether the tables fit",
+        "reason": "why they do not",
+        "step_s": "look-up and exchange on the device that takes longest",
+        "bound_s": "time that no placement is below",
+        "gap_fraction": "how much less the best may take at most",
+        "imbalance_ratio": "what look-ups of even parts are multiplied with to come to the same",
+        "proven": "whether it is proven the least",
+    },
+    "tiers": {
+        "tier": "hbm, host memory or drives",
+        "held_gb": "what all devices hold there",
+        "room_gb": "what all devices could hold there",
+        "full_fraction": "the one as a share of the other",
+        "moved_gb": "bytes that are read from there in a step",
+        "moved_fraction": "the same as a share of all tiers",
+    },
+    "devices": {
+        "device": "SKU, node and accelerator",
+        "pieces": "tables and parts that it holds",
+        "hbm_gb": "what it holds in high-bandwidth memory",
+        "host_gb": "what it holds in its share of the host's memory",
+        "ssd_gb": "what it holds on its drive",
+        "lookup_s": "time of its look-ups in a step",
+        "exchange_s": "time in which its vectors are sent",
+        "device_s": "the two together",
+        "of_mean_ratio": "the same over the mean of the devices",
+    },
+    "placed": {
+        "table": "embedding table of the file",
+        "way": "whole, by columns, by rows, or with copies of its most read rows",
+        "pieces": "equal parts",
+        "devices": "numbers of the devices that hold a part",
+        "size_gb": "size of the table",
+        "copied_gb": "what every device holds a copy of",
+        "hbm_gb": "what lies in high-bandwidth memory, copies included",
+        "host_gb": "what lies in host memory",
+        "ssd_gb": "what lies on drives",
+        "slow_reads_fraction": "share of its bytes that is read from slower tiers",
+    },
+    "rules": {
+        "rule": "what tables are placed by, whole, the heaviest first",
+        "fits": "whether they fit so",
+        "step_s": "look-up and exchange on the device that takes longest",
+        "over_ours_ratio": "the same over ours",
+    },
+}
+_ACROSS: Mapping[str, Mapping[str, str]] = {
+    "options": {
+        "sites": "sites that take part",
+        "crosses": "what the sites send each other",
+        "best": "whether it is the fastest, or of least carbon, that trains as one site does",
+        "fits": "whether there is a layout",
+        "reason": "why there is none",
+        "layout": "how the model is laid out",
+        "step_s": "time of a step, with what it waits for the link",
+        "rate_per_s": "tokens in a second",
+        "million_kwh": "energy of a million tokens, with what buildings take",
+        "million_kgco2e": "carbon of that, each site by its own grid",
+        "link_s": "what a step waits for the link",
+        "link_gb": "bytes that cross each link in a step",
+        "of_one_site_fraction": "rate as a share of that of all nodes at one site",
+    },
+    "sites": {
+        "grid": "grid region that the site draws from",
+        "grid_kgco2e_per_kwh": "its carbon intensity",
+        "pue_ratio": "power of the building over that of the nodes",
+    },
+}
+_TRACES: Mapping[str, Mapping[str, str]] = {
+    "ranks": {
+        "name": "file of the rank",
+        "format": "Kineto, PyTorch or Chakra",
+        "operators": "nodes of its graph",
+        "kernels": "kernels, copies and memsets on the accelerator",
+        "step_s": "mean step, as the profiler marks it",
+        "span_s": "from the first kernel to the last",
+        "compute_s": "time in which something runs that does not communicate",
+        "communication_s": "time in which collectives run",
+        "exposed_communication_s": "of that, with nothing else running",
+        "hidden_communication_s": "of that, next to other kernels",
+        "idle_s": "time of the span in which nothing runs",
+        "busy_fraction": "share of the span in which something runs",
+    },
+    "collectives": {
+        "name": "file of the rank",
+        "collective": "which one",
+        "calls": "how often",
+        "given_gb": "size of the tensors that were given to it",
+        "kernel_s": "time of its kernels, waiting for other ranks included",
+    },
+    "node_times": {
+        "name": "file of the rank",
+        "type": "kind of node in Chakra's schema",
+        "on": "accelerator or host",
+        "operators": "how many",
+        "time_s": "their run times together",
+    },
+    "together": {
+        "slowest_over_mean_ratio": "longest step over the mean of the ranks",
+        "least_communication_s": "collectives of the rank that has least of them",
+    },
+    "representatives": {
+        "name": "file that stands for others",
+        "weight_fraction": "share of the traces that it stands for",
+        "compute_s": "run times of its nodes that compute",
+        "span_s": "from its first kernel to its last",
+        "weighted_error_fraction": "weighted mean of these over that of all, less one",
+    },
+}
 _FUTURES: Mapping[str, Mapping[str, str]] = {
     "first_stage": {
         "decision": "order, sale, move or reservation that comes before the future is known",
@@ -249,10 +358,8 @@ ANSWERS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "job": _JOB,
     "fit": _FIT,
     "throughput": _THROUGHPUT,
+    "placement": _PLACEMENT,
+    "traces": _TRACES,
+    "across": _ACROSS,
     "futures": _FUTURES,
 }
-
-
-def meaning_in(kind: str, table: str, column: str) -> str:
-    """What a column of an answer of some kind means; empty where nothing is said of it."""
-    return ANSWERS[kind].get(table, {}).get(column) or meaning_of(table, column)

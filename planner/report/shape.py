@@ -132,6 +132,17 @@ FORMS: Mapping[str, Form] = {
         headline=_of_throughput,
         renamed={"kind": "work", "why": "opened"},
     ),
+    "everfleet_traces": Form(
+        "traces",
+        ("ranks", "collectives", "node_times", "together", "representatives"),
+        kept=("title", "headline"),
+    ),
+    "everfleet_across": Form("across", ("options", "sites"), kept=("title", "headline")),
+    "everfleet_placement": Form(
+        "placement",
+        ("sizes", "tiers", "devices", "placed", "rules"),
+        kept=("title", "headline", "totals"),
+    ),
     "everfleet_calibration": Form(
         "calibration",
         ("files",),
@@ -147,6 +158,7 @@ FORMS: Mapping[str, Form] = {
         title=lambda _: "Measured on this machine",
         headline=lambda document: [f"{document['device']}, driver {document['driver']}"],
     ),
+    "everfleet_scaling": Form("scaling", ("fits",), kept=("title", "headline")),
     "everfleet_validation": Form(
         "validation",
         ("rows",),

@@ -49,17 +49,18 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction layout software start finish_p50 finish_p95 deadline "
-        "tokens_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e energy_usd",
+        "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
+        "deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e "
+        "energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",
-        "job period site sku software most_nodes mean_nodes node_h done_fraction energy_kwh",
+        "job period site sku way software most_nodes mean_nodes node_h done_fraction energy_kwh",
     ),
     "services": (
         "Services",
-        "service period site sku way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s availability_fraction",
+        "service period site sku model way engine tensor_parallel groups stages power_cap_fraction replicas "
+        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction",
     ),
     "verification": (
         "Services played request by request",
@@ -67,6 +68,7 @@ _SHEETS = {
         "simulated_p99_s closed_p99_s off_fraction in_time_fraction closed_in_time_fraction",
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
+    "needs": ("What pools need", "pool period stated need unit reference needed_h"),
     "cost": ("Cost", "label usd"),
     "chance": (
         "How sure each service, pool and deadline is",
@@ -128,6 +130,11 @@ _SHEETS = {
         "What batteries and the sun at the sites would change",
         "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
         "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
+    ),
+    "clean_energy": (
+        "Clean energy by the hour",
+        "site load_kwh matched_kwh matched_hour_kwh matched_period_fraction matched_hour_fraction "
+        "location_kgco2e market_kgco2e hourly_kgco2e",
     ),
     "places": (
         "What sites charge",
@@ -223,6 +230,24 @@ _HEADINGS = {
     "what": ("for", ""),
     "grid_kgco2e_per_kwh": ("grid, for a kWh", "kgCO2e"),
     "electricity_usd_per_kwh": ("price, for a kWh", "USD"),
+    "peak_before_kw": ("peak before", "kW"),
+    "peak_kw": ("peak", "kW"),
+    "occupied_kw": ("occupied", "kW"),
+    "committed_kw": ("committed", "kW"),
+    "import_kwh": ("from the grid", "kWh"),
+    "solar_kwh": ("sun used", "kWh"),
+    "spilled_kwh": ("sun not used", "kWh"),
+    "matched_year_fraction": ("matched by the year", "%"),
+    "matched_period_fraction": ("matched by the period", "%"),
+    "matched_hour_fraction": ("matched by the hour", "%"),
+    "matched_hour_kwh": ("matched by the hour", "kWh"),
+    "location_kgco2e": ("by location", "kgCO2e"),
+    "market_kgco2e": ("market, by the period", "kgCO2e"),
+    "hourly_kgco2e": ("market, by the hour", "kgCO2e"),
+    "alone_saved_usd": ("saved alone", "USD"),
+    "alone_saved_kgco2e": ("saved alone", "kgCO2e"),
+    "onsite_l": ("on site", "L"),
+    "offsite_l": ("at power stations", "L"),
     "baseline_present_usd": ("its present cost", "USD"),
     "plan_present_usd": ("present cost of the plan", "USD"),
     "npv_usd": ("NPV of the plan over it", "USD"),

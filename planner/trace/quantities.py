@@ -457,6 +457,9 @@ def label(node: Traced) -> str:
             return node.name
         case Pick():
             names = sorted({label(item) for item in node.items})
+            parts = {name.rpartition(".")[2] for name in names}
+            if len(parts) == 1 and all(isinstance(item, Rows) for item in node.items):
+                return parts.pop()  # one result of several laws
             return names[0] if len(names) == 1 else f"one of {len(names)}: {names[0]}, ..."
         case Rows():
             return label(node.column)

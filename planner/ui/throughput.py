@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,6 @@ from planner.ui import logs, question_inputs, shared, work_button
 from planner.ui.chart_cache import draw_kept
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from planner.trace.explain import Explanation
 
 FIRST = {"model": "llama-3.1-70b", "skus": ["h100-8", "h200-8", "b200-8", "mi300x-8"]}
@@ -111,12 +108,6 @@ def _amount() -> dict[str, Any]:
         name: question_inputs.number(Question, name, f"tp.{name}", place) for name, place in places.items()
     }
     return found if all(found.values()) else {}
-
-
-def _numbers(places: Mapping[str, DeltaGenerator]) -> dict[str, float | None]:
-    return {
-        name: question_inputs.number(Question, name, f"tp.{name}", place) for name, place in places.items()
-    }
 
 
 def results(document: Document, wanted: Record) -> None:

@@ -9,12 +9,7 @@ import numpy as np
 
 from planner.performance.demand import agent_experiments_per_d, growth_ratio, lognormal_mean_h, pass_h
 from planner.performance.ingestion import drives_for_reads, hot_tier_gb, preprocessing_workers
-from planner.performance.recommendation.placement import (
-    Parts,
-    fewest_devices,
-    least_largest_cost,
-    split_tables,
-)
+from planner.program.table_placement import Parts, fewest_devices, least_largest_cost
 from planner.validation.aliases import constant
 from planner.validation.datasets import named_path
 from planner.validation.forms import Book, NotUnderstood
@@ -128,7 +123,7 @@ def devices_of_tables(
 ) -> float:
     """Fewest devices that hold every table or part whole."""
     parts = _parts(tables, model, cost, split_columns, split_above_gb, split_cost_at_least)
-    return float(fewest_devices(parts=parts, memory_gb=memory_gb))
+    return float(fewest_devices(parts, memory_gb))
 
 
 @BOOK.takes("table_placement", unit="1", subject=TABLES, only={"measure": ("largest_device_cost",)})
@@ -145,7 +140,7 @@ def fullest_device(
 ) -> float:
     """Least possible sum of a cost on the device that has most of it."""
     parts = _parts(tables, model, cost, split_columns, split_above_gb, split_cost_at_least)
-    return least_largest_cost(parts=parts, devices=devices, memory_gb=memory_gb)
+    return least_largest_cost(parts, devices, memory_gb)
 
 
 def _parts(
@@ -169,7 +164,7 @@ def _parts(
         cut |= size_gb > split_above_gb
     if split_cost_at_least is not None:
         cut |= work >= split_cost_at_least
-    return split_tables(size_gb=size_gb, cost=work, pieces=np.where(cut, split_columns or 1, 1))
+    return Parts(size_gb, work, np.where(cut, split_columns or 1, 1))
 
 
 def _of_model(tables: str, model: str) -> list[dict[str, str]]:

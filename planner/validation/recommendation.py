@@ -40,7 +40,6 @@ from planner.validation.steps import hardware, values
 
 RECOMMENDATION = "recommendation training"
 HALF = ("bf16", "fp16")  # formats of 16 bits
-SERVED = ("int8", "fp8", *HALF)
 REPLICATED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
 
 BOOK = Book(

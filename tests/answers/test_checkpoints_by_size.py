@@ -73,6 +73,7 @@ def test_nothing_on_the_map_beats_the_best_interval() -> None:
             assert min(more) == pytest.approx(0.0, abs=0.005), "a cell of the map is near each optimum"
 
 
+@pytest.mark.slow
 def test_what_a_cell_loses_is_told_against_its_own_size() -> None:
     """ETTR of the best over ETTR of the cell, less one: the hours that a useful hour takes more."""
     best = {one["nodes"]: one["ettr_fraction"] for one in document()["sizes"]}

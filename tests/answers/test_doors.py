@@ -25,10 +25,11 @@ TRACES = ("azure-2023-conv", "azure-2023-code")
 
 
 def shipped() -> Iterator[tuple[str, str]]:
-    """Every service of every shipped scenario."""
+    """Every service of every shipped scenario whose requests are of a trace."""
     for path in sorted((data_folder() / "scenarios").glob("*.toml")):
         for service in load_scenario(path).services:
-            yield path.stem, service.name
+            if service.traffic is not None:
+                yield path.stem, service.name
 
 
 @cache

@@ -86,7 +86,6 @@ def opened(document: Record, section: str, table: str, number: int, key: str) ->
     return found.to_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["infinitehbd", "slurm", *MADE])
 def test_each_number_opens_to_itself(documents: dict[str, Record], name: str) -> None:
     """The top of the explanation is the number in the cell; only names, answers and gaps have none."""
@@ -97,7 +96,7 @@ def test_each_number_opens_to_itself(documents: dict[str, Record], name: str) ->
             assert found.steps[0].value == pytest.approx(value, rel=1e-9, abs=1e-300), place
 
 
-@pytest.mark.parametrize("name", [pytest.param("infinitehbd", marks=pytest.mark.slow), "slurm", *MADE])
+@pytest.mark.parametrize("name", ["infinitehbd", "slurm", *MADE])
 def test_each_explanation_ends_in_a_source_or_a_choice(documents: dict[str, Record], name: str) -> None:
     """What has no inputs is a fact with its source, or says why it was chosen; each equation is said."""
     for place, _, found in cells(documents[name]):

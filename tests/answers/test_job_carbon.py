@@ -23,7 +23,7 @@ from planner.answers.job.hourly import hourly_load_kwh
 from planner.answers.job.ledger import TotalsDisagree, ledger_of
 from planner.answers.job.page import save_job, to_html
 from planner.answers.job.scores import market_based
-from planner.answers.job.setting import setting_of
+from planner.answers.job.setting import Setting, setting_of
 from planner.answers.job.techniques import techniques_that_apply
 from planner.answers.job.upload import uploaded_document
 from planner.answers.job.what_if import changes_found
@@ -316,6 +316,7 @@ def test_a_stated_decline_carries_the_grid_to_the_jobs_year() -> None:
     assert float(then.embodied.value) == float(now.embodied.value)
 
 
+@pytest.mark.slow
 def test_failed_work_is_part_of_the_run() -> None:
     """Carbon by state sums to the training phase; useful work is the effective time but for its power."""
     found = shipped("train-8b")
@@ -843,3 +844,85 @@ def test_a_run_without_rounds_is_told_so_and_gains_nothing_from_leaving_them() -
     applied = {technique.name for technique, _ in techniques_that_apply(found.setting)}
     assert "papaya" not in applied
     assert "papaya" in {technique.name for technique, _ in techniques_that_apply(federated().setting)}
+
+
+FEEDING = """
+title = "Fed"
+[site]
+grid = "us"
+pue = 1.1
+[hardware]
+sku = "h100-8"
+[training]
+model = "llama-3.1-8b"
+tokens = 1e11
+nodes = 16
+"""
+
+
+def test_workers_draw_for_as_long_as_the_nodes_that_they_feed() -> None:
+    """Three servers of two processors at three quarters of their power, for each node-hour of training."""
+    found = footprint(FEEDING + "[ingestion]\nworkers_per_node = 3\n")
+    trained, fed = found.phase("training"), found.phase("ingestion")
+    fact = found.setting.fact
+    tdp_kw = fact("accelerator.xeon-6980p.tdp").value
+    hosts = [fact(f"server.xeon-6980p-2.{name}").value for name in ("host_idle_power", "host_power")]
+    low, high = (host + 2 * 0.75 * tdp_kw for host in hosts)  # the host draws less where its chips do
+    each_kw = float(fed.it_kwh.value) / (3 * float(trained.done.node_h.value))
+    assert low < each_kw < high
+    assert float(found.carbon.value) == pytest.approx(
+        sum(float(part.value) for one in (trained, fed) for part in (one.operational, one.embodied))
+    )
+    assert fed.said == "3 workers of xeon-6980p-2 for each node of training"
+
+
+def test_a_run_that_is_fed_at_four_fifths_takes_a_quarter_longer() -> None:
+    """Its nodes wait at the power of a restart, and less of their hours is useful."""
+    whole, slow = (
+        footprint(FEEDING + f"[ingestion]\nsupplied = {share}\n").phase("training").done
+        for share in (1.0, 0.8)
+    )
+    assert float(slow.node_h.value) == pytest.approx(1.25 * float(whole.node_h.value))
+    assert float(slow.duration_h.value) == pytest.approx(1.25 * float(whole.duration_h.value))
+    assert float(slow.useful.value) == pytest.approx(0.8 * float(whole.useful.value))
+    assert 1.0 < float(slow.it_kwh.value) / float(whole.it_kwh.value) < 1.15
+    assert "training: nodes wait for data in 20.0 % of their hours" in slow.notes
+
+
+def test_drives_are_added_for_their_operations_and_spared_by_a_fast_tier() -> None:
+    """Eight times the operations take eight copies' drives; with four reads in five from SSD the two do."""
+
+    def stored(keys: str) -> Footprint:
+        return footprint(
+            FEEDING + f'[storage]\namount = "500 TB"\nduration = "1 y"\nmedium = "hdd"\ncopies = 2\n{keys}'
+        )
+
+    plain, read, cached = (
+        float(stored(keys).phase("storage").it_kwh.value)
+        for keys in ("", "reads_ratio = 8\n", "reads_ratio = 8\ncache_hits = 0.8\n")
+    )
+    assert read == pytest.approx(4 * plain)
+    tier = stored("reads_ratio = 8\ncache_hits = 0.8\n").phase("storage")
+    assert "200 TB of ssd in front" in tier.said  # 40 % of the bytes serve 80 % of the reads
+    fact = plain_setting().fact
+    of_ssd = 200_000 * fact("storage.ssd.power").value * 8766
+    assert cached == pytest.approx(plain + of_ssd, rel=0.01)
+
+
+def plain_setting() -> Setting:
+    """Facts as they are shipped."""
+    return footprint(FEEDING).setting
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[training]\naccelerator_hours = 100\n[ingestion]\nsupplied = 0.8\n", "hold their stalls"),
+        ('[inference]\nmodel = "llama-3.1-8b"\nrequests = 10\n[ingestion]\n', "the job has neither"),
+    ],
+)
+def test_feeding_without_training_is_refused(text: str, said: str) -> None:
+    """What has no effect is a problem, with what would do."""
+    head = 'title = "x"\n[site]\ngrid = "us"\npue = 1.1\n[hardware]\nsku = "h100-8"\n'
+    with pytest.raises(ScenarioError, match=said):
+        footprint(head + text)

@@ -242,6 +242,7 @@ def test_a_meter_takes_the_place_of_a_prediction() -> None:
 # Explanations, tables and charts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["train-8b", "federated-keyboard", "around"])
 def test_every_phase_opens_to_its_own_carbon(name: str) -> None:
     """Work, storage, network, building, devices: the first step is the number of the table."""

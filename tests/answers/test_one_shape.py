@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shape_check import shape_problems, unopened
 
 from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.report.integrity import disagreements
 from planner.report.shape import answer_json, is_written, read_back, written
-from planner.report.shape_check import shape_problems, unopened
 
 Record = dict[str, Any]
 SAMPLES, PUBLISHED = data_folder() / "samples", data_folder() / "published"
@@ -40,8 +40,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "backtest": ("backtest", *OUTAGES, "--quiet"),
     "throughput": ("throughput", "llama-3.1-8b", "--sku", "h100-8", "--nodes", "1,8"),
     "serving": ("throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8", "--why", "h100-8:2"),
+    "across": ("throughput", "llama-3.1-8b", "--across", "se:2,no:2", "--link", "800 Gbit/s, 20 ms"),
+    "traces": ("trace", str(SAMPLES / "chakra_small.0.json")),
+    "placement": ("place", "criteo_tables.csv", "--model", "dlrm_criteo_1tb_onehot", "--nodes", "1"),
     "calibration": ("calibrate", str(SAMPLES / "measurements.csv")),
     "serving calibration": ("calibrate", str(SAMPLES / "serving-measurements.csv")),
+    "scaling": ("scaling", str(SAMPLES / "scaling-runs.csv"), "--target", "2.1"),
     "validation": ("validate", str(PUBLISHED / "carbon.csv")),
     "front": ("pareto", JOB, "--points", "2", "--quiet"),
     "sensitivity": ("sensitivity", JOB, "--vary", "grid=0.8..1.2", "--quiet"),
@@ -84,6 +88,7 @@ def test_each_command_prints_the_one_shape(printed: Callable[[str], str], name: 
     assert json.loads(answer_json(read_back(document))) == document, "nothing is lost on the way back"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_number_opens(printed: Callable[[str], str], name: str) -> None:
     document = json.loads(printed(name))

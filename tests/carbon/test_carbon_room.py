@@ -43,6 +43,7 @@ HOURLY = {
     "mix_kgco2e_per_kwh",
     "best_starts",
     "day_types",
+    "scope_two",
     "two_columns",
     "sun_height",
     "synthetic_kgco2e_per_kwh",

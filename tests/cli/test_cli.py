@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import argparse
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -56,6 +58,7 @@ COMMANDS = (
     "backtest",
     "calibrate",
     "trace",
+    "place",
     "throughput",
     "validate",
     "schema",
@@ -84,9 +87,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="module")
 def plan_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the smallest scenario."""
-    folder = tmp_path_factory.mktemp("report") / "plan"
-    assert main(["plan", JOB, "--quiet", "--no-baselines", "--out", str(folder)]) == ANSWER
+    """The report of the smallest scenario, in a folder that was not there; what was said is where it is."""
+    folder = tmp_path_factory.mktemp("reports") / "new" / "report"
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert main(["plan", JOB, "--quiet", "--no-baselines", "--out", str(folder)]) == ANSWER
+    assert said.getvalue() == f"report: {folder / 'plan.html'}\n"
     return folder
 
 
@@ -120,20 +125,15 @@ def test_plan_prints_the_plan_and_talks_aside(run: Run) -> None:
     assert "working out" not in out
 
 
-def test_plan_writes_the_whole_report_and_says_where(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "report"
-    code, _, err = run("plan", JOB, "--quiet", "--out", str(folder))
-
-    assert code == ANSWER
-    assert sorted(path.name for path in folder.iterdir()) == [
+def test_plan_writes_the_whole_report(plan_folder: Path) -> None:
+    assert sorted(path.name for path in plan_folder.iterdir()) == [
         "csv",
         "plan.html",
         "plan.json",
         "plan.md",
         "plan.xlsx",
     ]
-    assert {"cost.csv", "facts.csv", "jobs.csv"} <= {path.name for path in (folder / "csv").iterdir()}
-    assert err == f"report: {folder / 'plan.html'}\n"
+    assert {"cost.csv", "facts.csv", "jobs.csv"} <= {path.name for path in (plan_folder / "csv").iterdir()}
 
 
 def test_plan_as_json_is_one_strict_document(run: Run) -> None:
@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_the_best_plan_so_far(run: Run, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("planner.cli.loading.progress", progress)
     code, out, _ = run(
-        "plan", "bursty-serving", "--json", "--set", "solve.gap=0 %", "--set", "solve.time_limit=50 s"
+        "plan", "tight-power", "--json", "--set", "solve.gap=0 %", "--set", "solve.time_limit=50 s"
     )
     status = strict_json(out)["status"]
 
@@ -654,6 +654,7 @@ def test_validate_lists_its_quantities_and_misses_no_file(run: Run, tmp_path: Pa
 
 OUTAGES = str(ROOT / "data" / "samples" / "infinitehbd-outages.csv")
 OUTAGES_MAPPING = ("--mapping", str(ROOT / "data" / "samples" / "infinitehbd-outages.toml"))
+EVENTS = str(ROOT / "tests" / "logs" / "events.csv")  # of a few lines
 BROKEN_LOGS = ROOT / "tests" / "logs" / "broken"
 
 
@@ -680,7 +681,7 @@ def test_a_fit_is_saved_listed_and_shown(run: Run, tmp_path: Path) -> None:
     """What `show` prints of it is what `fit` printed; saved twice it is one row."""
     store = ("--store", str(tmp_path / "mine.sqlite"))
     for _ in range(2):
-        code, fitted, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--name", "mine", "--save", *store)
+        code, fitted, err = run("fit", EVENTS, "--name", "mine", "--save", *store)
     ((fit,), (_, listed, _)) = json.loads(run("list", "--json", *store)[1]), run("list", "MINE", *store)
 
     assert code == ANSWER
@@ -700,18 +701,17 @@ def test_a_folder_is_no_log(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_fit_as_json_is_the_file(run: Run, tmp_path: Path) -> None:
-    _, out, _ = run("fit", OUTAGES, *OUTAGES_MAPPING, "--quiet", "--json", "--out", str(tmp_path / "mine"))
+    _, out, _ = run("fit", EVENTS, "--quiet", "--json", "--out", str(tmp_path / "mine"))
 
     assert json.loads(out) == json.loads((tmp_path / "mine" / "fit.json").read_text(encoding="utf-8"))
 
 
 def test_proposed_mapping_is_one_that_can_be_read_back(run: Run, tmp_path: Path) -> None:
     """`fit LOG --show-mapping > map.toml` and `fit LOG --mapping map.toml` count the same."""
-    log = str(ROOT / "tests" / "logs" / "events.csv")
-    code, mapping, _ = run("fit", log, "--show-mapping")
+    code, mapping, _ = run("fit", EVENTS, "--show-mapping")
     (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
-    plain = run("fit", log, "--json", "--quiet")[1]
-    mapped = run("fit", log, "--json", "--quiet", "--mapping", str(tmp_path / "map.toml"))[1]
+    plain = run("fit", EVENTS, "--json", "--quiet")[1]
+    mapped = run("fit", EVENTS, "--json", "--quiet", "--mapping", str(tmp_path / "map.toml"))[1]
 
     assert code == ANSWER
     assert mapping.startswith('kind = "events"')
@@ -817,27 +817,19 @@ sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_worker_that_plans_imports_no_tables_and_no_charts() -> None:
-    """Each page's work is a process of its own: what a plan does not need would be paid with every one."""
+def test_workers_that_plan_and_keep_import_no_tables_and_no_charts() -> None:
+    """Each page's work is a process of its own: what a plan does not need would be paid with every one.
+
+    A worker of a sweep is a process that plans and keeps: charts were a fifth of its start.
+    """
     flags = """
 import sys
 import planner.answers.plan.document
 unneeded = {"pandas", "altair", "scipy.optimize", "streamlit", "lifelines", "duckdb", "sqlalchemy"}
-sys.exit(", ".join(sorted(unneeded & set(sys.modules))) or 0)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", flags], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-
-    assert done.returncode == 0, done.stderr
-
-
-def test_what_keeps_documents_imports_no_charts() -> None:
-    """A worker of a sweep is a process that plans and keeps: charts were a fifth of its start."""
-    flags = """
-import sys
+planning = unneeded & set(sys.modules)
 import planner.answers.sweeps.running
-sys.exit(", ".join(sorted({"pandas", "altair", "jinja2", "streamlit"} & set(sys.modules))) or 0)
+keeping = {"pandas", "altair", "jinja2", "streamlit"} & set(sys.modules)
+sys.exit(", ".join(sorted(planning | keeping)) or 0)
 """
     done = subprocess.run(
         [sys.executable, "-c", flags], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False

@@ -14,7 +14,7 @@ ROOMS = ("planner", "carbon", "reliability", "solver")
 ALLOWED = {
     "checkpoint_document": "what a person asks: an argument for each flag and field",
     **dict.fromkeys(
-        ("checkpoint", "fit", "job_carbon", "plan", "throughput"), "what a person asks in Python"
+        ("checkpoint", "fit", "job_carbon", "place", "plan", "throughput"), "what a person asks in Python"
     ),
 }
 

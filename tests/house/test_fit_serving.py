@@ -21,7 +21,9 @@ ROWS = ROOT / "data" / "fit" / "serving.csv"
 
 @pytest.fixture(scope="module")
 def sets() -> Sequence[fit_serving.Set]:
-    return fit_serving.fit_sets(fit_serving.read_constants())
+    """All at night; by day those of one engine."""
+    constants = fit_serving.read_constants()
+    return fit_serving.fit_sets([one for one in constants if at_night() or one.set in ("vllm", "vllm-2025")])
 
 
 @pytest.mark.nightly
@@ -58,7 +60,7 @@ def test_aims_on_models_and_chips_left_out(sets):
     by_name = {one.name: one.errors for one in sets}
 
     for name, least in (("vllm", 0.9), ("tensorrt-llm", 0.8), ("sglang", 0.9)):
-        for title in (fit_serving.NO_MODEL, fit_serving.NO_CHIP):
+        for title in (fit_serving.NO_MODEL, fit_serving.NO_CHIP) if at_night() or name == "vllm" else ():
             assert fit_serving.spread(by_name[name][title])[2] >= least, (name, title)
     assert fit_serving.spread(by_name["vllm-2025"][fit_serving.NO_MODEL])[0] <= 0.07
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "from-slurm-to-interval.md").read_text(encoding="utf-8")
 CARBON_PAGE = (ROOT / "docs" / "carbon-of-a-training-job.md").read_text(encoding="utf-8")
 GPUS_PAGE = (ROOT / "docs" / "how-many-gpus.md").read_text(encoding="utf-8")
+RECOMMENDATION_PAGE = (ROOT / "docs" / "recommendation-fleet.md").read_text(encoding="utf-8")
 QUARTER_PAGE = (ROOT / "docs" / "plan-next-quarter.md").read_text(encoding="utf-8")
 SAMPLE = ROOT / "data" / "samples" / "slurm-simulated.txt"
 
@@ -123,6 +124,28 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
     assert ran == [ANSWER] * 5 + [NO_PLAN] + [ANSWER] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_ranges")
+def test_tutorial_of_a_recommendation_fleet_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each shown line is a line of the output of the command before it; the tables are the shipped ones."""
+    monkeypatch.chdir(tmp_path)
+    printed, ran = "", []
+    for kind, text in blocks(RECOMMENDATION_PAGE):
+        if kind == "sh":
+            ran.append(main(shlex.split(text)[1:]))
+            printed = capsys.readouterr().out
+        elif kind == "text":
+            assert set(text.splitlines()) <= {*printed.splitlines(), ""}
+    path = data_folder() / "scenarios" / "recommendation-fleet.toml"
+    [shown] = (text for kind, text in blocks(RECOMMENDATION_PAGE) if kind == "toml")
+
+    assert ran == [ANSWER] * 3
+    shipped = tomllib.loads(path.read_text(encoding="utf-8"))["services"]
+    assert tomllib.loads(shown)["services"][0] in shipped
 
 
 @pytest.fixture

@@ -67,6 +67,7 @@ STAYS = {
 POOLS = {
     "work that can wait": {
         "pool": """
+            planner/answers/telemetry.py planner/report/standards/kueue.py
             benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
             planner/answers/plan/repairs.py planner/physics/chance.py
@@ -75,6 +76,7 @@ POOLS = {
             planner/inputs/scenario/bundle.py planner/inputs/scenario/schema.py planner/physics/experiments.py
             planner/inputs/scenario/schema_pools.py planner/physics/full_replicas.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py planner/physics/needs.py
+            planner/inputs/scenario/growth.py
             planner/physics/divisible_work.py planner/answers/plan/stress.py
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
@@ -83,9 +85,10 @@ POOLS = {
             planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """
+            planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
-            planner/inputs/sheets/guide.py planner/ui/begin.py
+            planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
@@ -96,7 +99,7 @@ POOLS = {
             planner/answers/sweeps/attribution.py planner/inputs/consistency.py
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py
-            planner/inputs/scenario/schema.py
+            planner/inputs/scenario/growth.py planner/inputs/scenario/schema.py
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.inputs.execution_traces import read_trace
+from planner.inputs.streams import PIECE_BYTES, json_entries, messages_of, written_varint
 from planner.trace.errors import InputError
 
 KERNELS = [("gemm", 10.0, 4.0), ("ncclDevKernel_AllReduce", 12.0, 6.0), ("Memset (Device)", 30.0, 1.0)]
@@ -134,3 +135,50 @@ def test_the_same_graph_of_a_real_run_in_both_forms(shared):
     assert np.array_equal(text.node_type, binary.node_type)
     assert np.array_equal(text.on_cpu, binary.on_cpu)
     assert text.node_s == pytest.approx(binary.node_s)
+
+
+def test_no_more_than_a_piece_is_read_ahead():
+    """Each entry of a list of 200 is handed over before more than two further pieces were asked for."""
+    entry = json.dumps({"ph": "X", "name": "x" * (PIECE_BYTES // 4)}).encode()
+    asked, ahead = [], []
+
+    def pieces():
+        yield b'{"traceEvents": ['
+        for at in range(200):
+            asked.append(at)
+            yield entry + (b"," if at < 199 else b"]}")
+
+    json_entries(pieces(), {"traceEvents": lambda _: ahead.append(len(asked))}, "traceEvents")
+    assert len(ahead) == 200
+    assert max(seen - at for at, seen in enumerate(ahead)) < 12
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_pieces_of_any_size_give_the_same(size):
+    """Numbers, strings and letters of several bytes may be cut anywhere."""
+    text = json.dumps(
+        {"a": 12345.5, "list": [{"b": [1, 2]}, "\u00e9\n", 17], "c": {"list": []}}, ensure_ascii=False
+    )
+    data, taken = text.encode(), []
+    pieces = iter([data[at : at + size] for at in range(0, len(data), size)])
+
+    found = json_entries(pieces, {"list": taken.append}, "list")
+    assert taken == [{"b": [1, 2]}, "\u00e9\n", 17]
+    assert found == {"a": 12345.5, "list": None, "c": {"list": []}}
+    messages = [b"", b"x" * 200, b"yz"]
+    whole = b"".join(written_varint(len(one)) + one for one in messages)
+    assert list(messages_of(iter([whole[at : at + size] for at in range(0, len(whole), size)]))) == messages
+
+
+@pytest.mark.parametrize("text", ['{"list": [1 2]}', '{"list": [1,', '{"a" 1}', "[1] x", '{"a": 1,}', "3"])
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(ValueError, match=r"delimiter|missing|follows|comma|Expecting|'{'"):
+        json_entries(iter([text.encode()]), {"list": lambda _: None}, "list")
+
+
+@pytest.mark.parametrize("wrong", [{"dur": -1}, {"dur": float("nan")}, {"ts": float("inf")}, {"dur": 1e300}])
+def test_times_that_no_kernel_has_are_refused(tmp_path, wrong):
+    kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 1, "args": {"device": 0}}
+
+    with pytest.raises(InputError, match=r"no time|lasts less"):
+        read_trace(written(tmp_path / "wrong", kineto([kernel | wrong])))

@@ -197,7 +197,7 @@ def test_without_a_column_of_accelerators_their_number_is_asked_for(write):
     watts=st.lists(st.floats(0, 1000), min_size=3, max_size=30),
     cut=st.integers(1, 28),
 )
-@settings(max_examples=size(30, nightly=100))
+@settings(max_examples=size(15, nightly=100))
 def test_a_log_cut_in_two_holds_the_same_energy(tmp_path_factory, watts, cut):
     """Energy is additive in time: both halves share the sample at the cut."""
     cut = min(cut, len(watts) - 2)

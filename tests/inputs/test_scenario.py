@@ -390,7 +390,7 @@ def test_shipped_scenarios_are_read_to_the_letter(path: Path) -> None:
             assert site.electricity_price_usd_per_kwh is None
         assert (site.name, site.grid, site.pue) == (written["name"], written["grid"], written["pue"])
     for job, written in zip(scenario.training, raw.get("training", ()), strict=True):
-        assert (job.tokens, job.nodes) == (written["tokens"], tuple(written["nodes"]))
+        assert (job.amount, job.nodes) == (written[job.amount_key], tuple(written["nodes"]))
         assert job.deadline == written["deadline"]
     for service, written in zip(scenario.services, raw.get("services", ()), strict=True):
         rates = written["peak_rate"] if isinstance(written["peak_rate"], list) else [written["peak_rate"]]
@@ -450,7 +450,12 @@ def test_whole_holds_every_key() -> None:
         "traffic_shape",
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
+    keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
+    keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
+    keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
+    keys -= {"samples", "batch_samples"}  # in place of tokens, in test_sample_training
+    keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 
     for part in _parts():

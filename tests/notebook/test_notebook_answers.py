@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from planner.inputs.catalogue import data_folder
 from planner.notebook.plan_answers import plan_made
 
 SAMPLES = data_folder() / "samples"
+Kept = Callable[[str], tuple[Path, list[Path]]]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,13 @@ def answers(fleet: ef.Answer) -> dict[str, ef.Answer]:
     }
 
 
+@pytest.fixture(scope="module")
+def kept(answers: dict[str, ef.Answer], tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """The folder of each kind and what was written there, once."""
+    folder = tmp_path_factory.mktemp("kept")
+    return cache(lambda kind: (folder / kind, list(answers[kind].save(folder / kind))))
+
+
 KINDS = (
     "plan",
     "job",
@@ -62,7 +71,6 @@ KINDS = (
     "scenario",
 )
 each_kind = pytest.mark.parametrize("kind", KINDS)
-pytestmark = [pytest.mark.solve, pytest.mark.slow]
 
 
 class Shown(HTMLParser):
@@ -100,9 +108,9 @@ def test_a_notebook_shows_each_kind_small_and_whole(answers: dict[str, ef.Answer
 
 
 @each_kind
-def test_each_kind_has_its_faces(answers: dict[str, ef.Answer], kind: str, tmp_path: Path) -> None:
+def test_each_kind_has_its_faces(answers: dict[str, ef.Answer], kept: Kept, kind: str) -> None:
     answer = answers[kind]
-    paths = answer.save(tmp_path / "kept")
+    _, paths = kept(kind)
     filled = [table for table in answer.tables.values() if len(table)]
 
     assert answer.to_markdown().strip()
@@ -242,15 +250,15 @@ def test_what_is_not_there_is_told_with_what_is(fleet: ef.Answer) -> None:
 
 
 @each_kind
-def test_saved_answers_come_back(answers: dict[str, ef.Answer], kind: str, tmp_path: Path) -> None:
+def test_saved_answers_come_back(answers: dict[str, ef.Answer], kept: Kept, kind: str) -> None:
     """All but lists of facts and scenarios, which cost nothing to ask again."""
     answer = answers[kind]
-    answer.save(tmp_path / "kept")
+    folder, _ = kept(kind)
     if kind in ("facts", "scenario"):
         with pytest.raises(ef.InputError, match=f"answers about {kind} are not kept"):
-            ef.load(tmp_path / "kept")
+            ef.load(folder)
         return
-    again = ef.load(tmp_path / "kept")
+    again = ef.load(folder)
 
     assert (again.kind, again.title, again.said) == (answer.kind, answer.title, answer.said)
     assert again.to_dict() == answer.to_dict()

@@ -15,7 +15,6 @@ import everfleet as ef
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FUNCTIONS = [name for name in ef.__all__ if name[0].islower()]
 PAGE, NOTEBOOK = "docs/python.md", "docs/notebooks/next-quarter.ipynb"
-pytestmark = [pytest.mark.solve, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -79,6 +79,10 @@ QUESTIONS: dict[str, tuple[str, Callable[[], ef.Answer]]] = {
         "calibrate data/samples/measurements.csv --sizes 64,512",
         lambda: ef.calibrate("data/samples/measurements.csv", sizes=[64, 512]),
     ),
+    "scaling": (
+        "scaling data/samples/scaling-runs.csv --target 2.1",
+        lambda: ef.scaling("data/samples/scaling-runs.csv", target=2.1),
+    ),
     "check": ("check next-quarter", lambda: ef.scenario("next-quarter")),
     "pareto": (
         "pareto one-training-job --points 2 --quiet",

@@ -7,15 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import everfleet as ef
 from planner.inputs.catalogue import data_folder
 from planner.report.shape import written
 from planner.ui import shared
 from planner.ui.workers import jobs, logs, planning
-
-pytestmark = [pytest.mark.solve, pytest.mark.slow]
 
 
 def said_to_nobody(*_: object, **__: object) -> None:
@@ -40,10 +36,10 @@ def test_a_plan(tmp_path: Path) -> None:
 
 
 def test_a_job() -> None:
-    text = (data_folder() / "jobs" / "train-8b.toml").read_text()
-    page = jobs.estimate({"text": text, "name": "train-8b.toml", "files": {}}, said_to_nobody, never)
+    text = (data_folder() / "jobs" / "bloom.toml").read_text()
+    page = jobs.estimate({"text": text, "name": "bloom.toml", "files": {}}, said_to_nobody, never)
 
-    assert plain(written(page)) == plain(ef.job_carbon("train-8b").to_dict())
+    assert plain(written(page)) == plain(ef.job_carbon("bloom").to_dict())
 
 
 def test_a_log() -> None:

@@ -12,7 +12,6 @@ from planner.performance.diffusion import (
     generation_memory_gb,
     generation_s,
     latent_tokens,
-    levered_s,
     linear_tflop,
     operator_s,
 )
@@ -162,41 +161,6 @@ def test_attention_takes_over_with_length():
     assert share > 0.6
 
 
-@pytest.mark.parametrize(
-    ("time", "share", "speedup", "after"),
-    [
-        (20.0, 1.0, 2.0, 10.0),  # SD-F112: a table on flash read in 20 ms, near-data processing twice as fast
-        (249.0, 1.0, 2.49, 100.0),  # SD-F110: 249 nodes of work at 2.49 times the throughput
-        (1.0, 0.13, 1e12, 0.87),  # free attention cannot save more than attention takes
-    ],
-)
-def test_a_lever_acts_on_its_share(time, share, speedup, after):
-    """Published before and after values, and Amdahl's limit."""
-    got = levered_s(time_s=time, operator_share_fraction=np.array([share]), speedup_ratio=np.array([speedup]))
-
-    assert got == pytest.approx(after, rel=1e-9)
-
-
-@given(
-    parts=st.lists(st.floats(0.01, 10), min_size=2, max_size=6),
-    speedup=st.floats(1, 20),
-    chosen=st.integers(0, 5),
-)
-def test_amdahl_is_the_sum_of_its_operators(parts, speedup, chosen):
-    """Dividing one operator's own time is the same as a lever on its share: an independent route."""
-    each = np.array(parts)
-    one = chosen % len(parts)
-    faster = np.where(np.arange(len(parts)) == one, each / speedup, each)
-    got = levered_s(
-        time_s=each.sum(),
-        operator_share_fraction=each[[one]] / each.sum(),
-        speedup_ratio=np.array([speedup]),
-    )
-
-    assert got == pytest.approx(faster.sum())
-    assert got >= each.sum() / speedup * (1 - 1e-12)
-
-
 @given(
     tflop=st.floats(0.1, 100),
     gb=st.floats(0.01, 100),
@@ -254,10 +218,6 @@ def test_compute_use_of_a_measured_image():
 
 def test_wrong_input_is_named():
     """The message says which argument, what was wanted and what came."""
-    with pytest.raises(ValueError, match=r"operator_share_fraction adds up to at most 1, got 1.2"):
-        levered_s(
-            time_s=1.0, operator_share_fraction=np.array([0.6, 0.6]), speedup_ratio=np.array([2.0, 2.0])
-        )
     with pytest.raises(ValueError, match="steps must be above zero, got 0"):
         generation_s(
             step_operator_s=np.ones(1),

@@ -17,7 +17,7 @@ from planner.performance.experts import (
     token_copies,
 )
 from planner.performance.layouts import Layout, best_layout, layout_candidates
-from planner.performance.memory import latent_cache_gb_per_token, training_memory_parts
+from planner.performance.memory import training_memory_parts
 from planner.performance.training import StepTime, training_step_s
 from planner.validation.forms import unbundled
 from planner.validation.performance import train_model
@@ -141,13 +141,6 @@ def test_weights_add_up_to_the_published_models():
     assert total(QWEN3_235B, qwen) == pytest.approx(235_093_634_560, rel=1e-4)
     assert total(DEEPSEEK_V3, deepseek, layers=58) + 3 * dense == pytest.approx(671e9, rel=1e-3)
     assert total(DEEPSEEK_V3, deepseek, True, layers=58) + 3 * dense == pytest.approx(37e9, rel=0.02)
-
-
-def test_latent_cache_of_deepseek_v3():
-    """70.272 kB a token; Qwen2.5 72B needs 327.68 kB (DeepSeek-AI, 2505.09343, table 1)."""
-    got = latent_cache_gb_per_token(layers=61, latent_rank=512, rotary_dim=64, kv_bytes=2)
-
-    assert got * 1e9 == pytest.approx(70_272, rel=1e-12)
 
 
 def test_published_throughput_with_experts():

@@ -327,7 +327,7 @@ STATED = {
         ({"ep": 4}, "ep 4 needs a model with experts"),
         ({"ep": 3, "experts": 8}, "ep 3 does not divide 8 experts: take 2 or 4"),
         ({"ep": 64, "experts": 64}, "ep 64 does not divide the 64/2 accelerators of a stage"),
-        ({"heads": 0}, "heads and kv_heads must be at least 1, got 0 and 8: a model without attention"),
+        ({"heads": 0}, "heads and kv_heads must be at least 1, got 0 and 8"),
     ],
 )
 def test_a_layout_that_does_not_divide_is_named(change, message):

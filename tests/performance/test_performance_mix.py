@@ -14,12 +14,9 @@ from planner.performance.mix import (
     bursty_departures_per_s,
     class_context_tokens,
     mean_tokens,
-    mix_latencies,
     prompt_classes,
     request_mix,
-    running_context_tokens,
     wait_factor,
-    weighted_quantile,
 )
 from planner.performance.queueing import departures_per_s, replica_state, ttft_met_fraction
 from planner.performance.replica import (
@@ -49,46 +46,25 @@ def shared_replica(mix, batch, full_speed, waiting=800):
     return PROMPT_TOKEN_S * mix.input_tokens[:, None] * slower, TOKEN_S * slower
 
 
-def at_load(mix, arrivals, batch=16, full_speed=10, scv=1.0, quantile=0.9, waiting=800):
-    prefill, token = shared_replica(mix, batch, full_speed, waiting)
-    return mix_latencies(
-        mix=mix,
-        arrivals_per_s=arrivals,
+def of_mix(mix, batch=16, full_speed=10, scv=1.0, waiting=800):
+    """The replica with a class for each kind of request, whose requests are alike."""
+    prefill, token = shared_replica(mix, batch, full_speed, 0)
+    return mixed_replica(
         prefill_s=prefill,
         tpot_s=token,
-        batch_limit=batch,
-        places=batch + waiting,
+        step_s=token,
+        share_fraction=mix.share_fraction,
+        output_tokens=mix.output_tokens,
+        output_scv_ratio=np.zeros(len(prefill)),
+        batch_limit=float(batch),
+        queue_places=float(waiting),
         arrival_scv_ratio=scv,
-        quantile_fraction=quantile,
     )
 
 
 def test_the_sample_keeps_the_means_of_the_trace(conversation):
     """Azure LLM inference trace 2023, conversation: 1,154.7 tokens in and 211.1 out on average."""
     assert mean_tokens(conversation) == pytest.approx((1154.6974, 211.1259), rel=1e-6)
-
-
-def test_a_step_meets_long_answers_more_often(conversation):
-    """Independent route: walk through every step of every request of the trace's sample and average."""
-    mix = conversation
-    steps = np.maximum(np.rint(mix.output_tokens), 1.0)
-    seen = [np.sum(i + np.arange(o) + 0.5) for i, o in zip(mix.input_tokens, steps, strict=True)]
-    walked = mix.share_fraction @ np.array(seen) / (mix.share_fraction @ steps)
-
-    assert running_context_tokens(mix) == pytest.approx(walked, rel=2e-3)
-    one = request_mix(context_tokens=[1000.0], generated_tokens=[200.0], requests=[3])
-    assert running_context_tokens(one) == pytest.approx(1100.0)
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), min_size=1), st.floats(0.01, 1.0))
-def test_weighted_quantile_is_that_of_the_repeated_values(pairs, quantile):
-    """Independent route: NumPy's inverse of the empirical distribution on every value written out."""
-    values, weights = (np.array(column) for column in zip(*pairs, strict=True))
-
-    got = weighted_quantile(values=values, weights=weights, quantile_fraction=quantile)
-
-    spread = np.sort(np.repeat(values, weights))
-    assert got == spread[int(np.ceil(quantile * len(spread) - 1e-9)) - 1]
 
 
 class Lengths(ciw.dists.Distribution):
@@ -147,12 +123,20 @@ def test_a_mix_against_a_simulation(conversation, batch, load, scv, within):
     inside = np.mean([record.exit_date - record.arrival_date for record in kept])
     waits = np.array([record.service_start_date - record.arrival_date for record in kept])
 
-    ours = at_load(conversation, arrivals, batch, full_speed, scv)
+    replica = of_mix(conversation, batch, full_speed, scv)
+    ours = mixed_state(replica=replica, arrivals_per_s=arrivals)
+    written = conversation.share_fraction @ (conversation.output_tokens - 1.0).clip(0.0)
 
-    assert ours.wait_s + ours.service_s == pytest.approx(inside, rel=within)
+    assert ours.ttft_s + written * ours.tpot_s == pytest.approx(inside, rel=within)
     late = np.quantile(waits, 0.9)
     if late > 1.0:
-        assert late * 0.95 < ours.ttft_quantile_s < late * 1.05 + 0.15
+        early, after = (
+            first_tokens_in_time_fraction(
+                replica=replica, state=ours, arrivals_per_s=arrivals, ttft_target_s=target
+            )
+            for target in (late * 0.95, late * 1.05 + 0.15)
+        )
+        assert early < 0.9 < after
 
 
 def test_one_length_is_the_replica_of_means():
@@ -165,12 +149,12 @@ def test_one_length_is_the_replica_of_means():
         arrivals_per_s=4.0, departures_per_s=rates, batch_limit=16, places=816, arrival_scv_ratio=1.0
     )
 
-    got = at_load(mix, 4.0)
+    replica = of_mix(mix)
+    got = mixed_state(replica=replica, arrivals_per_s=4.0)
 
-    assert got.wait_s == pytest.approx(state.wait_s / 2.0, rel=1e-9)
-    assert got.running == pytest.approx(state.running, rel=1e-9)
-    assert got.service_scv_ratio == pytest.approx(0.0, abs=1e-12)
-    assert got.service_s == pytest.approx(got.service_quantile_s, rel=1e-9)
+    assert got.queue.wait_s == pytest.approx(state.wait_s / 2.0, rel=1e-9)
+    assert got.queue.running == pytest.approx(state.running, rel=1e-9)
+    assert replica.service_scv_ratio == pytest.approx(0.0, abs=1e-12)
 
 
 def test_bursts_of_one_change_nothing_and_more_fill_an_idle_pool_by_peakedness():
@@ -217,13 +201,13 @@ LOAD = st.floats(0.3, 1.4)  # requests a second; 2.2 saturates
 @given(load=LOAD, more=st.floats(1.01, 1.5), scv=st.floats(1.0, 10.0))
 def test_latency_grows_with_load_and_with_bursts(load, more, scv):
     mix = request_mix(context_tokens=[200.0, 2000.0], generated_tokens=[50.0, 400.0], requests=[1, 1])
-    calm, busy = (at_load(mix, rate, waiting=80) for rate in (load, load * more))
-    bursty = at_load(mix, load, scv=scv, waiting=80)
+    replica = of_mix(mix, waiting=80)
+    calm, busy = (mixed_state(replica=replica, arrivals_per_s=rate) for rate in (load, load * more))
+    bursty = mixed_state(replica=of_mix(mix, scv=scv, waiting=80), arrivals_per_s=load)
 
-    for name in ("ttft_s", "ttft_quantile_s", "tpot_s", "tpot_quantile_s", "service_s"):
+    for name in ("ttft_s", "tpot_s"):
         assert getattr(busy, name) >= getattr(calm, name) * (1 - 1e-9), name
-    assert bursty.wait_s >= calm.wait_s * (1 - 1e-9)
-    assert calm.ttft_s <= at_load(mix, load, quantile=0.999, waiting=80).ttft_quantile_s
+    assert bursty.queue.wait_s >= calm.queue.wait_s * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -237,10 +221,6 @@ def test_latency_grows_with_load_and_with_bursts(load, more, scv):
             lambda: request_mix(context_tokens=[1.0], generated_tokens=[2.0], requests=[0]),
             "requests_in_all must be above zero",
         ),
-        (
-            lambda: weighted_quantile(values=[1.0], weights=[1.0], quantile_fraction=0.0),
-            "quantile_fraction is a share above 0",
-        ),
     ],
 )
 def test_what_no_mix_can_be_is_refused(call, message):
@@ -249,7 +229,10 @@ def test_what_no_mix_can_be_is_refused(call, message):
 
 
 def test_classes_of_prompts_keep_the_means_and_the_spread_of_the_trace(conversation):
-    """Independent route: moments of all 182 kinds; Azure's own `generated_cv2` is 0.5951 before binning."""
+    """Independent route: moments of all 182 kinds; Azure's own `generated_cv2` is 0.5951 before binning.
+
+    What a step meets: walked through every step of every request.
+    """
     classes = prompt_classes(conversation, classes_per_doubling=2)
     share, answers = classes.share_fraction, classes.output_ratio
 
@@ -260,7 +243,10 @@ def test_classes_of_prompts_keep_the_means_and_the_spread_of_the_trace(conversat
     prompt, answer = mean_tokens(conversation)
     columns = {name: getattr(classes, name) for name in PromptClasses.__slots__}
     context = class_context_tokens(input_tokens=prompt, output_tokens=answer, written_fraction=0.5, **columns)
-    assert context == pytest.approx(running_context_tokens(conversation), rel=0.01)
+    steps = np.maximum(np.rint(conversation.output_tokens), 1.0)
+    seen = [np.sum(i + np.arange(o) + 0.5) for i, o in zip(conversation.input_tokens, steps, strict=True)]
+    walked = conversation.share_fraction @ np.array(seen) / (conversation.share_fraction @ steps)
+    assert context == pytest.approx(walked, rel=0.01)
 
 
 SHORT_AND_LONG = {
@@ -320,30 +306,6 @@ def test_the_closed_sum_is_the_sum_over_every_state(load, target, scv, waiting):
         for prefill in replica.class_prefill_s
     ]
     assert got == pytest.approx(SHORT_AND_LONG["share_fraction"] @ np.array(each), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_the_replica_of_a_plan_is_that_of_a_mix(conversation):
-    """Agreement: every kind a class of its own, answers alike in it, gives the means of `mix_latencies`."""
-    prefill, token = shared_replica(conversation, 16, 10, 0)
-    replica = mixed_replica(
-        prefill_s=prefill,
-        tpot_s=token,
-        step_s=token,
-        share_fraction=conversation.share_fraction,
-        output_tokens=conversation.output_tokens,
-        output_scv_ratio=np.zeros(len(prefill)),
-        batch_limit=16.0,
-        queue_places=800.0,
-        arrival_scv_ratio=2.0,
-    )
-
-    got, want = mixed_state(replica=replica, arrivals_per_s=1.6), at_load(conversation, 1.6, scv=2.0)
-
-    assert got.tpot_s == pytest.approx(want.tpot_s, rel=1e-6)
-    assert got.queue.running == pytest.approx(want.running, rel=1e-6)
-    # The spread of service times is that of a full replica here, of the states found there.
-    assert got.queue.wait_s == pytest.approx(want.wait_s, rel=0.01)
 
 
 @pytest.mark.simulation

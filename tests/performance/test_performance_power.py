@@ -9,9 +9,7 @@ from performance_constants import B200_POWER, H100_POWER, HARDWARE, SERVED
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.power import (
     accelerator_power_kw,
-    average_power_kw,
     capped_power_kw,
-    energy_per_token_kwh,
     host_at_load_kw,
     node_power_kw,
     serving_compute_use_fraction,
@@ -224,26 +222,3 @@ def test_power_rises_with_use_and_stops_at_the_rating(memory, compute, more, law
 def test_use_outside_0_to_1_is_named():
     with pytest.raises(ValueError, match=r"compute_use_fraction is a share between 0 and 1, got 1\.5"):
         accelerator_power_kw(tdp_kw=0.7, memory_use_fraction=0.2, compute_use_fraction=1.5, **H100_POWER)
-
-
-def test_a_day_of_working_idling_and_parked_hours():
-    """12 h at 7 kW, 6 h idle at 2 kW, 6 h parked at 0.1 kW: 96.6 kWh a day; charged to 1e9 tokens."""
-    mean = average_power_kw(busy_fraction=0.5, parked_fraction=0.25, busy_kw=7.0, idle_kw=2.0, parked_kw=0.1)
-
-    assert 24 * mean == pytest.approx(12 * 7 + 6 * 2 + 6 * 0.1)
-    per_token = energy_per_token_kwh(power_kw=mean, tokens_per_s=1e9 / 86_400)
-    assert 1e9 * per_token == pytest.approx(96.6)
-    with pytest.raises(ValueError, match="busy_and_parked_fraction"):
-        average_power_kw(busy_fraction=0.8, parked_fraction=0.3, busy_kw=7.0, idle_kw=2.0, parked_kw=0.1)
-
-
-def test_energy_of_a_measured_replica():
-    """ML.ENERGY v3: Llama 3.3 70B on four H100, 2,519.4 W and 5,130.2 tokens/s: 0.491 J a token.
-
-    A cap at 70 % of the power that leaves 85 % of the rate saves 1 - 0.7/0.85 of it.
-    """
-    plain = energy_per_token_kwh(power_kw=2.5194, tokens_per_s=5130.2)
-    capped = energy_per_token_kwh(power_kw=0.7 * 2.5194, tokens_per_s=5130.2, throughput_fraction=0.85)
-
-    assert plain * 3.6e6 == pytest.approx(0.4911, rel=1e-3)
-    assert capped / plain == pytest.approx(0.7 / 0.85)

@@ -1,6 +1,7 @@
 """Recommendation models: published step rates, a peer's run, a small schedule simulation, limits."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,12 +14,10 @@ from planner.performance.recommendation import (
     all_to_all_s,
     dense_forward_s,
     embedding_forward_s,
-    mlp_multiplications,
     recommendation_batch_s,
     recommendation_memory_gb,
     recommendation_training_step,
     scheduled_step,
-    stage_servers,
     table_devices,
 )
 from planner.validation.forms import NotUnderstood
@@ -145,6 +144,11 @@ def test_serving_rate_of_the_benchmark(gpu, scenario, published):
 # ---- facts
 
 
+def multiplications(widths):
+    """Of one sample through fully connected layers: M = sum w_i w_(i+1), Naumov et al., arXiv 1906.00091."""
+    return sum(wide * narrow for wide, narrow in pairwise(widths))
+
+
 def test_layer_sizes_of_the_benchmark():
     """DLRM-DCNv2 by hand: 13-512-256-128, three rank-512 crosses of 3,456, 1024-1024-512-256-1."""
     cross = 3 * 2 * 3456 * 512
@@ -182,8 +186,8 @@ def test_shipped_shapes_are_those_of_the_configurations(shared, file, name, belo
     assert fact(f"recommendation.{name}.embedding_dim") == config["arch_sparse_feature_size"]
     assert fact(f"recommendation.{name}.lookups") == len(rows) * config["num_indices_per_lookup"]
     if above is not None:
-        assert fact(f"recommendation.{name}.bottom") == mlp_multiplications(widths=below)
-        assert fact(f"recommendation.{name}.top") == mlp_multiplications(widths=above)
+        assert fact(f"recommendation.{name}.bottom") == multiplications(below)
+        assert fact(f"recommendation.{name}.top") == multiplications(above)
 
 
 # ---- an independent route
@@ -341,71 +345,6 @@ def test_exchange_across_nodes_is_bound_by_the_network():
     assert got == pytest.approx(512 * 4096 * 94 * 2 * 15 / 16 / 14e9)
 
 
-# ---- ranking in stages
-
-
-def test_servers_of_two_stages_against_trying_and_a_simulation():
-    """Filter 1,000 items, rank 100, 95 % within 25 ms: one server less fails, and queries do arrive in time.
-
-    The simulation has Poisson arrivals and constant service, which waits less than the formula assumes.
-    """
-    stages = {
-        "items": np.array([1000.0, 100.0]),
-        "item_s": np.array([5e-6, 8e-5]),
-        "fixed_s": 1e-3,
-        "latency_budget_s": np.array([10e-3, 15e-3]),
-        "met_fraction": 0.95,
-        "occupancy_fraction": 1.0,
-    }
-    rate, service = 2000.0, np.array([6e-3, 9e-3])
-    servers = stage_servers(queries_per_s=rate, **stages)
-
-    assert np.all(servers > rate * service)
-    random = np.random.default_rng(5)
-    arrived = np.cumsum(random.exponential(1 / rate, 20_000))
-    time = arrived.copy()
-    for count, each in zip(servers.astype(int), service, strict=True):
-        free = np.zeros(count)
-        for query, at in enumerate(time):  # first come, first served, in order of arrival
-            first = free.argmin()
-            free[first] = max(free[first], at) + each
-            time[query] = free[first]
-    assert np.mean(time - arrived <= 25e-3) >= 0.95
-
-
-def test_no_number_of_servers_beats_the_work_itself():
-    """A stage whose scoring alone takes longer than its budget needs infinitely many."""
-    got = stage_servers(
-        queries_per_s=10.0,
-        items=np.array([100.0, 100.0]),
-        item_s=1e-4,
-        fixed_s=0.0,
-        latency_budget_s=np.array([5e-3, 20e-3]),
-        met_fraction=0.95,
-        occupancy_fraction=0.8,
-    )
-
-    assert got[0] == np.inf
-    assert np.isfinite(got[1])
-
-
-@given(rate=st.floats(1, 2000), more=st.floats(1, 3), slack=st.floats(1.0, 4.0))
-def test_more_load_never_needs_fewer_servers_and_more_time_never_more(rate, more, slack):
-    """Monotone in load and in the latency budget."""
-    stages = {
-        "items": np.array([500.0, 50.0]),
-        "item_s": 1e-5,
-        "fixed_s": 1e-3,
-        "met_fraction": 0.95,
-        "occupancy_fraction": 0.9,
-    }
-    budget = np.array([7e-3, 3e-3])
-    base = stage_servers(queries_per_s=rate, latency_budget_s=budget, **stages)
-
-    assert np.all(stage_servers(queries_per_s=rate * more, latency_budget_s=budget, **stages) >= base)
-    assert np.all(stage_servers(queries_per_s=rate, latency_budget_s=budget * slack, **stages) <= base)
-
-
 # ---- bad input
 
 
@@ -429,13 +368,3 @@ def test_wrong_input_is_named():
     power = {"model": "FLUX.1-dev", "gpu": "T4", "accelerators": 1, "batch": 1, "latency_s": 100}
     with pytest.raises(NotUnderstood, match="no power law is assigned to 't4'"):
         evaluate("serve_diffusion_power", power, "W")
-    with pytest.raises(ValueError, match="met_fraction must stay below 1"):
-        stage_servers(
-            queries_per_s=1,
-            items=1,
-            item_s=1,
-            fixed_s=0,
-            latency_budget_s=9,
-            met_fraction=1.0,
-            occupancy_fraction=1,
-        )

@@ -36,7 +36,6 @@ from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.queueing import departures_per_s, replica_state
 from planner.performance.serving import (
     latent_head_dim,
-    offline_tokens_per_s,
     output_tokens_per_s,
     prefill_steps,
     ttft_s,
@@ -110,26 +109,6 @@ def test_known_failure_small_models_on_b200_are_host_bound():
     step = decode("Llama 3.1 8B", B200, 1, 127.5, 395.6, 2)
 
     assert 127.5 / step / 4570.2 > 1.5
-
-
-@pytest.mark.parametrize(
-    ("chip_fp8", "share", "published"), [(1979, 0.43, 24_525), (1979, 0.55, 31_303), (2614, 0.31, 23_515)]
-)
-def test_offline_engines_of_mlperf(chip_fp8, share, published):
-    """MLPerf Inference v4.1 llama2-70b-99 offline, eight H100, H200, MI300X; about 294 tokens in and out.
-
-    The share was derived from these rows, so this fixes units and form, not accuracy.
-    """
-    got = offline_tokens_per_s(
-        active_parameters=70e9,
-        input_tokens=294,
-        output_tokens=294,
-        peak_tflop_per_s=chip_fp8,
-        accelerators=8,
-        compute_share_fraction=share,
-    )
-
-    assert got == pytest.approx(published, rel=0.03)
 
 
 # Mixtral 8x7B: 2 of 8 experts for each token.

@@ -88,10 +88,11 @@ def quantile(wait: PromptWait, own_s: np.ndarray, share: float) -> float:
 def test_steps_are_as_long_as_drawn_ones(load: float) -> None:
     """Independent route: steps drawn one after the other, each reading what came in the one before."""
     draw = np.random.default_rng(3)
-    lengths, step = np.empty(200_000), CALM_S
+    lengths, steps = np.empty((500, 400)), np.full(400, CALM_S)  # 400 servers, each step after its last one
+    for _ in range(50):
+        steps = CALM_S + draw.poisson(load * np.outer(steps, SHARE)) @ WORK_S  # prompts of each length
     for k in range(len(lengths)):
-        step = CALM_S + float(draw.poisson(load * step * SHARE) @ WORK_S)  # prompts of each length
-        lengths[k] = step
+        lengths[k] = steps = CALM_S + draw.poisson(load * np.outer(steps, SHARE)) @ WORK_S
     moments = step_moments(
         arrivals_per_s=load,
         calm_s=CALM_S,

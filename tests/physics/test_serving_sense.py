@@ -30,7 +30,7 @@ MODELS: tuple[str, ...] = (
 )
 MODELS += ("qwen3-30b-a3b", "qwen3-235b-a22b", "deepseek-v3")
 USABLE = 0.9
-DRAWN = size(1_500, nightly=5_000)
+DRAWN = size(800, nightly=5_000)
 Column = np.ndarray[Any, Any]
 
 

@@ -97,7 +97,7 @@ def shared(demand: Any, *, alone: float = 7.0, fall: float = 0.09, scv: float = 
 # ---- the law of shared bursts
 
 
-@settings(max_examples=size(16, nightly=40), deadline=None)
+@settings(max_examples=size(8, nightly=40), deadline=None)
 @given(
     alone=st.floats(0.01, 50.0),
     fall=st.floats(0.0, 0.5),
@@ -235,7 +235,7 @@ def test_no_shipped_demand_costs_more_as_it_falls(name: str, monkeypatch: pytest
     stride = size(3, nightly=1)
     monkeypatch.setattr(demand_ladder, "SHARES", demand_ladder.SHARES[::stride])
     monkeypatch.setattr(demand_ladder, "CODE_PER_S", demand_ladder.CODE_PER_S[::stride])
-    for steps in ladder(name, size(6, nightly=20)):
+    for steps in ladder(name, size(4, nightly=20)):
         for above, below in itertools.pairwise(steps):
             assert not rises(above, below), (above, below)
 

@@ -30,6 +30,7 @@ from planner.physics.equations.slots import (
 )
 from planner.physics.slots import SLOTS_A_DAY, slot_times
 from planner.program.assembly import assemble
+from planner.program.clean_hours import matched_sites
 from planner.program.plan import Plan, plan_fleet
 from planner.report.charts import PLAN_PICTURES
 from planner.trace.explain import explain
@@ -289,6 +290,34 @@ def test_a_contract_covers_what_is_drawn_by_the_hour_and_no_more() -> None:
     assert ledger.carbon.value == pytest.approx(solution.kgco2e, rel=1e-9)
 
 
+def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:
+    """A flat plant and a load that is not: the period claims all; the sun has no night; location stays."""
+    plan = under_contract()
+    solution = plan.answer.solution
+    assert solution is not None
+    scenario = plan.inputs.scenario
+    (contract,) = scenario.contracts
+    sun = {"profile": "sun", "profile_latitude_deg": 36.8, "profile_longitude_deg": -119.8}
+    found = {}
+    for name, keys in (("none", {}), ("flat", {"profile": "flat"}), ("sun", sun)):
+        with_profile = scenario.model_copy(update={"contracts": (contract.model_copy(update=keys),)})
+        (found[name],) = matched_sites(
+            dataclasses.replace(plan, inputs=Inputs(with_profile, plan.inputs.catalogue)), solution
+        )
+    assert found["none"].hour_kwh is None
+    for one in found.values():
+        assert one.load_kwh == pytest.approx(plan.ledger.energy.value, rel=1e-9)
+        assert one.period_kwh == pytest.approx(float(solution.matched_kwh.sum()))
+        assert one.location_kgco2e == pytest.approx(found["none"].location_kgco2e)
+    flat, sunny = found["flat"], found["sun"]
+    assert flat.hour_kwh is not None
+    assert sunny.hour_kwh is not None
+    assert 0.8 < flat.hour_kwh / flat.period_kwh < 0.999
+    assert 0.4 < sunny.hour_kwh / sunny.period_kwh < 0.6  # of 24 hours 13 are days in spring
+    grid = float(plan.inputs.grid[0].value)
+    assert flat.hourly_kgco2e == pytest.approx(flat.market_kgco2e + (flat.period_kwh - flat.hour_kwh) * grid)
+
+
 def test_what_levers_take_is_explained_down_to_facts() -> None:
     plan = planned(tuple(ALL))
     carbon = explain(plan.ledger.kgco2e_terms["resting_kgco2e"]).to_text()
@@ -398,6 +427,8 @@ def test_a_load_of_sunny_hours_emits_less_than_one_of_the_night() -> None:
         ({"policy__levers": ALL, "sites__fresno__hourly_shape": "gb-2011"}, "there is no series 'gb-2011'"),
         ({"policy__levers": ALL, "sites__fresno__price_shape": "mine"}, "there is no series 'mine'; a file"),
         ({"pools__search__window": "year"}, "pools.search.window"),
+        (CONTRACT | {"contracts.wind.profile": "sun"}, "needs profile_latitude and profile_longitude"),
+        (CONTRACT | {"contracts.wind.profile": "wind"}, "there is no series 'wind'; there are flat, sun"),
         ({"services__chat__busiest_time": "25 h"}, "services.chat.busiest_time"),
     ],
 )

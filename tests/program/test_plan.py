@@ -22,6 +22,7 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,6 @@ from planner.performance.capacity import Requests, average_step
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
-from planner.performance.throughput import step_quantile_s
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
@@ -941,11 +941,8 @@ def test_a_run_is_late_by_failures_and_by_its_pace(mttf_h: float, rate_shape: fl
     """Independent route: paces, each a run of its own of as many hours, their finishes pooled; 1 %."""
     paces_tried = size(80, nightly=200)
     chances = (np.arange(paces_tried) + 0.5) / paces_tried
-    useful_h = step_quantile_s(step_s=1000.0, variation_fraction=0.09, quantile_fraction=0.5)
-    paces = [
-        float(step_quantile_s(step_s=useful_h, variation_fraction=0.09, quantile_fraction=chance))
-        for chance in chances
-    ]
+    deviation = np.sqrt(np.log1p(0.09**2))
+    paces = [1000.0 * np.exp(NormalDist().inv_cdf(chance) * deviation) for chance in chances]
     run = RUN | {"mttf_h": mttf_h, "rate_shape": rate_shape}
     slower = run | {"useful_h": np.array(paces)[:, None]}
     pooled = np.ravel(finish_quantile_h(quantile_fraction=chances, **slower))

@@ -117,7 +117,7 @@ def test_a_job_left_out_is_nowhere() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=size(12, nightly=30), deadline=None, derandomize=True)
+@settings(max_examples=size(6, nightly=30), deadline=None, derandomize=True)
 def test_alternatives_are_plans_in_reach_and_come_ever_closer(seed: int) -> None:
     """Each keeps every rule and the limit on the objective; the farthest of a longer list is no farther."""
     case = draw(seed)

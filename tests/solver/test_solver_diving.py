@@ -54,7 +54,7 @@ def test_rounded_options_are_as_many_as_the_jobs(
 
 
 @given(seed=st.integers(0, 2**32 - 1), more=st.booleans())
-@settings(max_examples=size(16, nightly=40), deadline=None, derandomize=True)
+@settings(max_examples=size(8, nightly=40), deadline=None, derandomize=True)
 def test_a_dive_ends_at_whole_options(seed: int, more: bool) -> None:
     """It costs what these options cost with fractions of all else; the program is as it was."""
     program = with_fractions(draw_more(seed) if more else draw(seed))

@@ -90,7 +90,7 @@ def test_orders_at_their_limit_leave_nothing_that_fits() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=size(16, nightly=40), deadline=None, derandomize=True)
+@settings(max_examples=size(8, nightly=40), deadline=None, derandomize=True)
 def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
     """From the best plan on nothing moves; from fractions for its orders on, what is found is a plan."""
     case = draw_more(seed)
@@ -117,7 +117,7 @@ def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=size(8, nightly=20), deadline=None, derandomize=True)
+@settings(max_examples=size(5, nightly=20), deadline=None, derandomize=True)
 def test_room_is_what_nothing_else_takes(seed: int) -> None:
     """Nodes in service and rented, less spares, those down, runs and jobs; what is over is no room."""
     case = draw_more(seed)

@@ -15,12 +15,13 @@ from sizes import size
 from solver_cases import changed, cohort, limits, node_groups, one_job, problem, run_option, service, work
 from test_solver_optimum import best, draw, try_everything
 
+from solver import backend
 from solver.backend import Outcome, Status
 from solver.build import build
 from solver.conflict import Conflict, find_conflict, without
 from solver.infeasible import (
+    Give,
     Infeasibility,
-    cheapest_repair,
     explain_infeasible,
     label,
     quick_reasons,
@@ -232,50 +233,6 @@ def test_a_search_without_time_claims_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert not found.irreducible
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "family", "price_usd"),
-    [("power_kw", [[1.5]], "power", 4.5 * 2), ("supply_nodes", [[2.0]], "supply", 10.0)],
-)
-def test_a_repair_costs_what_its_units_cost(limit: str, value: Any, family: str, price_usd: float) -> None:
-    """3 replicas take 3 nodes and 6 kW: 4.5 kW are short at 2 USD/kW, or one node at 10 USD."""
-    case = problem(**service([25.0]), limits=limits(**{limit: value}))
-    found = cheapest_repair(
-        case, usd_per_unit={"power": 2.0, "supply": 10.0}, gap_fraction=0.0, time_limit_s=20
-    )
-
-    assert found is not None
-    assert [give.family for give in found.gives] == [family]
-    assert found.price_usd == pytest.approx(price_usd)
-    assert found.verified
-
-
-def test_prices_decide_which_limit_gives_way() -> None:
-    """Late by 3 h the job fits into the power; on time 4 kW are short: 12 kW where there are 8."""
-    case = problem(
-        jobs=one_job(),
-        run_options=run_option([[4], [2]], late_h=[0.0, 3.0]),
-        limits=limits(power_kw=[[8.0]]),
-    )
-
-    def repair(usd_per_h: float) -> tuple[list[str], float]:
-        found = cheapest_repair(
-            case, usd_per_unit={"deadlines": usd_per_h, "power": 50.0}, gap_fraction=0.0, time_limit_s=20
-        )
-        assert found is not None
-        assert found.verified
-        return [give.family for give in found.gives], found.price_usd
-
-    assert repair(60.0) == (["deadlines"], pytest.approx(180.0))
-    assert repair(70.0) == (["power"], pytest.approx(200.0))
-
-
-def test_a_price_of_what_is_no_family() -> None:
-    with pytest.raises(ValueError, match=r"usd_per_unit names .'gravity'.; the families are power"):
-        cheapest_repair(busy(), usd_per_unit={"gravity": 1.0}, gap_fraction=0.0, time_limit_s=20)
-    with pytest.raises(ValueError, match="usd_per_unit of power is a price of at least 0, got -1"):
-        cheapest_repair(busy(), usd_per_unit={"power": -1.0}, gap_fraction=0.0, time_limit_s=20)
-
-
 def check_conflict_and_repair(family: str, seed: int) -> None:
     """The fleet had a plan until one family was tightened, so that every conflict names one of that family.
 
@@ -296,14 +253,11 @@ def check_conflict_and_repair(family: str, seed: int) -> None:
     for key in keys:
         assert has_plan(without(case, [*others, key]))
 
-    repair = cheapest_repair(
-        case, usd_per_unit=dict.fromkeys(FAMILIES, 1.0), gap_fraction=0.1, time_limit_s=20
-    )
-    assert repair is not None
-    assert repair.verified
-    assert {(give.family, give.index) for give in repair.gives} & set(
-        keys
-    )  # no repair leaves a conflict whole
+    program = build(case, FAMILIES)
+    outcome = backend.solve(program.model, gap_fraction=0.1, time_limit_s=20)
+    given = {key: amount for key, amount in program.given_way(outcome.values).items() if amount > 1e-6}
+    assert has_plan(relaxed(case, [Give(*key, "", amount, amount) for key, amount in given.items()]))
+    assert set(given) & set(keys)  # no repair leaves a conflict whole
 
 
 def find_every_limit(case: Problem) -> list[tuple[str, tuple[int, ...]]]:

@@ -133,7 +133,7 @@ def test_unknown_is_not_a_flip() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.2, 5.0))
-@settings(max_examples=size(12, nightly=30), deadline=None, derandomize=True)
+@settings(max_examples=size(6, nightly=30), deadline=None, derandomize=True)
 def test_keeping_is_never_better_than_best(seed: int, factor: float) -> None:
     """A fleet held is one restriction more; at the factor that it was made for it costs nothing."""
     case = draw(seed)

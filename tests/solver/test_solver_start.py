@@ -40,7 +40,7 @@ def check(case: Problem, plan: Solution | None, bound: float, optimum: Answer) -
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=size(12, nightly=30), deadline=None, derandomize=True)
+@settings(max_examples=size(8, nightly=30), deadline=None, derandomize=True)
 def test_a_first_plan_is_a_plan(seed: int) -> None:
     """It keeps every rule; the optimum lies between its bound and its cost. Without a plan, it has none."""
     case = draw(seed)
@@ -59,7 +59,7 @@ def test_a_first_plan_of_a_large_program_is_a_plan(
     for place in (start, floor, whole):
         monkeypatch.setattr(place, "MANY", 0)
     plans = 0
-    for seed in range(size(20, nightly=60)):
+    for seed in range(size(12, nightly=60)):
         case = drawn(seed)
         optimum = best(case)
         plan, stopped, bound = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
@@ -67,7 +67,7 @@ def test_a_first_plan_of_a_large_program_is_a_plan(
         assert not stopped
         check(case, plan, bound, optimum)
         plans += plan is not None
-    assert plans > size(7, nightly=20)
+    assert plans > size(3, nightly=20)
 
 
 @pytest.mark.nightly

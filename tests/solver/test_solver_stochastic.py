@@ -25,7 +25,7 @@ from solver.verify import objective_value, verify
 EXACT: Any = {"gap_fraction": 0.0, "time_limit_s": 60.0}
 DEMANDS = (10.0, 30.0, 50.0)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=size(8, nightly=20), deadline=None, derandomize=True)
+few = settings(max_examples=size(5, nightly=20), deadline=None, derandomize=True)
 
 
 def serving(demand: float, unmet_usd: float) -> Problem:

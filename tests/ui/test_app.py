@@ -561,7 +561,7 @@ def test_read_only_opens_what_is_saved_and_changes_no_label(
 def test_a_saved_plan_opens_by_its_address(
     open_page: Open, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the first letters of its digest; it is listed too, and its scenario can be taken up."""
+    """By the first letters of its digest, and listed; by a click one takes its scenario up or is back."""
     scenario = load_scenario(ROOT / "data" / "scenarios" / "tight-power.toml")
     digest = open_store().save_plan(scenario, document | {"title": "Kept"})
     page = open_page("plan", plan=digest[:12])
@@ -574,6 +574,10 @@ def test_a_saved_plan_opens_by_its_address(
     page.button("adopt").click().run()
     assert planned_next == ["tight-power.toml"]
     assert "plan" not in page.query_params
+
+    back = open_page("plan", plan=digest).button("back").click().run()
+    assert [title.value for title in back.title] == [shared.plain(document["title"])]
+    assert "plan" not in back.query_params
 
 
 def test_an_address_that_names_no_plan_says_so(open_page: Open) -> None:

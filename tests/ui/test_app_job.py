@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ def shown(page: AppTest) -> str:
     return "\n".join(part.value for part in parts)
 
 
+@cache
+def the_first() -> dict[str, Any]:
+    """The document of the job that the page opens on."""
+    return uploaded_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+
+
 def look_at(page: AppTest, part: str) -> AppTest:
     """Open one part of the page; the others are not drawn then."""
     page.session_state["job-tabs"] = part
@@ -94,7 +101,7 @@ def test_help_says_what_the_page_of_keys_says(page: AppTest) -> None:
 
 def test_an_estimate_stands_at_once(page: AppTest) -> None:
     """The page opens on a shipped job, with the totals of the document that the command prints."""
-    document = uploaded_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+    document = the_first()
 
     assert not page.exception
     assert not page.error
@@ -112,7 +119,7 @@ def test_an_estimate_stands_at_once(page: AppTest) -> None:
 def test_each_part_is_drawn_when_it_is_looked_at(page: AppTest, part: str, charts: int) -> None:
     """Beside the range of the totals: the split, two maps, changes and tornado; the card is text."""
     look_at(page, part)
-    document = uploaded_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+    document = the_first()
 
     assert not page.exception
     assert len(page.get("vega_lite_chart")) == charts
@@ -128,7 +135,7 @@ def test_every_total_phase_and_score_opens(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(shared, "why", why)
     page = AppTest.from_file(str(PAGE), default_timeout=120).run()
-    document = uploaded_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+    document = the_first()
     totals = {one["name"]: one["value"] for one in [*document["totals"][:5], *document["scores"]]}
     phases = {f"phase.{row['phase']}": row["kgco2e"] for row in document["phases"]}
 
@@ -253,7 +260,7 @@ def test_the_inputs_of_another_job_are_other_fields(page: AppTest) -> None:
     field(page.selectbox, "model").set_value("llama-3.1-70b").run()
     after = {one.key for one in [*page.number_input, *page.selectbox, *page.toggle] if "input" in one.key}
 
-    assert len(before) == 17
+    assert len(before) == 18
     assert not before & after
 
 
@@ -346,7 +353,7 @@ def test_the_job_file_of_an_own_job_gives_its_number(page: AppTest) -> None:
 
 def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
     """Off, a phase is not counted; on again, it is what the job file says of it."""
-    document = uploaded_document(job_inputs.job_text("train-8b"), "train-8b.toml", {})
+    document = the_first()
     switches = {one.label: one for one in page.toggle}
     assert [label for label, one in switches.items() if one.value] == [
         "Experimentation",

@@ -79,10 +79,11 @@ def test_a_log_is_known_by_every_byte_of_it() -> None:
 
 
 def test_no_visitor_is_sent_what_another_one_wrote(served: Served) -> None:
-    """5 side by side over 6 pages, each with a title of its own in its scenario: 15 runs, none mixed up."""
-    found = crowd(served, visitors=5, rounds=3)
+    """Some side by side over 6 pages, each with a title of its own in its scenario: none is mixed up."""
+    visitors, rounds = size(3, nightly=5), size(2, nightly=3)
+    found = crowd(served, visitors=visitors, rounds=rounds)
 
-    assert (found["runs"], found["leaks"], found["failed"]) == (15, 0, 0)
+    assert (found["runs"], found["leaks"], found["failed"]) == (visitors * rounds, 0, 0)
 
 
 # Addresses

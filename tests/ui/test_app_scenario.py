@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from own_fits import fit_of
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.start import template_files
@@ -481,8 +482,6 @@ def test_without_a_service_there_is_no_traffic(page: AppTest) -> None:
 
 def test_a_failure_log_is_fitted_beside_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fit lies beside the scenario once it is used; here the worker has it done at once."""
-    from test_editing import fit_of
-
     noted: dict[str, Any] = {}
     monkeypatch.setattr(
         workers, "start", lambda task, **arguments: noted.update(arguments, task=task) or "key"

@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 from browsing import CLASH, LOG, SCENARIO, TESTS, Visitor, found_by_axe, opened, scrolls_sideways, settled
 from playwright.sync_api import Page, expect
+from sizes import at_night
 
 from planner.ui.frame import ADDRESSES, GROUPS
 
@@ -20,6 +21,13 @@ DESK, PHONE = (1280, 1300), (390, 844)
 # Each theme and each width. Colours are the same at any width, but a phone hides the menu of all pages.
 LOOKS: tuple[Look, ...] = (("light", DESK), ("dark", PHONE))
 MENU: Look = ("dark", DESK)
+
+
+def looks(number: int) -> tuple[Look, ...]:
+    """Of the page, view or part of that number: both at night, in turn one or the other by day."""
+    return LOOKS if at_night() else LOOKS[number % 2 :][:1]
+
+
 _PAPER_IS = """scheme => {
     const paper = getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor;
     return (parseInt(paper.match(/[0-9]+/)[0]) > 127) === (scheme === 'light');
@@ -28,10 +36,10 @@ _STILL = "() => document.getAnimations().every(one => one.playState !== 'running
 pytestmark = pytest.mark.browser
 
 
-def readable(page: Page, name: str = "", looks: Sequence[Look] = LOOKS) -> None:
+def readable(page: Page, name: str = "", each: Sequence[Look] = LOOKS) -> None:
     """In each look nothing that axe finds serious, and nothing that scrolls sideways."""
     settled(page)
-    for scheme, (width, height) in looks:
+    for scheme, (width, height) in each:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": height})
         page.mouse.move(1, 1)  # or it would hover over something
@@ -44,10 +52,14 @@ def readable(page: Page, name: str = "", looks: Sequence[Look] = LOOKS) -> None:
 @pytest.mark.parametrize("pages", GROUPS.values(), ids=[name or "Start" for name in GROUPS])
 @pytest.mark.timeout(300)  # six pages on a busy machine
 def test_every_page_as_it_opens(page: Page, app_url: str, pages: Mapping[str, object]) -> None:
-    """All pages of the menu, by its groups; one visitor opens them in turn."""
+    """All pages of the menu, by its groups; one visitor opens them in turn. By day the start shows the menu.
+
+    At night the first page of each group does.
+    """
     for number, name in enumerate(pages):
         opened(page, f"{app_url}/{ADDRESSES[name]}")
-        readable(page, name, LOOKS if number else (*LOOKS, MENU))
+        shows_the_menu = not number if at_night() else not ADDRESSES[name]
+        readable(page, name, (*looks(number), MENU) if shows_the_menu else looks(number))
 
 
 VIEWS = {
@@ -60,11 +72,11 @@ VIEWS = {
 def test_every_view_of_a_page(page: Page, app_url: str, name: str) -> None:
     """What a page shows when another of its views is chosen; one visitor chooses them in turn."""
     opened(page, f"{app_url}/{name}")
-    for view in VIEWS[name]:
+    for number, view in enumerate(VIEWS[name]):
         page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
         page.get_by_role("radio", name=view).click()
         expect(page.get_by_role("radio", name=view)).to_be_checked()
-        readable(page, f"{name}, {view}")
+        readable(page, f"{name}, {view}", looks(number))
 
 
 def a_long_why(page: Page, app_url: str) -> None:
@@ -109,9 +121,10 @@ def a_log_that_was_read(page: Page, app_url: str) -> None:
     expect(page.get_by_role("button", name="Fit this log")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "open_it", [a_long_why, a_wrong_scenario, a_clash, a_file_before_it_is_used, a_log_that_was_read]
-)
+PARTS = (a_long_why, a_wrong_scenario, a_clash, a_file_before_it_is_used, a_log_that_was_read)
+
+
+@pytest.mark.parametrize("open_it", PARTS)
 def test_parts_that_a_visitor_opens(page: Page, app_url: str, open_it: Callable[[Page, str], None]) -> None:
     open_it(page, app_url)
-    readable(page)
+    readable(page, each=looks(PARTS.index(open_it)))

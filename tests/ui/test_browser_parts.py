@@ -119,6 +119,7 @@ def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: 
     expect(page.get_by_text("in_service_nodes (2027 Q4, ").first).to_be_visible()
 
 
+@pytest.mark.nightly  # by day test_app_checkpoints.py has each measure drawn
 def test_a_curve_is_drawn_in_the_measure_that_is_asked_for(page: Page, app_url: str) -> None:
     """The axis says which: time at first, then carbon."""
     opened(page, f"{app_url}/checkpoints")
@@ -148,6 +149,7 @@ def test_a_cell_that_is_edited_ends_in_the_file(page: Page, app_url: str) -> Non
 # Files in and out
 
 
+@pytest.mark.nightly  # by day test_app_failures.py has them shown with a reason
 def test_rows_that_are_left_out_are_shown_with_the_reason(page: Page, app_url: str) -> None:
     """Five of the seven jobs are of no use, each in a way of its own; they are told before a fit is made."""
     opened(page, f"{app_url}/failures")
@@ -164,6 +166,7 @@ def test_rows_that_are_left_out_are_shown_with_the_reason(page: Page, app_url: s
     expect(page.get_by_role("button", name="Fit this log")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day the test of this name in test_app.py
 def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> None:
     """Another visitor, who has another scenario, sees it; the way back to their own is one click."""
     first, second = new_page(), new_page()
@@ -179,6 +182,7 @@ def test_a_saved_plan_opens_by_its_address(new_page: NewPage, app_url: str) -> N
 # Searches that take their time
 
 
+@pytest.mark.nightly  # by day test_app_survival.py finds the work again, and test_workers.py keeps the best
 @pytest.mark.timeout(600)  # a busy machine adds up for minutes
 def test_a_search_of_a_closed_tab_is_found_again_and_cancelled_keeps_its_best(
     new_page: NewPage, app_url: str, long_scenario: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ def untimed(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"status": document["status"] | {"seconds": None}}
 
 
-def test_plan_the_next_quarter(visitor: Visitor, tmp_path: Path) -> None:
-    """The plan that the page gives is, to the last digit, the one that the command writes for that file."""
+def test_plan_the_next_quarter(visitor: Visitor) -> None:
+    """The plan that the page gives is, to the last digit, the one that the command prints for that file."""
     page = visitor.page
     expect(page.get_by_role("heading", name="Next quarter: pre-training")).to_be_visible()
     visitor.click(page.get_by_role("link", name="Plan the next quarter"))
@@ -53,8 +54,9 @@ def test_plan_the_next_quarter(visitor: Visitor, tmp_path: Path) -> None:
     expect(page.get_by_text("Source: user cost of capital").first).to_be_visible()
 
     assert visitor.interactions <= MOST_INTERACTIONS
-    folder = written(tmp_path / "plan", "plan", str(SCENARIO), "--quiet")
-    assert untimed(taken) == untimed(json.loads((folder / "plan.json").read_text(encoding="utf-8")))
+    with redirect_stdout(io.StringIO()) as printed:
+        assert main(["plan", str(SCENARIO), "--quiet", "--json"]) == ANSWER
+    assert untimed(taken) == untimed(json.loads(printed.getvalue()))
 
 
 def test_estimate_the_carbon_of_a_job(visitor: Visitor, tmp_path: Path) -> None:

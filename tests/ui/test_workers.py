@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
+from sizes import size
 
 from planner.ui.workers import Seen, registry, tasks
 from planner.ui.workers.messages import line, message_of, work_key
@@ -268,9 +269,9 @@ def test_a_wrong_input_is_told_in_its_own_words_and_a_fault_as_one(
 
 
 def test_a_worker_that_is_killed_says_so_and_leaves_nothing(works: Registry) -> None:
-    """Twenty times signal 9 in mid-work: each is told as that, the next begins anew, none is left."""
+    """Signal 9 in mid-work, time after time: each is told as that, the next begins anew, none is left."""
     pids = []
-    for number in range(20):
+    for number in range(size(5, nightly=20)):
         key = works.start("count", {"to": 1000, "pause_s": 0.02, "number": number % 2})
         pids.append(working(works, key))
         os.kill(pids[-1], signal.SIGKILL)

@@ -741,7 +741,7 @@ WORDS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=size(80, nightly=200), deadline=None)
+@settings(max_examples=size(40, nightly=200), deadline=None)
 @given(data=st.data())
 def test_no_row_breaks_the_program(data):
     """Whatever a row says under known keys, it gets one of the four statuses and a finite value or none."""

@@ -317,10 +317,6 @@ def _fact(catalogue: Catalogue, accelerator: str) -> Fact:
     return catalogue.fact(f"accelerator.{accelerator}.matrix_efficiency")
 
 
-def _efficiency(catalogue: Catalogue, accelerator: str) -> float:
-    return float(_fact(catalogue, accelerator).value)
-
-
 def _with(catalogue: Catalogue, accelerator: str, efficiency: float) -> Catalogue:
     """The catalogue with a calibrated efficiency."""
     key, source = f"accelerator.{accelerator}.matrix_efficiency", Source("calibration", "own measurements")

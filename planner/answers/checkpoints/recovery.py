@@ -63,8 +63,8 @@ def detection_rows(setting: Setting, sku: str, policy: str) -> list[Record]:
     rows = []
     for name, detected in (("no checks", False), ("checks", True)):
         terms = setting.terms
-        asked = replace(terms, options=replace(terms.options, detect_corruption=detected))
-        tried = setting_of(asked, sku, int(setting.nodes.value))
+        wanted = replace(terms, options=replace(terms.options, detect_corruption=detected))
+        tried = setting_of(wanted, sku, int(setting.nodes.value))
         used = derive(accelerators_in_use, nodes=tried.nodes, accelerators=tried.accelerators)
         unfound = unfound_per_h(terms.fact, used, detected=detected)
         rows.append(

@@ -75,6 +75,76 @@ def run_cycles(
     return np.divide(node_h, useful_h + lost_h + checkpoint_h + restart_h)
 
 
+def worker_time_h(*, node_h: Column, workers_per_node: Column) -> Column:
+    """Hours of the workers that feed some nodes.
+
+    t = H w
+
+    Source: Zhao et al., "Understanding data storage and ingestion", ISCA 2022 (workers by trainer node).
+    """
+    return np.multiply(node_h, workers_per_node)
+
+
+def waited_h(*, node_h: Column, supplied_fraction: Column) -> Column:
+    """Hours of nodes that wait for their data for a part of the time.
+
+    H' = H / s
+
+    Source: Zhao et al., ISCA 2022 (trainers stall where preprocessing falls short): the supply sets the pace.
+    """
+    return np.divide(node_h, supplied_fraction)
+
+
+def waited_kwh(*, it_kwh: Column, node_h: Column, waited_h: Column, idle_kw: Column) -> Column:
+    """Energy of nodes that work and wait.
+
+    E' = E + (H' - H) P_idle
+
+    Source: sum over states.
+    """
+    return it_kwh + np.subtract(waited_h, node_h) * idle_kw
+
+
+def waited_ratio(*, useful_ratio: Column, supplied_fraction: Column) -> Column:
+    """Share of the hours that is useful where nodes wait for their data.
+
+    u' = u s
+
+    Source: product of shares.
+    """
+    return np.multiply(useful_ratio, supplied_fraction)
+
+
+def held_copies(*, copies: Column, reads_ratio: Column, hit_fraction: Column) -> Column:
+    """How often data has to lie on drives, for its copies and for the operations that they give.
+
+    n = max(n_copies, ratio (1 - hits))
+
+    Source: drives by operations, `planner.performance.ingestion.drives_for_reads`; a fast tier spares them.
+    """
+    return np.maximum(copies, np.multiply(reads_ratio, np.subtract(1.0, hit_fraction)))
+
+
+def with_tier_kwh(*, drives_kwh: Column, tier_kwh: Column) -> Column:
+    """Energy of drives and of the fast tier in front of them.
+
+    E = E_drives + E_tier
+
+    Source: sum of parts.
+    """
+    return drives_kwh + tier_kwh
+
+
+def with_tier_kgco2e(*, drives_kgco2e: Column, tier_kgco2e: Column) -> Column:
+    """Making of drives and of the fast tier in front of them.
+
+    C = C_drives + C_tier
+
+    Source: sum of parts.
+    """
+    return drives_kgco2e + tier_kgco2e
+
+
 def repeated_h(*, training_node_h: Column, of_training_ratio: Column) -> Column:
     """Node-hours of work that is stated as a multiple of training.
 
@@ -276,16 +346,6 @@ def states_kgco2e(**states: float) -> float:
     return sum(states.values())
 
 
-def mean_kgco2e_per_kwh(*, hourly_kgco2e_per_kwh: NDArray[np.float64]) -> float:
-    """Mean of a series of hours.
-
-    CI = mean_h(CI_h)
-
-    Source: definition.
-    """
-    return float(np.nanmean(hourly_kgco2e_per_kwh))
-
-
 def phases_kgco2e(
     *,
     data_kgco2e: Column = 0.0,
@@ -294,6 +354,7 @@ def phases_kgco2e(
     fine_tuning_kgco2e: Column = 0.0,
     federated_kgco2e: Column = 0.0,
     inference_kgco2e: Column = 0.0,
+    ingestion_kgco2e: Column = 0.0,
     storage_kgco2e: Column = 0.0,
     network_kgco2e: Column = 0.0,
     building_kgco2e: Column = 0.0,
@@ -308,7 +369,7 @@ def phases_kgco2e(
     Source: sum of parts.
     """
     runs = data_kgco2e + experimentation_kgco2e + training_kgco2e + fine_tuning_kgco2e
-    work = runs + federated_kgco2e + inference_kgco2e
+    work = runs + federated_kgco2e + inference_kgco2e + ingestion_kgco2e
     return work + storage_kgco2e + network_kgco2e + building_kgco2e + end_of_life_kgco2e
 
 
@@ -320,6 +381,7 @@ def phases_kwh(
     fine_tuning_kwh: Column = 0.0,
     federated_kwh: Column = 0.0,
     inference_kwh: Column = 0.0,
+    ingestion_kwh: Column = 0.0,
     storage_kwh: Column = 0.0,
     network_kwh: Column = 0.0,
 ) -> Column:
@@ -330,7 +392,7 @@ def phases_kwh(
     Source: sum of parts.
     """
     runs = data_kwh + experimentation_kwh + training_kwh + fine_tuning_kwh
-    work = runs + federated_kwh + inference_kwh
+    work = runs + federated_kwh + inference_kwh + ingestion_kwh
     return work + storage_kwh + network_kwh
 
 

@@ -17,14 +17,18 @@ from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 from planner.answers.job.equations import (
     accelerator_time_h,
+    held_copies,
     phases_h,
     phases_kgco2e,
     phases_kwh,
     repeated_h,
     repeated_kwh,
+    with_tier_kgco2e,
+    with_tier_kwh,
 )
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
+from planner.answers.job.ingestion import fast_tier, with_stalls, workers_of
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
@@ -88,6 +92,12 @@ def footprint_of(setting: Setting) -> Footprint:
     phases = [_on_nodes(setting, name, done) for name, done in work.items()]
     if job.federated is not None:
         phases.append(with_less(setting, _federated(setting, job.federated)))
+    if job.ingestion is not None:
+        fed, said = workers_of(setting, work)
+        made = setting.node_share_kgco2e(setting.server_kgco2e(setting.sku(fed.sku)), fed.node_h)
+        phases.append(
+            replace(_powered(setting, "ingestion", fed.it_kwh, setting.grid()), embodied=made, said=said)
+        )
     if job.storage is not None:
         phases.append(with_less(setting, _storage(setting)))
     phases += _around(setting, phases)
@@ -148,7 +158,8 @@ def _work(setting: Setting) -> tuple[dict[str, Done], Answered | None]:
     given = None if job.inference is None else answered(setting, job.inference)
     if given is not None:
         found["inference"] = given.done
-    return {name: with_techniques(setting, name, done) for name, done in found.items()}, given
+    changed = {name: with_techniques(setting, name, done) for name, done in found.items()}
+    return {name: with_stalls(setting, name, done) for name, done in changed.items()}, given
 
 
 def _repeated(setting: Setting, training: Done) -> Done:
@@ -201,7 +212,11 @@ def _storage(setting: Setting) -> Phase:
     assert stated is not None, "checked by the caller"
     stored = setting.yours("storage.amount", stated.amount_gb or 0.0, "GB")
     kept = setting.yours("storage.duration", stated.duration_h or 0.0, "h")
-    copies = setting.stated("storage.copies", stated.copies, "1", "job.storage_copies")
+    copies: Traced = setting.stated("storage.copies", stated.copies, "1", "job.storage_copies")
+    fast, hits = fast_tier(setting, stored, kept)
+    if stated.reads_ratio is not None:
+        reads = setting.yours("storage.reads_ratio", stated.reads_ratio, "1")
+        copies = derive(held_copies, copies=copies, reads_ratio=reads, hit_fraction=hits)
     medium = f"storage.{stated.medium}"
     it = derive(
         stored_kwh,
@@ -215,11 +230,17 @@ def _storage(setting: Setting) -> Phase:
         capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
         capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
     )
+    made = setting.node_share_kgco2e(drives, kept)
+    said = ""
+    if fast is not None:
+        it = derive(with_tier_kwh, drives_kwh=it, tier_kwh=fast.it_kwh)
+        made = derive(with_tier_kgco2e, "embodied=storage", drives_kgco2e=made, tier_kgco2e=fast.made)
+        said = f" and {number_text(fast.size_gb.value / 1000, 3)} TB of ssd in front"
     return replace(
         _powered(setting, "storage", it, setting.grid(None, kept)),
-        embodied=setting.node_share_kgco2e(drives, kept),
+        embodied=made,
         boundary="storage",
-        said=f"{number_text(stored.value / 1000)} TB on {stated.medium}, {copies.value:g} times, "
+        said=f"{number_text(stored.value / 1000)} TB on {stated.medium}, {copies.value:g} times{said}, "
         f"{number_text(kept.value / 730.5, 3)} months",
     )
 

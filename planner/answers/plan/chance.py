@@ -166,10 +166,6 @@ def _met(
     }
 
 
-def _numbers(orders: list[tuple[int, int, Traced]], at: int) -> NDArray[np.float64]:
-    return np.array([float(order[at]) for order in orders])  # type: ignore[arg-type]
-
-
 def _product(on_time: Traced) -> float:
     return float(np.prod(on_time.value))
 
@@ -225,7 +221,7 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
                 due_h=chosen("due_h", due, "from its start to its deadline"),
                 useful_h=_at(progress.useful_h, c),
                 run_variation_fraction=_at(progress.run_variation, c),
-                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group])),
+                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group]), job),
                 slack_h=slack,
                 late_p95_h=inputs.fact("planning.delivery_delay"),
                 **{name: _at(one, c) for name, one in progress.renewal.items()},

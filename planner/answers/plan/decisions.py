@@ -18,6 +18,7 @@ STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"
 NEXT_TO_PLAN = "by a linear program of the site next to the plan, whose fleet and operation stay"
+ON_HOURS = "on the hours of the plan, by `carbon.market.scope_two`"
 CLOSED = "by the closed form that the plan is made with"
 
 # States of nodes in a slot that the plan decides; the rest are idle.
@@ -34,6 +35,17 @@ SITE_ENERGY = (
     "matched_hour_fraction",
     "saved_usd",
     "saved_kgco2e",
+)
+
+CLEAN_ENERGY = (
+    "load_kwh",
+    "matched_kwh",
+    "matched_hour_kwh",
+    "matched_period_fraction",
+    "matched_hour_fraction",
+    "location_kgco2e",
+    "market_kgco2e",
+    "hourly_kgco2e",
 )
 
 # Table -> column -> what the number is; {name} is what the row says under that name.
@@ -93,6 +105,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         **{name: f"{DECIDED}: {meaning_of('hours', name)}" for name in DECIDED_STATES},
     },
     "site_energy": {name: f"{meaning_of('site_energy', name)}: {NEXT_TO_PLAN}" for name in SITE_ENERGY},
+    "clean_energy": {name: f"{meaning_of('clean_energy', name)}: {ON_HOURS}" for name in CLEAN_ENERGY},
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {
         "needed": "what the scenario asks for: the peak of a service, hours of a pool, hours to a deadline",

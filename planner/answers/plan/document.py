@@ -8,6 +8,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 from planner.answers.plan.chance import chance_sentences
+from planner.answers.plan.clean_energy import clean_energy_sentences
 from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
@@ -118,6 +119,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["headline"], document["why"] = why_this_plan(plan)
         document["why"] += median_sentences(document["totals"])
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
+        document["why"] += clean_energy_sentences(plan, tables["clean_energy"])
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])
@@ -173,7 +175,7 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing], watch: Watch) ->
                 "duration": runs.duration_h,
                 "finish": runs.finish_p95_h,
                 "mttf": runs.mttf_h,
-                "step": runs.step.total_s,
+                "step": runs.step_s,
             }
             explanations |= {f"job.{job}.{name}": steps.add(node, row=c) for name, node in columns.items()}
     explanations |= pausable_explanations(plan, steps)
@@ -304,10 +306,8 @@ def _because(plan: Plan, reason: str) -> str:
     ]
     if slow := list(dict.fromkeys(one.sku for one in found if one.reason == TOO_SLOW)):
         service = next(one for one in plan.inputs.scenario.services if one.name in named)
-        return (
-            f" (no load meets services.{service.name}.first_token of {seconds_text(service.first_token_s)} "
-            f"and per_token of {seconds_text(service.per_token_s)} on {', '.join(slow)})"
-        )
+        targets = " and ".join(f"{key} of {seconds_text(value)}" for key, value in service.targets_s.items())
+        return f" (no load meets services.{service.name}.{targets} on {', '.join(slow)})"
     causes = [f"{one.what} of {one.sku}: {one.reason}" for one in found]
     more = f", and {len(causes) - 3} more" if len(causes) > 3 else ""
     return f" ({'; '.join(causes[:3])}{more})" if causes else ""

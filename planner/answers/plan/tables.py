@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.answers.plan.actions import action_records
 from planner.answers.plan.alternatives import alternative_records, tie_records
 from planner.answers.plan.chance import chance_records
+from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
@@ -26,7 +27,13 @@ from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records
 from planner.answers.plan.views import view_tables
 from planner.answers.plan.whole_ledger import ledger_records, scope_records, water_records, whole_ledger
-from planner.answers.plan.work import job_records, pausable_records, pool_records, service_records
+from planner.answers.plan.work import (
+    job_records,
+    need_records,
+    pausable_records,
+    pool_records,
+    service_records,
+)
 from planner.program.plan import Plan
 from planner.trace.records import Record, plain_rows
 
@@ -43,6 +50,7 @@ NAMES = (
     "pausable",
     "services",
     "pools",
+    "needs",
     "places",
     "cost",
     "contracts",
@@ -66,6 +74,7 @@ NAMES = (
     "hours",
     "levers",
     "site_energy",
+    "clean_energy",
     "by_period",
     "limits",
     "prices",
@@ -100,12 +109,14 @@ def traced_tables(plan: Plan) -> dict[str, list[Record]]:
             "pausable": pausable_records(plan, solution),
             "services": service_records(plan, solution),
             "pools": pool_records(plan, solution),
+            "needs": need_records(plan),
             "cost": term_records(plan.ledger.usd_terms, "usd", "cost", cost_labels(plan, COST_LABELS)),
             "carbon": term_records(plan.ledger.kgco2e_terms, "kgco2e", "carbon", CARBON_LABELS),
             "places": place_records(plan, solution),
             "hours": hour_records(plan, solution),
             "levers": lever_records(plan, solution),
             "site_energy": site_energy_records(plan, solution),
+            "clean_energy": clean_energy_records(plan, solution),
             "by_period": period_records(plan, solution),
             "limits": limit_records(plan, solution),
             "contracts": contract_records(plan, solution),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.answers.plan.fleet import place
 from planner.answers.plan.views import even
+from planner.inputs.model_kinds import item_of
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
 from planner.physics.needs import tokens_of_work, work_per_h
 from planner.physics.serving_options import requests_of
@@ -253,7 +254,7 @@ def _amount_of(
     """How much of a work there is, and in what unit that is told."""
     inputs, problem = plan.inputs, plan.problem
     if kind == "serving":
-        return "million tokens", _million_tokens(plan, solution, problem.services.name.index(name))
+        return _served(plan, solution, problem.services.name.index(name))
     if kind == "pools" and inputs.scenario.pools[problem.work.name.index(name)].answers:
         return "million tokens", _pool_million_tokens(plan, problem.work.name.index(name))
     if kind == "pools":
@@ -275,13 +276,20 @@ def _amount_of(
     return "run", chosen("amount", runs, DECIDED, "1")
 
 
-def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
-    """Tokens in and out of the requests that a service carries over the horizon, in millions."""
+def _served(plan: Plan, solution: Solution, service: int) -> tuple[str, Traced]:
+    """What the requests that a service carries over the horizon are made of: tokens, samples or images."""
     inputs, one = plan.inputs, plan.inputs.scenario.services[service]
     where = f"services.{one.name}"
     load = inputs.yours(f"{where}.mean_to_peak", one.mean_to_peak_fraction, "1")
-    requests = requests_of(inputs, np.array([service]))
-    tokens = (requests.input_tokens[0] + requests.output_tokens[0]).named("tokens")
+    if one.items is None:
+        requests = requests_of(inputs, np.array([service]))
+        each, unit = (requests.input_tokens[0] + requests.output_tokens[0]).named("tokens"), "million tokens"
+    else:
+        key = "images" if one.candidates is None else "candidates"
+        each = (inputs.yours(f"{where}.{key}", one.items, "1") * 1.0).named("items")
+        item = item_of(inputs.catalogue, one.model)
+        unit = f"million {item}" if item == "samples" else f"thousand {item}"
+    count = 1e3 if unit.startswith("thousand") else 1e6
     parts = {}
     for t, label in enumerate(inputs.scenario.horizon.period_labels):
         peak = inputs.yours(f"{where}.peak_rate[{t}]", one.peak_requests_per_s[t], "1/s")
@@ -290,8 +298,8 @@ def _million_tokens(plan: Plan, solution: Solution, service: int) -> Traced:
             "period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon"
         )
         needed = (peak * load * length).named("requests")
-        parts[label] = (needed * carried * tokens / 1e6).named("amount")
-    return total("amount", parts, most=len(parts))
+        parts[label] = (needed * carried * each / count).named("amount")
+    return unit, total("amount", parts, most=len(parts))
 
 
 def _pool_million_tokens(plan: Plan, number: int) -> Traced:

@@ -19,6 +19,7 @@ from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import MixedReplica, first_tokens_in_time_fraction, mixed_state
 from planner.performance.simulation import Outage, Served, StepTable, Stream, serve_stream, step_table
 from planner.performance.token_times import token_time_quantile_s
+from planner.physics.batch_serving import in_batches
 from planner.physics.equations.serving import replica_arrival_scv_ratio
 from planner.physics.serving import BUNDLES, replica_arguments, under_a_cap
 from planner.physics.serving_options import layout_columns
@@ -159,6 +160,8 @@ def _cases(plan: Plan) -> list[_Case]:
             continue  # what a technique does to single requests is not known
         service, group = int(options.service[v]), int(options.node_group[v])
         stated = inputs.scenario.services[service]
+        if in_batches(inputs, stated) or stated.cache_hits_fraction:
+            continue  # which batches and which hits single requests see is not known
         for t, label in enumerate(labels):
             count, spare = int(counts[row, t]), int(spares[row, t])
             if count <= spare:
@@ -187,8 +190,8 @@ def _cases(plan: Plan) -> list[_Case]:
                     down_s=3600.0 * inputs.scenario.reliability.restart_h,
                 ),
                 targets=(
-                    stated.first_token_s,
-                    stated.per_token_s,
+                    stated.first_answer_s,
+                    stated.further_s,
                     float(inputs.fact("performance.serving.first_token_quantile").value),
                 ),
                 planned=(

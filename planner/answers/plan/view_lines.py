@@ -22,8 +22,8 @@ from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
-    "bought", "standing", "training", "serving", "starting", "deployed", "set_up", "pools", "idle",
-    "pausable", "rental", "reserved", "parked", "space", "peak", "shifted", "resting", "lent",
+    "bought", "standing", "training", "adopted", "serving", "starting", "deployed", "set_up", "pools",
+    "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "shifted", "resting", "lent",
 )  # fmt: skip
 
 

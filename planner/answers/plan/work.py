@@ -18,8 +18,12 @@ from planner.answers.plan.promises import kept, standing_by
 from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.physics.batch_serving import in_batches
 from planner.physics.engines import engine_title
+from planner.physics.run_ways import run_sets, set_said
+from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
+from planner.physics.training import TrainingRuns
 from planner.physics.training_options import UNCAPPED
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
@@ -58,15 +62,14 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "nodes": int(runs.candidates.nodes[c]),
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
-                "layout": _layout(runs.candidates.layout, c),
-                "software": _software(plan, int(runs.candidates.node_group[c])),
+                **_run_way(plan.inputs, int(runs.candidates.way[c])),
+                "layout": _layout(runs.candidates.layout, c) if job.samples is None else BY_TABLES,
+                **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
-                "tokens_per_s": (runs.tokens_per_s_per_gpu[c] * runs.accelerators[c]).named(
-                    "tokens_per_s", "without failures; with them it is as much times the ETTR"
-                ),
+                **_rate(job.amount_key, runs, c),
                 "ettr_fraction": runs.ettr[c],
                 "interval_min": convert(runs.interval_h[c], "min"),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
@@ -78,10 +81,22 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
-def _software(plan: Plan, group: int) -> str:
-    """The training software that the rates of a run there are of: the newest that the accelerator runs."""
+BY_TABLES = "tables cut across all, layers copied"
+
+
+def _rate(key: str, runs: TrainingRuns, row: int) -> Record:
+    """Tokens or samples a second of a run."""
+    name = f"{key}_per_s"
+    said = "without failures; with them it is as much times the ETTR"
+    return {name: (runs.tokens_per_s_per_gpu[row] * runs.accelerators[row]).named(name, said)}
+
+
+def _software_of(plan: Plan, job: int, group: int) -> Record:
+    """The training software that the rates of a run there are of: the newest; none of runs by samples."""
+    if plan.inputs.scenario.training[job].samples is not None:
+        return {}
     sku = plan.inputs.skus[int(plan.problem.node_groups.sku[group])]
-    return default_stack(sku.accelerator).says
+    return {"software": default_stack(sku.accelerator).says}
 
 
 def service_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -91,7 +106,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
-    found = []
+    found, tried = [], plan.assembled.tried
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
             count = int(solution.replicas[v, t])
@@ -104,8 +119,9 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
                     **_replica_layout(replicas.candidates, row),
-                    **_way(plan.assembled.tried, int(replicas.candidates.service[row])),
-                    "engine": engine_title(plan.inputs, plan.inputs.scenario.services[service]),
+                    **_way(tried, int(replicas.candidates.service[row])),
+                    "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
+                    **_engine(plan, service),
                     **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
@@ -118,12 +134,29 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                         float(problem.services.demand[service, t]),
                         "1/s",
                     ),
-                    "first_token_s": replicas.ttft_s[row, t],
-                    "per_token_s": replicas.tpot_s[row, t],
+                    **_latencies(plan, service, replicas, row, t),
                     "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
+
+
+def _engine(plan: Plan, service: int) -> Record:
+    """The engine of a model that writes tokens."""
+    one = plan.inputs.scenario.services[service]
+    return {} if in_batches(plan.inputs, one) else {"engine": engine_title(plan.inputs, one)}
+
+
+def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -> Record:
+    """When answers come: token by token, or as a whole."""
+    if plan.inputs.scenario.services[service].response_time_s is not None:
+        return {"response_s": replicas.ttft_s[row, t]}
+    return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
+
+
+def _run_way(inputs: Inputs, way: int) -> Record:
+    """The techniques of a run, where a plan may choose any."""
+    return {"way": set_said(inputs, way)} if len(run_sets(inputs)) > 1 else {}
 
 
 def _way(tried: Inputs, row: int) -> Record:
@@ -164,6 +197,27 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
     ]
 
 
+def need_records(plan: Plan) -> list[Record]:
+    """What each pool that states its need otherwise than in hours of its reference needs of them."""
+    pools, demand = plan.inputs.scenario.pools, plan.assembled.work.demand_h
+    if demand is None:
+        return []
+    return [
+        {
+            "pool": pool.name,
+            "period": label,
+            "stated": pool.way.key,
+            "need": chosen("need", pool.need[t], f"stated as pools.{pool.name}.{pool.way.key}"),
+            "unit": pool.way.unit,
+            "reference": pool.reference,
+            "needed_h": demand[w, t],
+        }
+        for w, pool in enumerate(pools)
+        if pool.way.key != "gpu_time"
+        for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
+    ]
+
+
 def _layout(layout: Any, row: int) -> str:
     one = {name: int(column[row]) for name, column in layout.items()}
     parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
@@ -193,7 +247,8 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": label,
             "site": plan.problem.site_names[plan.problem.node_groups.site[options.node_group[e]]],
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
-            "software": _software(plan, int(options.node_group[e])),
+            **_software_of(plan, int(options.job[e]), int(options.node_group[e])),
+            **_run_way(plan.inputs, int(pausable.jobs.candidates.way[row])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": (node_h / plan.inputs.period_h[0, t]).named("mean_nodes"),
             "node_h": node_h,
@@ -376,12 +431,17 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         copies = f"{count} x " if count > 1 else ""
         said.append(
             f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
-            f"{_capped(float(runs.candidates.power_cap_fraction[c]))} from {first}; "
+            f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
+            f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
             f"{count_text(runs.interval_h.value[c] * 60)} min; effective training time "
             f"{percent_text(runs.ettr.value[c])}."
         )
     return said
+
+
+def _with(inputs: Inputs, way: int) -> str:
+    return f" with {set_said(inputs, way)}" if run_sets(inputs)[way] else ""
 
 
 def _capped(power_cap_fraction: float) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.answers.futures.page import futures_text
+from planner.answers.opening import open_answer
 from planner.answers.saved.compare import compare_plans
 from planner.answers.saved.exporting import export_futures, export_plan
 from planner.answers.saved.recompute import Repeat, recompute
@@ -122,6 +123,16 @@ def export_saved(address: str | None, digest: str, folder: str) -> Said:
     export = export_futures if _kind_of(store, digest) == "futures" else export_plan
     paths = export(store, digest, Path(folder))
     return [str(path) for path in paths], "\n".join(str(path) for path in paths)
+
+
+def saved_or_written(address: str | None, named: str) -> Record:
+    """The document of a plan: in a folder or a file, else saved, by the first characters of its digest.
+
+    Raises:
+        InputError: it is neither.
+    """
+    held = open_answer(Path(named))
+    return open_store(address).document(named) if held is None else held
 
 
 def recompute_saved(

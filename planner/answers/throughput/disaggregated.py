@@ -219,7 +219,9 @@ def _transfer_s(
                 len(replica.size),
             )[readers],
             kv_cache_gb_per_token=cache[readers],
-            state_gb=0.0,
+            state_gb=np.broadcast_to(
+                np.divide(model.state_bytes, replica.layout.tp) / 1e9, len(replica.size)
+            )[readers],
             network_gb_per_s=network_gb_per_s,
             exposed_fraction=WHOLE,
             latency_s=setting.fact("performance.training.collective_latency").value,

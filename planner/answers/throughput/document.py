@@ -16,7 +16,7 @@ from planner.answers.throughput.serving import serving_table
 from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, Question
+from planner.inputs.hardware_question import ANSWERS, GENERATE, LOOK, RECOMMEND, SCORE, Question
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import own_notes
 from planner.physics.measured_serving import factors_of
@@ -27,7 +27,12 @@ from planner.trace.numbers import count_text
 from planner.trace.quantities import derive
 from planner.trace.records import Record
 
-TABLES = {RECOMMEND: recommendation_table, SCORE: scoring_table, GENERATE: generation_table}
+TABLES = {
+    RECOMMEND: recommendation_table,
+    SCORE: scoring_table,
+    GENERATE: generation_table,
+    LOOK: generation_table,
+}
 
 
 def throughput_document(question: Question, catalogue: Catalogue | None = None) -> Record:

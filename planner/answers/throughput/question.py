@@ -7,12 +7,21 @@ from typing import Any
 
 from planner.inputs import question_fields
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT, VISION, Question
+from planner.inputs.hardware_question import (
+    ANSWERS,
+    GENERATE,
+    LOOK,
+    RECOMMEND,
+    SCORE,
+    TEXT,
+    VISION,
+    Question,
+)
+from planner.inputs.model_kinds import DIFFUSION, LANGUAGE, RECOMMENDATION, SPEECH, kind_of_model, models_of
+from planner.inputs.model_kinds import VISION as SEES
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
-from planner.trace.errors import InputError
-from planner.trace.units import UnitError, parse_quantity, unit_of
 
 PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -26,17 +35,7 @@ def question_of(said: Mapping[str, Any]) -> Question:
     Raises:
         InputError: a time is not understood; the error holds every one.
     """
-    values = {name: value for name, value in said.items() if value is not None}
-    problems = []
-    for name, one in FIELDS.items():
-        if one.reads == "time" and isinstance(values.get(name), str):
-            try:
-                values[name] = parse_quantity(values[name], unit_of(name))
-            except UnitError as error:
-                problems.append(f"{flag(name)}: {error}")
-    if problems:
-        raise InputError("\n".join(problems))
-    return Question(**values)
+    return Question(**question_fields.with_times(Question, said))
 
 
 FIELDS = question_fields.fields_of(Question)
@@ -47,24 +46,20 @@ WORDS = {
     ANSWERS: "serving a language model",
     SCORE: "scoring by a recommendation model",
     GENERATE: "making images or films",
+    LOOK: "classifying images",
 }
 
 
 def models(catalogue: Catalogue) -> dict[str, str]:
-    """Every model that can be requested, and the room of the catalogue that it is in."""
-    rooms = {"model": "layers", "recommendation": "embedding_rows", "diffusion": "steps"}
-    return {name: room for room, having in rooms.items() for name in catalogue.names(room, having)}
+    """Every model that can be requested, and its kind."""
+    return {name: kind_of_model(catalogue, name) for name in models_of(catalogue)}
 
 
 def choices(catalogue: Catalogue) -> dict[str, list[str]]:
     """What may be chosen by name; a SKU stands with its title."""
     return {
         "models": list(models(catalogue)),
-        "writing": [
-            name
-            for name, room in models(catalogue).items()
-            if room == "model" and not catalogue.has(f"model.{name}.patch_pixels")
-        ],
+        "writing": list(models_of(catalogue, [LANGUAGE])),
         "skus": [one.name for one in catalogue.skus.values()],
         "titles": [one.title for one in catalogue.skus.values()],
         "mixes": list(mixes(catalogue)),
@@ -82,14 +77,10 @@ def mixes(catalogue: Catalogue) -> dict[str, str]:
 
 def kind_of(question: Question, catalogue: Catalogue) -> str:
     """What is done with which kind of model."""
-    room = models(catalogue)[question.model]
-    if room == "diffusion":
-        return GENERATE
-    if room == "recommendation":
-        return SCORE if question.serve else RECOMMEND
-    if catalogue.has(f"model.{question.model}.patch_pixels"):
-        return VISION
-    return ANSWERS if question.serve else TEXT
+    served = {RECOMMENDATION: SCORE, DIFFUSION: GENERATE, SEES: LOOK}
+    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: GENERATE, SEES: VISION, SPEECH: ANSWERS}
+    kind = models(catalogue)[question.model]
+    return served.get(kind, ANSWERS) if question.serve else trained.get(kind, TEXT)
 
 
 def checked_kind(question: Question, catalogue: Catalogue) -> str:
@@ -102,10 +93,12 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
     kind = ""
     if question.model in models(catalogue):
         kind = kind_of(question, catalogue)
-        if kind == VISION and question.serve:
+        if kind == ANSWERS and not question.serve:
             problems.append(
-                Problem("--serve", f"{question.model} writes no text: only its training is answered")
+                Problem("--serve", f"{question.model} is a model of speech: only its serving is answered")
             )
+        if question.items is not None and question.response_s is None:
+            problems.append(Problem("--items", "are those of a request, and need --response-time"))
         problems += _not_meant(question, kind)
     if problems:
         raise ScenarioError("", problems)
@@ -179,6 +172,14 @@ def _together(question: Question) -> Iterator[Problem]:
         yield Problem("--tokens", "and --by go together: --tokens 15e12 --by 90d")
     if question.tokens is not None and question.target_per_s is not None:
         yield Problem("--target", "and --tokens with --by say the same thing: give one of them")
+    if bool(question.across) != bool(question.link):
+        yield Problem("--across", "and --link go together: --link '800 Gbit/s, 20 ms, 2:1'")
+    if question.across and len(question.skus) > 1:
+        yield Problem("--sku", f"a run across sites is on one kind of node, got {', '.join(question.skus)}")
+    if question.across and question.adapter_rank is not None:
+        yield Problem("--adapter-rank", "has no gradients that are worth a link: leave out --across")
+    if question.across and (question.wants_target or question.why):
+        yield Problem("--across", "is asked alone: leave out --target, --tokens and --why")
     if (question.input_tokens is None) != (question.output_tokens is None):
         yield Problem("--input-tokens", "and --output-tokens go together")
     if question.mix is not None and question.input_tokens is not None:

@@ -12,8 +12,9 @@ from planner.answers.throughput.equations import written_tokens_per_s, yield_per
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
-from planner.physics.engines import engine_title
+from planner.physics.engines import engine_title, model_fact
 from planner.physics.equations.serving import shared_node_kw
+from planner.physics.hybrids import crossover, is_hybrid
 from planner.physics.measured_serving import (
     Points,
     factors_of,
@@ -25,6 +26,7 @@ from planner.physics.measured_serving import (
 from planner.physics.serving import Kinds, replica_kinds, serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
+from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
@@ -133,10 +135,16 @@ def _rate_notes(setting: Setting, sku: Index) -> list[str]:
 def _notes(setting: Setting) -> list[str]:
     """What makes the answer less sure."""
     notes = [f"Engine: {engine_title(setting.inputs, setting.inputs.scenario.services[0])}."]
+    if is_hybrid(setting.inputs, setting.question.model):
+        from_tokens = float(crossover(setting.inputs, setting.question.model).value)
+        notes.append(
+            f"A hybrid: its layers with a state keep as much of any request, less than keys and values from "
+            f"{count_text(from_tokens)} tokens on."
+        )
     if is_mixture(setting.inputs, setting.question.model):
         notes.append(
             "A mixture of experts, split as tensors; exchanges between experts on many nodes are left out."
         )
-    if setting.fact(f"model.{setting.question.model}.parameters").value < SMALL:
+    if model_fact(setting.inputs, setting.question.model, "parameters").value < SMALL:
         notes.append("Small models are bound by the host, above all on fast chips: rates are an upper end.")
     return notes

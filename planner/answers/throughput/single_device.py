@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.equations import joint_efficiency_fraction, system_per_s
-from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged
+from planner.answers.throughput.equations import system_per_s
+from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.performance.training import shape_efficiency_fraction
+from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
-from planner.physics.precisions import FORMATS
+from planner.physics.requests import given
 from planner.trace.numbers import count_text
-from planner.trace.quantities import Traced, chosen, derive, pick, rows
+from planner.trace.quantities import Traced, chosen, derive, rows
 
 
-@dataclass(frozen=True)
-class Alone:
-    """One accelerator at work on a batch, by SKU; memory that it needs, and by which it draws power."""
-
-    memory_gb: Traced
-    batch: Traced
-    time_s: Traced
-    memory_use: Traced
-    compute_use: Traced
-    error: Traced
-
-
-def alone_table(
-    setting: Setting,
-    sizes: Sequence[int],
-    work: Callable[[Setting, Index], Alone],
-    held: Callable[[Setting, Traced, Index], Traced],
-    *,
-    unit: str,
-    usable_fraction: float,
-    notes: list[str],
-) -> Table:
+def alone_table(setting: Setting, sizes: Sequence[int], *, unit: str, error: str, notes: list[str]) -> Table:
     """Rates of nodes whose accelerators work side by side, or what their memory lacks.
 
-    `work` gives what one accelerator does, `held` its power where the law alone is not enough.
+    `error` says of what the error of the rates is the worst.
     """
-    inputs = setting.inputs
+    inputs, question = setting.inputs, setting.question
     listed: list[Row] = []
     tried: list[tuple[int, int, int]] = []
     for k, sku in enumerate(inputs.skus):
@@ -61,9 +39,13 @@ def alone_table(
     if not tried:
         return Table(unit, listed, [], {}, {"batch": 0}, notes)
     place, sku_at, nodes_at = (np.array(column, dtype=np.intp) for column in zip(*tried, strict=True))
-    one = work(setting, sku_at)
+    items: Traced = items_together(inputs, question.model)
+    if question.batch is not None:
+        items = given("batch", float(question.batch), "1")
+    one = batch_work(inputs, question.model, question.precision, sku_at, items)
     batch = int(np.max(one.batch.value))
     needed = np.broadcast_to(np.asarray(one.memory_gb.value), place.shape)
+    usable_fraction = setting.fact("performance.serving.usable_memory").value
     room = usable_fraction * np.asarray(inputs.of_sku(inputs.accelerator("memory"), sku_at).value)
     fits = needed <= room
     for at, needs, has in zip(place[~fits], needed[~fits], room[~fits], strict=True):
@@ -73,38 +55,13 @@ def alone_table(
     for at in place[fits]:
         listed[at] |= {"fits": True, "batch": batch}
     index = np.flatnonzero(fits)
-    columns = _columns(setting, sku_at, nodes_at, one, held) if len(index) else {}
+    columns = _columns(setting, sku_at, nodes_at, one, worst(one.error, error)) if len(index) else {}
     kept = {name: rows(column, index) for name, column in columns.items()}
     return Table(unit, listed, [int(i) for i in place[fits]], kept, {"batch": batch}, notes).filled()
 
 
-def reached_fraction(setting: Setting, sku: Index, width: Traced, matrix_rows: Traced) -> Traced:
-    """Share of the peak that dense layers reach, by the law fitted on language models."""
-    shape = derive(
-        shape_efficiency_fraction,
-        hidden=width,
-        rank_tokens=matrix_rows,
-        tp=chosen("tp", 1.0, "layers are copied, not split"),
-        hidden_half_width=setting.fact("performance.training.hidden_half_width"),
-        tokens_half=setting.fact("performance.training.tokens_half"),
-    )
-    chip = setting.inputs.of_sku(setting.inputs.accelerator("matrix_efficiency"), sku)
-    return derive(joint_efficiency_fraction, matrix_efficiency_fraction=chip, shape_efficiency_fraction=shape)
-
-
-def peak_of(setting: Setting, sku: Index, precision: str) -> Traced:
-    """Dense peak of each row at a precision that its accelerator has."""
-    used, place = np.unique(sku, return_inverse=True)
-    chips = [setting.inputs.skus[k].accelerator for k in used]
-    return pick([setting.fact(f"accelerator.{chip}.{FORMATS[precision].peak}_peak") for chip in chips], place)
-
-
 def _columns(
-    setting: Setting,
-    sku: Index,
-    nodes_at: Index,
-    one: Alone,
-    held: Callable[[Setting, Traced, Index], Traced],
+    setting: Setting, sku: Index, nodes_at: Index, one: BatchWork, error: Traced
 ) -> Mapping[str, Traced]:
     """What each size delivers and draws."""
     inputs = setting.inputs
@@ -120,8 +77,9 @@ def _columns(
         compute_use_fraction=one.compute_use,
         **power_curve(inputs, sku),
     )
-    node_kw = working_node_kw(host_columns(inputs, sku), per_node, held(setting, law, sku))
-    return ranged(rate, one.error) | {
+    drawn = held_kw(inputs, setting.question.model, law, sku)
+    node_kw = working_node_kw(host_columns(inputs, sku), per_node, drawn)
+    return ranged(rate, error) | {
         "step_s": one.time_s,
         "node_kw": node_kw,
         **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from planner.answers.throughput.question import WORDS
-from planner.inputs.hardware_question import ANSWERS, GENERATE, RECOMMEND, SCORE, TEXT
+from planner.inputs.hardware_question import ANSWERS, RECOMMEND, TEXT, WHOLE
 from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened
@@ -25,6 +25,7 @@ def to_text(document: Record) -> str:
     else:
         lines += _tables(document)
         lines += _apart(document)
+        lines += _units(document)
     lines += [f"Note: {note}" for note in document["notes"]]
     return "\n".join(lines).rstrip()
 
@@ -53,7 +54,7 @@ def _title(document: Record) -> str:
             f"{about['ttft_s']:g} s to the first token and {1000 * about['tpot_s']:g} ms a token; "
             f"one of the replicas that share {number_text(about['demand_per_s'])} requests/s"
         )
-    if document["kind"] in (SCORE, GENERATE):
+    if document["kind"] in WHOLE:
         return f"{head}: {count_text(about['batch'])} {document['unit']} at once on each accelerator"
     return f"{head}: {count_text(about['batch'])} {document['unit']} in a step"
 
@@ -97,7 +98,7 @@ def _reasons(rows: Sequence[Record]) -> Iterator[str]:
 def _cells(document: Record) -> list[Column]:
     """Columns of a table of sizes."""
     rows = [row for row in document["rows"] if row["fits"]]
-    unit, turn = document["unit"], "batch" if document["kind"] in (SCORE, GENERATE) else "step"
+    unit, turn = document["unit"], "batch" if document["kind"] in WHOLE else "step"
     cells = [
         Column("nodes", lambda row: count_text(row["nodes"]), 6),
         Column("chips", lambda row: count_text(row["accelerators"]), 6),
@@ -172,6 +173,35 @@ def _apart(document: Record) -> Iterator[str]:
             Column("", lambda row: "" if row["fits"] else "a target is out of reach", right=False),
         ],
         rows,
+        gap=" ",
+    )
+    yield ""
+
+
+def _units(document: Record) -> Iterator[str]:
+    """What one unit takes within a response time."""
+    about = document["about"]
+    if "units" not in about:
+        return
+    yield (
+        f"One unit, {number_text(about['items'])} {document['unit']} a request, answered within "
+        f"{number_text(about['response_s'])} s"
+    )
+
+    def known(key: str) -> Callable[[Record], str]:
+        return lambda row: number_text(row[key]) if row["fits"] else NONE
+
+    yield from aligned(
+        [
+            Column("SKU", lambda row: row["sku"], 12, right=False),
+            Column("chips", lambda row: count_text(row["accelerators"]), 6),
+            Column("requests/s", known("requests_per_s"), 11),
+            Column("at most", known("limit_per_s"), 9),
+            Column("mean s", known("response_s"), 9),
+            Column("kW", known("replica_kw"), 6),
+            Column("", lambda row: "" if row["fits"] else row["reason"], right=False),
+        ],
+        about["units"],
         gap=" ",
     )
     yield ""

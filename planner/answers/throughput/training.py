@@ -12,6 +12,7 @@ from planner.answers.throughput.equations import system_per_s
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, training_error
 from planner.inputs.software import default_stack
 from planner.performance.adapters import adapter_parameters
+from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.performance.throughput import (
     exposed_communication_fraction,
@@ -20,6 +21,7 @@ from planner.performance.throughput import (
     samples_per_s,
 )
 from planner.performance.vision import patch_tokens
+from planner.physics.batch_work import IMAGE_PIXELS
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
@@ -38,7 +40,7 @@ WAITS = (
     "data_parallel_s",
     "total_s",
 )
-IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
+
 VISION_BATCH = 4096  # samples, as in the pre-training of ViT
 SMALL = 1e9  # parameters below which no run was fitted
 # Shares by which a batch may be moved so that a number of accelerators divides it: gladly, and at most.
@@ -89,7 +91,7 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
     for k, sku in enumerate(setting.inputs.skus):
         each = int(setting.inputs.server("accelerators")[k].value)
         for nodes in sizes:
-            batch = _divisible(work.batch, nodes * each)
+            batch = divisible(work.batch, nodes * each)
             layout = layout_of(setting, work, k, nodes * each, batch)
             row: Row = {
                 "sku": sku.name,
@@ -111,7 +113,14 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
     return Table(unit, rows, fitting, columns, about, _notes(setting, work)).filled()
 
 
-def layout_of(setting: Setting, work: Work, sku: int, accelerators: int, batch: int) -> Layout | str:
+def layout_of(
+    setting: Setting,
+    work: Work,
+    sku: int,
+    accelerators: int,
+    batch: int,
+    limits: SplitLimits | None = None,
+) -> Layout | str:
     """The fastest layout on a number of accelerators, or why there is none."""
     arguments = work.arguments[sku]
     if isinstance(arguments, str):
@@ -125,6 +134,7 @@ def layout_of(setting: Setting, work: Work, sku: int, accelerators: int, batch: 
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
         as_fast_fraction=inputs.fact(AS_FAST).value,
+        limits=limits,
     )
     return found.reason if isinstance(found, NoLayout) else found
 
@@ -145,7 +155,7 @@ def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
     return arguments
 
 
-def _divisible(batch: int, accelerators: int) -> int:
+def divisible(batch: int, accelerators: int) -> int:
     """The nearest batch that an odd number of accelerators divides: 9 x 8 of them need a multiple of 9.
 
     Of multiples that are near enough the one with most factors of two, which leave most layouts; the batch

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.model_kinds import models_of
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.base import Part, SiteRef, is_list, part_in, rule_of
 from planner.inputs.scenario.fields import (
@@ -188,7 +189,7 @@ _NAMES: Mapping[str, Callable[[Catalogue], Iterable[str]]] = {
     "sku": lambda catalogue: catalogue.skus,
     "reference": lambda catalogue: catalogue.skus,
     "region": lambda catalogue: catalogue.regions,
-    "model": lambda catalogue: catalogue.names("model", "layers"),
+    "model": models_of,
     "grid": lambda catalogue: catalogue.names("grid", "intensity"),
     "traffic": lambda catalogue: catalogue.names("traffic", "mean_context"),
     "checkpoint_storage": lambda catalogue: catalogue.names("checkpoint_storage", "bandwidth"),

@@ -231,6 +231,23 @@ def _tiers(job: Job) -> Iterator[Problem]:
         )
 
 
+def _ingestion(job: Job) -> Iterator[Problem]:
+    table = job.ingestion
+    if table is None:
+        return
+    fed = {name: getattr(job, name) for name in ("training", "fine_tuning") if job.has(name)}
+    if not fed:
+        yield Problem(
+            "ingestion", "feeds training and fine_tuning, and the job has neither: state one, or leave it out"
+        )
+    elif table.has("supplied_fraction") and not any(
+        one.has("tokens") and one.has("model") for one in fed.values()
+    ):
+        yield Problem(
+            "ingestion.supplied", "has no effect on measured hours, which hold their stalls: leave it out"
+        )
+
+
 def _storage(job: Job) -> Iterator[Problem]:
     table = job.storage
     examples = {"amount": '"500 TB"', "duration": '"24 month"', "medium": '"hdd"'}
@@ -296,6 +313,7 @@ CHECKS = (
     _answering,
     _federated,
     _tiers,
+    _ingestion,
     _rounds,
     _strangers,
     _storage,

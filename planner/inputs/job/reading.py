@@ -254,7 +254,7 @@ PLACES = {
 }
 
 # Phases that need nothing stated: each is a share of the others, by facts of the catalogue.
-WITHOUT_INPUTS = ("experimentation", "network", "building", "end_of_life")
+WITHOUT_INPUTS = ("experimentation", "ingestion", "network", "building", "end_of_life")
 _ALWAYS = ("sku", "grid", "pue", "lifetime_y")
 
 # What else a file says of its grid gives way to a region that is chosen.

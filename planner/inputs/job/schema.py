@@ -384,6 +384,25 @@ class Federated(Part):
     )
 
 
+class Ingestion(Part):
+    """Preprocessing workers next to the nodes of training: they read, decode and transform what it takes."""
+
+    workers_per_node: Annotated[float | None, Number("22", Range(0, 10_000, open=True))] = Field(
+        None,
+        description="Workers that keep one node of training and fine-tuning busy; default: the fact "
+        "ingestion.workers_per_trainer",
+    )
+    sku: Annotated[str | None, Text('"xeon-6980p-2"')] = Field(
+        None, description="SKU of a worker; default: xeon-6980p-2"
+    )
+    supplied_fraction: Annotated[float | None, Share("0.8", Range(0, 1, open=True))] = Field(
+        None,
+        alias="supplied",
+        description="Share of what training takes that workers and drives deliver; the rest of the time its "
+        "nodes wait; default: 1",
+    )
+
+
 class Storage(Part):
     """What is kept, how long, and how often."""
 
@@ -398,6 +417,17 @@ class Storage(Part):
     )
     copies: Annotated[float | None, Number("3", Range(1, 100))] = Field(
         None, description="How often it is kept; default: the fact job.storage_copies"
+    )
+    reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
+        None,
+        description="Read operations that training asks for, over those that drives for one copy give; above "
+        "the copies, drives are added for their operations",
+    )
+    cache_hits_fraction: Annotated[float | None, Share("0.8", Range(0, 1, open=True))] = Field(
+        None,
+        alias="cache_hits",
+        description="Share of the reads that a fast tier of SSD answers in place of the drives; default: no "
+        "such tier",
     )
 
 
@@ -479,6 +509,9 @@ class Job(Part):
     fine_tuning: Work | None = Field(None, description="Further training, as `training`")
     federated: Federated | None = Field(None, description="Training on people's devices")
     inference: Inference | None = Field(None, description="Answering requests")
+    ingestion: Ingestion | None = Field(
+        None, description="Workers that feed training and fine-tuning; empty: by facts"
+    )
     storage: Storage | None = Field(None, description="What is kept, how long, and how often")
     network: Network | None = Field(
         None, description="Switches, optics and cables, as shares of the nodes; empty: by facts"
@@ -532,6 +565,7 @@ PHASES = (
     "fine_tuning",
     "federated",
     "inference",
+    "ingestion",
     "storage",
     "network",
     "building",

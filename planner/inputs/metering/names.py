@@ -23,6 +23,12 @@ def named_by_meter(found: MeteredEnergy, catalogue: Catalogue) -> dict[str, str]
     return named
 
 
+def sku_of_driver(model: str, catalogue: Catalogue) -> str | None:
+    """The SKU whose accelerators a driver calls so; None where the catalogue has none."""
+    found = _aliases(catalogue.folder)["driver"].get(model)
+    return found if found in catalogue.skus else None
+
+
 @cache
 def _aliases(folder: Path) -> dict[str, dict[str, str]]:
     with (folder / "aliases.toml").open("rb") as file:

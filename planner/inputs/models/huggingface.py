@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.files import parse_json, read_limited
+from planner.inputs.models.hybrids import states_of
 from planner.inputs.models.shape import ModelShape
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
@@ -32,7 +33,8 @@ class Family:
 
     `must_be` holds keys whose other values mean a layout of layers that is not understood. Of so many
     layers `window_period` the last sees all tokens and the others a window: 1 where every layer has one, 0
-    where the file must name the layers that do.
+    where the file must name the layers that do. `states` says how a hybrid names its layers with a state:
+    by a period, by the places of those that attend, or by a pattern of letters.
     """
 
     keys: Mapping[str, str]
@@ -41,6 +43,7 @@ class Family:
     derived: tuple[str, ...] = ()
     must_be: Mapping[str, object] = field(default_factory=dict)
     window_period: int = 0
+    states: str = ""
 
 
 _USUAL = {
@@ -84,8 +87,27 @@ _BLOOM = _GPT2 | {"hidden": "hidden_size", "ffn": ""}
 _OPT = _USUAL | {"kv_heads": "", "head_dim": "", "ffn": "ffn_dim"}
 _NEOX = _USUAL | {"kv_heads": "", "head_dim": ""}
 
+_MAMBA_2 = {"state_size": "mamba_d_state", "state_groups": "mamba_n_groups", "state_heads": "mamba_n_heads"}
+_BAMBA = _USUAL | _MAMBA_2 | {"state_convolution": "mamba_d_conv", "state_chunk": "mamba_chunk_size"}
+_JAMBA = _USUAL | {
+    "experts": "num_experts",
+    "experts_per_token": "num_experts_per_tok",
+    "state_size": "mamba_d_state",
+    "state_rank": "mamba_dt_rank",
+    "state_convolution": "mamba_d_conv",
+}
+_NEMOTRON_H = _USUAL | {
+    "head_dim": "attention_head_dim",
+    "state_size": "ssm_state_size",
+    "state_groups": "n_groups",
+    "state_heads": "mamba_num_heads",
+    "state_convolution": "conv_kernel",
+    "state_chunk": "chunk_size",
+}
+
 # `model_type` of the file -> how to read it.
 FAMILIES: Mapping[str, Family] = {
+    "bamba": Family(_BAMBA, derived=_ONE_CACHE_PER_HEAD, states="places"),
     "bloom": Family(_BLOOM, gated=0, tied=True, derived=(*_ONE_CACHE_PER_HEAD, "ffn")),
     "deepseek_v2": Family(_DEEPSEEK, must_be={"moe_layer_freq": 1}),
     "deepseek_v3": Family(_DEEPSEEK, must_be={"moe_layer_freq": 1}),
@@ -97,12 +119,14 @@ FAMILIES: Mapping[str, Family] = {
     "gpt_oss": Family(
         _USUAL | {"experts": "num_local_experts", "experts_per_token": "num_experts_per_tok"}, window_period=2
     ),
+    "jamba": Family(_JAMBA, derived=_ONE_CACHE_PER_HEAD, states="period"),
     "llama": Family(_USUAL, derived=_ONE_CACHE_PER_HEAD),
     "mistral": Family(_USUAL, derived=("head_dim",), window_period=1),
     "mixtral": Family(
         _USUAL | {"experts": "num_local_experts", "experts_per_token": "num_experts_per_tok"},
         derived=("head_dim",),
     ),
+    "nemotron_h": Family(_NEMOTRON_H, gated=0, derived=_ONE_CACHE_PER_HEAD, states="letters"),
     "olmo2": Family(_USUAL, derived=_ONE_CACHE_PER_HEAD),
     "opt": Family(_OPT, gated=0, tied=True, derived=_ONE_CACHE_PER_HEAD),
     "qwen2": Family(_USUAL, derived=("head_dim",)),
@@ -130,6 +154,8 @@ def read_shape(path: Path) -> ModelShape:
     problems += _not_understood(document, family)
     if not problems:
         figures |= _derived(figures, family, problems)
+    if family.states and not problems:
+        figures |= states_of(document, family.states, figures, problems)
     problems += [] if problems else _impossible(figures, family)
     figures |= {} if problems else _windows(document, figures["layers"], family, problems)
     tied = document.get("tie_word_embeddings", family.tied)

@@ -15,6 +15,7 @@ from planner.performance.experts import (
     latent_attention_parameters,
     layer_weights,
 )
+from planner.performance.state_space import selective_state_parameters, state_space_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,11 @@ class ModelShape:
     one network of width `dense_ffn` instead. `latent_rank` is 0 unless keys and values are compressed
     (multi-head latent attention); then `head_dim` is the part of a query head without rotary position,
     `rotary_dim` the part with it. `windowed_layers` attend to the last `window` tokens
-    alone; 0 where all layers see all.
+    alone; 0 where all layers see all. `state_layers` keep a state in place of keys and values: of
+    `state_inner` channels with `state_size` values each, input and output maps in `state_groups`,
+    `state_heads` (0 in layers of the first kind, which have a `state_rank`), and the last
+    `state_convolution` inputs; sequences are worked on in chunks of `state_chunk`. The first
+    `dense_layers` may lie anywhere, as mixtures of hybrids do.
     """
 
     layers: int
@@ -48,6 +53,14 @@ class ModelShape:
     value_dim: int = 0
     window: int = 0
     windowed_layers: int = 0
+    state_layers: int = 0
+    state_inner: int = 0
+    state_size: int = 0
+    state_groups: int = 0
+    state_heads: int = 0
+    state_rank: int = 0
+    state_convolution: int = 0
+    state_chunk: int = 0
 
 
 def parameters(shape: ModelShape) -> int:
@@ -97,6 +110,26 @@ def _layer(shape: ModelShape) -> LayerWeights:
 
 
 def _mixer(shape: ModelShape) -> float:
+    """Weights of what mixes tokens in a layer, mean over those that attend and those with a state."""
+    if not shape.state_layers:
+        return _attention(shape)
+    if shape.state_rank:
+        state = selective_state_parameters(
+            hidden=shape.hidden, inner=shape.state_inner, state=shape.state_size, rank=shape.state_rank
+        )
+    else:
+        state = state_space_parameters(
+            hidden=shape.hidden,
+            inner=shape.state_inner,
+            state=shape.state_size,
+            groups=shape.state_groups,
+            heads=shape.state_heads,
+        )
+    share = shape.state_layers / shape.layers
+    return share * float(state) + (1.0 - share) * _attention(shape)
+
+
+def _attention(shape: ModelShape) -> float:
     """Weights of the attention of one layer."""
     if not shape.latent_rank:
         plain = attention_parameters(

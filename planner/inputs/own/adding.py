@@ -250,6 +250,54 @@ def add_price(key: str, value: str, folder: Path, catalogue: Catalogue, note: st
     return _write(folder, catalogue, {"facts/prices.csv": [row]}, {}, use="it replaces ours")
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A fact that was measured: its mean and range in one unit, and where it is from."""
+
+    key: str
+    value: float
+    unit: str
+    low: float | None
+    high: float | None
+    locator: str
+    boundary: str = ""
+    note: str = ""
+
+
+def add_measured(
+    found: Sequence[Measured], name: str, source: tuple[str, str, int], folder: Path, catalogue: Catalogue
+) -> Added:
+    """Write facts of the kind `measured` into `facts/NAME.csv`, in the place of ours and of those before.
+
+    `source` is the name of where they are from, its title and its year.
+
+    Raises:
+        InputError: a value is none that such a fact can have, or what is wrong with the folder.
+    """
+    rows = [
+        _Row(
+            one.key,
+            written_text(one.value),
+            one.unit,
+            source[0],
+            one.locator,
+            "measured",
+            "" if one.low is None else written_text(min(one.low, one.value)),
+            "" if one.high is None else written_text(max(one.high, one.value)),
+            one.boundary,
+            one.note,
+        )
+        for one in found
+    ]
+    return _write(
+        folder,
+        catalogue,
+        {f"facts/{name}.csv": rows},
+        {"sources.toml": {source[0]: {"title": source[1], "year": source[2]}}},
+        use="it replaces ours",
+    )
+
+
 def _price_key(name: str, catalogue: Catalogue) -> str:
     """The key of a price that a person names by SKU, by region or grid, or by itself."""
     if name in catalogue.skus:

@@ -26,11 +26,14 @@ from planner.inputs.scenario.schema_fleet import (
     contracts_without_effect,
     limits_twice,
     order_problems,
+    profiles_in_parts,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.service_checks import request_problems
+from planner.inputs.scenario.training_checks import amount_problems
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -63,11 +66,14 @@ def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
 
 def less_than_a_step(job: TrainingJob, at: str) -> Iterator[Problem]:
     """A job that may pause does whole steps of the optimiser."""
-    if job.pausable and job.tokens < job.batch_tokens:
+    stated = job.samples is not None or job.tokens is not None
+    if not stated or (job.batch_samples is None and job.batch_tokens is None):
+        return
+    if job.pausable and job.amount < job.step_amount:
         yield Problem(
-            f"{at}.tokens",
-            f"{job.tokens:g} are less than one step of the optimiser, which is all "
-            f"that a pausable job can do at once: write {job.batch_tokens:g} or more",
+            f"{at}.{job.amount_key}",
+            f"{job.amount:g} are less than one step of the optimiser, which is all "
+            f"that a pausable job can do at once: write {job.step_amount:g} or more",
         )
 
 
@@ -170,7 +176,14 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
         )
 
 
-OF_JOBS = (partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A loss is reached along a curve."""
+    if job.has("target_loss") and not job.has("curve"):
+        yield Problem(f"{at}.target", 'has no effect without curve: write for example curve = "runs.csv"')
+
+
+OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
+OF_JOBS = (target_without_curve, partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
@@ -233,7 +246,9 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     """What is wrong between values of keys, as far as they can be read."""
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
-        yield from reported((contracts_without_effect, limits_twice, order_problems), document, policy)
+        yield from reported(
+            (contracts_without_effect, limits_twice, profiles_in_parts, order_problems), document, policy
+        )
     yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)
@@ -407,9 +422,11 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("sites", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "rental"):
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
+    for i, entry in entries_of(document, "training"):
+        yield from amount_problems(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
-        yield from _one_way(entry, at, "traffic", ("tokens_in", "tokens_out"))
+        yield from request_problems(entry, at)
         if "traffic_shape" in entry and "busiest_time" in entry:
             yield Problem(at, "traffic_shape and busiest_time say the same thing twice: keep one")
     for i, entry in entries_of(document, "pools"):

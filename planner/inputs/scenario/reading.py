@@ -15,6 +15,7 @@ from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
 from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
@@ -78,8 +79,9 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     meaning = replace(meaning, document=document)
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
+    document, twice = with_growth(document, _whole(horizon))
     shapes, without = shapes_in(document, folder)
-    lost += [*unread, *without]
+    lost += [*unread, *twice, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)

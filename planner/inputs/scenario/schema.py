@@ -41,6 +41,7 @@ from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.series import Shapes
@@ -115,12 +116,28 @@ class TrainingJob(Part):
 
     name: Annotated[str, Text('"pretrain-70b"')] = Field(description="Name, unique among the training jobs")
     model: CardName = Field(description=_MODEL)
-    tokens: Annotated[float, Number("2e12", _TOKENS)] = Field(description="Tokens to train on")
-    sequence_tokens: Annotated[int, Count("8192", Range(1, 100_000_000))] = Field(
-        description="Tokens in one sequence"
+    tokens: Annotated[float | None, Number("2e12", _TOKENS)] = Field(
+        None, description="Tokens to train on; or `curve` and `target`"
     )
-    batch_tokens: Annotated[float, Number("4e6", _POSITIVE)] = Field(
-        description="Tokens in one optimiser step"
+    curve: Annotated[str | None, Text('"runs.csv"', name=False)] = Field(
+        None,
+        description="In place of `tokens`, your runs next to this file (CSV: tokens or compute, and loss): "
+        "the tokens at which the power law through them reaches `target`",
+    )
+    target_loss: Annotated[float | None, Number("2.1", Range(0, 1e6, open=True))] = Field(
+        None, alias="target", description="Loss that the run has to reach by `curve`"
+    )
+    sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = Field(
+        None, description="Tokens in one sequence"
+    )
+    batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = Field(
+        None, description="Tokens in one optimiser step"
+    )
+    samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
+        None, description="Samples to train a recommendation model on, in place of `tokens`"
+    )
+    batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
+        None, description="Samples in one optimiser step, with `samples`"
     )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
@@ -167,6 +184,42 @@ class TrainingJob(Part):
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
+    techniques: TechniqueNames = Field(
+        (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
+    )
+
+    @property
+    def amount(self) -> float:
+        """Tokens to train on, or samples."""
+        stated = self.tokens if self.samples is None else self.samples
+        assert stated is not None, "asked for on reading"
+        return stated
+
+    @property
+    def step_amount(self) -> float:
+        """Tokens of a step of the optimiser, or samples."""
+        stated = self.batch_tokens if self.batch_samples is None else self.batch_samples
+        assert stated is not None, "asked for on reading"
+        return stated
+
+    @property
+    def amount_key(self) -> str:
+        """Key of what there is to train on."""
+        return "tokens" if self.samples is None else "samples"
+
+
+class RequestClass(Part):
+    """Requests of one kind in a service: their share, and their mean lengths."""
+
+    share_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        alias="share", description="Share of the service's requests; those of all classes add up to 1"
+    )
+    tokens_in: Annotated[float, Number("1155", Range(0, 1e8, open=True))] = Field(
+        description="Mean prompt tokens of such a request"
+    )
+    tokens_out: Annotated[float, Number("211", Range(0, 1e8))] = Field(
+        description="Mean tokens of its answer"
+    )
 
 
 class Service(Part):
@@ -208,8 +261,38 @@ class Service(Part):
     tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
         None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
     )
+    classes: tuple[RequestClass, ...] = Field(
+        (),
+        description="Several classes of requests in one service, in place of `traffic` or one length: a "
+        "replica is planned for their mix, not for its mean",
+    )
+    cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
+        None,
+        alias="cache_hits",
+        description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",
+    )
+    cached_tokens: Annotated[float | None, Number("50000", Range(0, 1e9))] = Field(
+        None,
+        description="Tokens of earlier prompts that a group of a replica keeps for `cache_hits`, in memory "
+        "that running requests do not have; default: one prefix, the hits of a mean prompt",
+    )
+    audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
+    )
+    candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
+        None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
+        None,
+        description="Images or films of a request that a model makes or classifies, with `response_time`",
+    )
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
+    )
+    growth_per_y: Annotated[float | None, GROWTH] = Field(
+        None,
+        alias="growth",
+        description="Growth of `peak_rate`, which then is that of the first period; default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
@@ -232,11 +315,17 @@ class Service(Part):
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
-    first_token_s: Annotated[float, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        alias="first_token", description="Longest time to the first token"
+    first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="first_token", description="Longest time to the first token, of models that write"
     )
-    per_token_s: Annotated[float, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        alias="per_token", description="Longest time for each further token"
+    per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
+        None, alias="per_token", description="Longest time for each further token, of models that write"
+    )
+    response_time_s: Annotated[float | None, Quantity('"100 ms"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        alias="response_time",
+        description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
+        "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
@@ -272,6 +361,33 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def items(self) -> float | None:
+        """Samples or images of a request; none of a model that reads and writes tokens."""
+        return self.images if self.candidates is None else self.candidates
+
+    @property
+    def targets_s(self) -> dict[str, float]:
+        """The latency targets that are stated, by key."""
+        each = {
+            "first_token": self.first_token_s,
+            "per_token": self.per_token_s,
+            "response_time": self.response_time_s,
+        }
+        return {key: value for key, value in each.items() if value is not None}
+
+    @property
+    def first_answer_s(self) -> float:
+        """Longest time to the first token, or to an answer that comes at once."""
+        stated = self.response_time_s if self.first_token_s is None else self.first_token_s
+        assert stated is not None, "one of them is asked for on reading"
+        return stated
+
+    @property
+    def further_s(self) -> float:
+        """Longest time for each further token; of an answer that comes at once, which has none, its own."""
+        return self.first_answer_s if self.per_token_s is None else self.per_token_s
 
 
 class Reliability(Part):
@@ -395,7 +511,8 @@ class Policy(Part):
     )
     techniques: TechniqueNames = Field(
         (),
-        description="Published techniques that the plan may use for services in their scope; default: none",
+        description="Published techniques that the plan may use for services and training jobs in their "
+        "scope; default: none",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

@@ -15,6 +15,7 @@ from planner.inputs.scenario.fields import (
     EachPeriod,
     Flag,
     Fraction,
+    Number,
     Quantity,
     Range,
     Text,
@@ -139,6 +140,18 @@ class Contract(Part):
     level: Annotated[bool, Flag("true")] = Field(
         False, description="Whether it is the same mean power in every period"
     )
+    profile: Annotated[str | None, Text('"wind-2025.csv"', name=False)] = Field(
+        None,
+        description="How its energy lies in the hours, to tell what it matches hour by hour where `levers` "
+        "are allowed: flat, sun (at profile_latitude and profile_longitude), or hours of your own (CSV) in "
+        "the folder of this file; default: not known, so matched by the period alone",
+    )
+    profile_latitude_deg: Annotated[float | None, Number("36.8", Range(-65, 65))] = Field(
+        None, alias="profile_latitude", description="Latitude of the plant in degrees, north above 0"
+    )
+    profile_longitude_deg: Annotated[float | None, Number("-119.8", Range(-180, 180))] = Field(
+        None, alias="profile_longitude", description="Longitude of it in degrees, east above 0"
+    )
 
 
 class Accounted(Protocol):
@@ -154,6 +167,21 @@ def limits_twice(document: Mapping[str, Any], policy: Accounted) -> Iterator[Pro
     for i, entry in enumerate(entries if isinstance(entries, list) else ()):
         if isinstance(entry, dict) and "volume" in entry and "power" in entry:
             yield Problem(f"contracts[{i}]", "volume and power are the same limit twice: keep one")
+
+
+def profiles_in_parts(document: Mapping[str, Any], policy: Accounted) -> Iterator[Problem]:
+    """The sun of a contract has a place, and nothing else has one."""
+    entries = document.get("contracts")
+    for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict):
+            continue
+        place = [key for key in ("profile_latitude", "profile_longitude") if key in entry]
+        if entry.get("profile") == "sun" and len(place) < 2:
+            yield Problem(
+                f"contracts[{i}].profile", "needs profile_latitude and profile_longitude next to it"
+            )
+        elif entry.get("profile") != "sun" and place:
+            yield Problem(f"contracts[{i}].{place[0]}", 'has no effect without profile = "sun": remove it')
 
 
 def contracts_without_effect(document: Mapping[str, Any], policy: Accounted) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ the work, and so how many node-hours it is, is for `planner.physics`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,10 +14,34 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import CardName, Part, SiteNames, SkuName, SkuNames
-from planner.inputs.scenario.fields import Choice, Count, EachPeriod, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields import (
+    Choice,
+    Count,
+    EachPeriod,
+    Fraction,
+    Frame,
+    Number,
+    Quantity,
+    Range,
+    Text,
+)
 from planner.inputs.scenario.problems import Problem
 
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth(Quantity):
+    """A share by which something grows in a year, of the calendar or any other."""
+
+    def read(self, value: object, frame: Frame) -> float:
+        """The share of a year."""
+        return Quantity.read(
+            self, re.sub(r"\byear\b", "y", value) if isinstance(value, str) else value, frame
+        )
+
+
+GROWTH = Growth('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
 _MODES = ("synchronous", "asynchronous")
 _TIME, _PER_D = Range(1, 1e12, or_none=True), Range(1e-6, 1e18, or_none=True)
@@ -154,6 +179,11 @@ class Pool(Part):
     )
     batch_sequences: Annotated[int | None, Count("128", Range(1, 10_000_000))] = Field(
         None, description="Sequences of an optimiser step; default: the fact pool.batch_sequences"
+    )
+    growth_per_y: Annotated[float | None, GROWTH] = Field(
+        None,
+        alias="growth",
+        description="Growth of the need, which then is stated once, for the first period; default: none",
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,13 +12,15 @@ from typing import Any
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.scaling_runs import tokens_for
 from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.series import read_series, shipped_series, signal_in
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
-from planner.inputs.series.prices import HourlyPrices, hourly_prices
 from planner.inputs.series.requests import RATES, HourlyRequests, hourly_requests, read_requests
+from planner.inputs.series.shapes import HourlyShape, hourly_output, hourly_prices
 from planner.trace.errors import InputError
 
+PROFILES = ("flat", "sun")  # of contracts, that need no file
 ENDINGS = (".csv", ".tsv", ".txt")
 _COUNTRIES = "average/life-cycle/production"
 Values = dict[str, Any]
@@ -26,6 +29,7 @@ _STAND_INS: Mapping[str, Values] = {
     "traffic": {"tokens_in": 1, "tokens_out": 1, "peak_rate": "1 /s", "mean_to_peak": 1},
     "hourly": {"grid_intensity": "0 g/kWh"},
     "electricity_price": {},
+    "curve": {"tokens": 1e12},
 }
 
 
@@ -45,6 +49,7 @@ def with_series(
     found, names, problems = dict(document), list[str](), list[Problem]()
     for section, key, read in (
         ("services", "traffic", _traffic),
+        ("training", "curve", partial(_curve, catalogue=catalogue)),
         ("sites", "hourly", _grid),
         ("sites", "electricity_price", _prices),
     ):
@@ -54,14 +59,15 @@ def with_series(
         found[section] = entries = [*entries]
         for i, entry in enumerate(entries):
             name = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(name, str) or not (key == "hourly" or is_file_of_rows(name)):
+            if not isinstance(name, str) or not (key in ("hourly", "curve") or is_file_of_rows(name)):
                 continue
             at = f"{place((section, i), document)}.{key}"
             rest = {other: value for other, value in entry.items() if other != key}
             said = _read(name, at, folder, partial(read, entry=rest, name=name, horizon=horizon))
             if isinstance(said, Problem):
                 problems.append(said)
-                entries[i] = rest if "grid" in rest else {**_STAND_INS[key], **rest}
+                left = {other: value for other, value in rest.items() if (key, other) != ("curve", "target")}
+                entries[i] = left if "grid" in left else {**_STAND_INS[key], **left}
             else:
                 names.append(name)
                 entries[i] = said
@@ -99,6 +105,17 @@ def _traffic(path: Path, entry: Values, name: str, horizon: Periods | None) -> V
     return {**said, **entry}
 
 
+def _curve(path: Path, entry: Values, name: str, horizon: Periods | None, *, catalogue: Catalogue) -> Values:
+    """A run with the tokens at which a power law through one's own runs reaches its target."""
+    if "tokens" in entry:
+        raise InputError(f"{path.name} and tokens say the same thing twice: keep one")
+    target, model = entry.get("target"), entry.get("model")
+    if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
+        raise InputError(f"{path.name} needs a loss to reach: write for example target = 2.1")
+    rest = {key: value for key, value in entry.items() if key != "target"}
+    return {**rest, "tokens": tokens_for(path, float(target), str(model), catalogue)}
+
+
 def _grid(path: Path, entry: Values, name: str, horizon: Periods | None) -> Values:
     if given := [key for key in ("grid", "grid_intensity") if key in entry]:
         raise InputError(f"{path.name} and {given[0]} say the same thing twice: keep one")
@@ -111,57 +128,64 @@ def _grid(path: Path, entry: Values, name: str, horizon: Periods | None) -> Valu
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Hours of the files that are named for the shape of grids, prices and requests, by their names."""
+    """Hours of the files that are named for their shape, by their names."""
 
     grids: Mapping[str, HourlyIntensity] = field(default_factory=dict)
-    prices: Mapping[str, HourlyPrices] = field(default_factory=dict)
+    prices: Mapping[str, HourlyShape] = field(default_factory=dict)
     requests: Mapping[str, HourlyRequests] = field(default_factory=dict)
+    outputs: Mapping[str, HourlyShape] = field(default_factory=dict)  # of plants under contract
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the files."""
-        return tuple(dict.fromkeys((*self.grids, *self.prices, *self.requests)))
+        return tuple(dict.fromkeys((*self.grids, *self.prices, *self.requests, *self.outputs)))
 
 
 def shapes_in(document: Mapping[str, Any], folder: Path | None) -> tuple[Shapes, list[Problem]]:
-    """Hours of the files that sites and services name for their shape, and what is wrong with them.
+    """Hours of the files that are named for their shape, and what is wrong with them.
 
     Nothing is read where no lever is allowed, which is all that they are for.
     """
     policy, problems = document.get("policy"), list[Problem]()
-    grids, prices, requests = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    grids, prices, requests, outputs = (dict[str, Any]() for _ in range(4))
     if not isinstance(policy, dict) or not policy.get("levers"):
         return Shapes(), problems
     for section, key, into, read in (
         ("sites", "hourly_shape", grids, _shape),
         ("sites", "price_shape", prices, hourly_prices),
         ("services", "traffic_shape", requests, hourly_requests),
+        ("contracts", "profile", outputs, hourly_output),
     ):
         entries = document.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
             name = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(name, str) or (key == "hourly_shape" and name in shipped_series()):
+            if not isinstance(name, str) or name in _without_file(key):
                 continue
             at = f"{place((section, i), document)}.{key}"
             if not is_file_of_rows(name):
-                problems.append(Problem(at, _no_series(name, shipped=key == "hourly_shape")))
+                problems.append(Problem(at, _no_series(name, _without_file(key))))
                 continue
             said = _read(name, at, folder, partial(_only, read=read))
             if isinstance(said, Problem):
                 problems.append(said)
             else:
                 into[name] = said["series"]
-    return Shapes(grids, prices, requests), problems
-
-
-def _no_series(name: str, *, shipped: bool) -> str:
-    ends = f"a file ends in {' or '.join(ENDINGS)}"
-    near = f"shipped are {', '.join(shipped_series())}, and {ends}" if shipped else ends
-    return f"there is no series {shown(name)}; {near}"
+    return Shapes(grids, prices, requests, outputs), problems
 
 
 def _only(path: Path, read: Callable[[Path], Any]) -> Values:
     return {"series": read(path)}
+
+
+def _without_file(key: str) -> tuple[str, ...]:
+    """What a key may name that is no file."""
+    return {"hourly_shape": shipped_series(), "profile": PROFILES}.get(key, ())
+
+
+def _no_series(name: str, others: tuple[str, ...]) -> str:
+    ends = f"a file ends in {' or '.join(ENDINGS)}"
+    near = f"there are {', '.join(others)}, and {ends}" if others else ends
+    return f"there is no series {shown(name)}; {near}"
 
 
 def _shape(path: Path) -> HourlyIntensity:

@@ -1,4 +1,4 @@
-"""Prices of electricity hour by hour, read from rows of a time and a price with its unit in the header."""
+"""Prices of electricity, read from rows of a time and a price with its unit in the header."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PRICE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})\s*(?:/|_per_| per )\s*([kM]Wh)(?![A-Za-z])", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HourlyPrices:
-    """Prices hour after hour in UTC, over the mean of all of them; missing hours are filled by a line."""
-
-    first_hour: np.datetime64
-    hours_ratio: NDArray[np.float64]
-    filled_hours: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,22 +50,3 @@ def price_rows(path: Path) -> PriceRows:
         raise InputError(f"{table.name}: no row holds a price")
     unit = f"{found[1].upper()}/{found[2][0].replace('K', 'k').replace('m', 'M')}Wh"
     return PriceRows(utc_times(table, time, "UTC"), values, unit)
-
-
-def hourly_prices(path: Path) -> HourlyPrices:
-    """The shape of the prices of a file; rows of less than an hour are averaged.
-
-    Raises:
-        InputError: as `price_rows`, or the mean price is not above zero, to which hours could be compared.
-    """
-    import pandas as pd
-
-    rows = price_rows(path)
-    hourly = pd.Series(rows.price, index=rows.time).resample("h").mean()
-    missing = int(hourly.isna().sum())
-    values = np.asarray(hourly.interpolate(limit_direction="both"), dtype=np.float64)
-    mean = float(values.mean())
-    if mean <= 0:
-        raise InputError(f"{path.name}: its mean price is not above zero: hours cannot be compared to it")
-    first = hourly.index[0].tz_localize(None).to_datetime64()
-    return HourlyPrices(first.astype("datetime64[h]"), values / mean, missing)

@@ -123,7 +123,7 @@ def splits(
     pipeline = [
         p
         for p in range(1, min(layers, accelerators) + 1)
-        if -(-layers // p) * p - layers <= limits.spare_layers
+        if -(-layers // p) * p - layers <= limits.spare_layers and p % limits.stages_of == 0
     ]
     context = [c for c in _powers_of_two(limits.largest_cp) if sequence_tokens % (2 * c) == 0 or c == 1]
     rows = [
@@ -133,10 +133,11 @@ def splits(
         if accelerators % (t * p) == 0
         for c in context
         if accelerators % (t * p * c) == 0 and global_batch % (accelerators // (t * p * c)) == 0
+        if accelerators // (t * p * c) % limits.copies_of == 0
         for b in _powers_of_two(limits.largest_micro_batch)
         if (global_batch * t * p * c // accelerators) % b == 0
         for v in _interleavings(-(-layers // p), p, global_batch * t * p * c // accelerators // b)
-        if v <= limits.largest_interleave
+        if v <= (limits.largest_interleave if limits.stages_of == 1 else 1)
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 5)
 

@@ -17,7 +17,6 @@ from planner.performance.memory.ranks import (
 from planner.performance.memory.serving import (
     kv_cache_gb_per_token,
     largest_batch,
-    latent_cache_gb_per_token,
     replica_weights_gb,
     serving_weights_gb,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "kept_fraction",
     "kv_cache_gb_per_token",
     "largest_batch",
-    "latent_cache_gb_per_token",
     "layer_parameters",
     "logits_gb",
     "memory_shortage",

@@ -59,22 +59,6 @@ def kv_cache_gb_per_token(
     return 2.0 * layers * kv_heads * head_dim * kv_bytes / np.minimum(tp, kv_heads) / 1e9
 
 
-def latent_cache_gb_per_token(
-    *, layers: Column, latent_rank: Column, rotary_dim: Column, kv_bytes: Column
-) -> Column:
-    """Cache of one token under multi-head latent attention, on every accelerator of a replica.
-
-    k = L (r_kv + d_R) B_kv
-
-    All heads read one latent vector and one rotary key, so tensor parallelism repeats the cache.
-
-    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.4 and Table 1.
-    """
-    require_positive(layers=layers, latent_rank=latent_rank, kv_bytes=kv_bytes)
-    require_not_negative(rotary_dim=rotary_dim)
-    return layers * (latent_rank + rotary_dim) * kv_bytes / 1e9
-
-
 def largest_batch(
     *,
     memory_gb: Column,
@@ -83,20 +67,24 @@ def largest_batch(
     kv_cache_gb_per_token: Column,
     context_tokens: Column,
     batch_limit: Column,
+    state_gb: Column = 0.0,
+    kept_gb: Column = 0.0,
 ) -> Column:
     """Requests that one replica can hold at once; 0 where not even one fits.
 
-    b = min(floor((u M - w) / (k c)), limit)
+    b = min(floor((u M - w - G) / (k c + S)), limit)
 
     `context_tokens` is the length to make room for, prompt and answer; `batch_limit` is the engine's own
-    (`max_num_seqs`). Paging keeps the waste below one block per request, left out.
+    (`max_num_seqs`). S is what layers with a state keep of a request, however long it is, G what is kept of
+    earlier prompts. Paging keeps the waste below one block per request, left out.
 
     Source: Kwon et al., "PagedAttention", SOSP 2023, arXiv 2309.06180.
     """
     require_open_share(usable_fraction=usable_fraction)
     require_positive(memory_gb=memory_gb, kv_cache_gb_per_token=kv_cache_gb_per_token)
     require_positive(context_tokens=context_tokens, batch_limit=batch_limit)
-    room = usable_fraction * memory_gb - weights_gb
-    held = np.floor(room / (kv_cache_gb_per_token * context_tokens))
+    room = usable_fraction * memory_gb - weights_gb - kept_gb
+    require_not_negative(state_gb=state_gb, kept_gb=kept_gb)
+    held = np.floor(room / (kv_cache_gb_per_token * context_tokens + state_gb))
     result: Column = np.clip(held, 0.0, batch_limit)
     return result

@@ -1,4 +1,4 @@
-"""Recommendation models: time of a training step and of an inference batch, memory, ranking stages.
+"""Recommendation models: time of a training step and of an inference batch, memory.
 
 The dense layers are copied to every accelerator, the embedding tables are cut across them. A sample's
 pooled vectors therefore travel twice (all-to-all, forward and backward) and the dense gradients once
@@ -10,16 +10,7 @@ from planner.performance.recommendation.parts import (
     all_to_all_s,
     dense_forward_s,
     embedding_forward_s,
-    mlp_multiplications,
 )
-from planner.performance.recommendation.placement import (
-    NotProven,
-    Parts,
-    fewest_devices,
-    least_largest_cost,
-    split_tables,
-)
-from planner.performance.recommendation.stages import stage_servers
 from planner.performance.recommendation.steps import (
     RecommendationStep,
     recommendation_batch_s,
@@ -28,20 +19,13 @@ from planner.performance.recommendation.steps import (
 )
 
 __all__ = [
-    "NotProven",
-    "Parts",
     "RecommendationStep",
     "all_to_all_s",
     "dense_forward_s",
     "embedding_forward_s",
-    "fewest_devices",
-    "least_largest_cost",
-    "mlp_multiplications",
     "recommendation_batch_s",
     "recommendation_memory_gb",
     "recommendation_training_step",
     "scheduled_step",
-    "split_tables",
-    "stage_servers",
     "table_devices",
 ]

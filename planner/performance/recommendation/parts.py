@@ -1,27 +1,11 @@
 """Times of the parts of a recommendation model: dense layers, look-ups, exchange of pooled vectors."""
 
-from collections.abc import Sequence
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 
 Column = float | NDArray[np.float64]
-
-
-def mlp_multiplications(*, widths: Sequence[float]) -> float:
-    """Multiplications of one sample through fully connected layers; also their weights without biases.
-
-    M = sum_i w_i w_(i+1)
-
-    Source: Naumov et al., "DLRM", arXiv 1906.00091.
-    """
-    if len(widths) < 2:
-        return 0.0
-    require_positive(widths=np.asarray(widths, dtype=np.float64))
-    return float(sum(wide * narrow for wide, narrow in pairwise(widths)))
 
 
 def dense_forward_s(
@@ -105,19 +89,51 @@ def all_to_all_s(
 ) -> Column:
     """Time to bring the pooled vectors of all tables to the accelerator that holds the sample.
 
-    t = b T D B max[(r-1)/n / (N_l e_l), (n-r)/n / (N_i e_i)] + latency + (n-1) t_p,  r = min(domain, n)
+    t = exchange of b T D B
 
-    0 where n = 1. t_p is what each partner adds, to which its own small message is sent.
-
-    One way; the gradients travel back in the same time. Fast links and network work side by side. The
-    exchange of the row numbers themselves is left out: readers of the data can place them right away.
+    0 where n = 1. One way; the gradients travel back in the same time. The exchange of the row numbers
+    themselves is left out: readers of the data can place them right away.
 
     Source: Mudigere et al., ISCA 2022, arXiv 2104.05158 (pooled vectors in 16 bits); volumes as in NCCL.
     """
-    require_not_negative(samples=samples, tables=tables, collective_latency_s=collective_latency_s)
+    require_not_negative(samples=samples, tables=tables)
+    require_positive(embedding_dim=embedding_dim, exchange_bytes=exchange_bytes)
+    return exchange_s(
+        sent_gb=samples * tables * embedding_dim * exchange_bytes / 1e9,
+        accelerators=accelerators,
+        link_domain=link_domain,
+        link_gb_per_s=link_gb_per_s,
+        network_gb_per_s=network_gb_per_s,
+        link_efficiency_fraction=link_efficiency_fraction,
+        network_efficiency_fraction=network_efficiency_fraction,
+        collective_latency_s=collective_latency_s,
+        partner_latency_s=partner_latency_s,
+    )
+
+
+def exchange_s(
+    *,
+    sent_gb: Column,
+    accelerators: Column,
+    link_domain: Column,
+    link_gb_per_s: Column,
+    network_gb_per_s: Column,
+    link_efficiency_fraction: Column,
+    network_efficiency_fraction: Column,
+    collective_latency_s: Column,
+    partner_latency_s: Column = 0.0,
+) -> Column:
+    """Time in which one accelerator sends its part of S to each of the others.
+
+    t = S max[(r-1)/n / (N_l e_l), (n-r)/n / (N_i e_i)] + latency + (n-1) t_p,  r = min(domain, n)
+
+    0 where n = 1. t_p is what each partner adds, to which its own small message is sent. Fast links and
+    network work side by side.
+
+    Source: volumes as in NCCL.
+    """
+    require_not_negative(sent_gb=sent_gb, collective_latency_s=collective_latency_s)
     require_positive(
-        embedding_dim=embedding_dim,
-        exchange_bytes=exchange_bytes,
         accelerators=accelerators,
         link_domain=link_domain,
         link_gb_per_s=link_gb_per_s,
@@ -127,7 +143,6 @@ def all_to_all_s(
         link_efficiency_fraction=link_efficiency_fraction,
         network_efficiency_fraction=network_efficiency_fraction,
     )
-    sent_gb = samples * tables * embedding_dim * exchange_bytes / 1e9
     near = np.minimum(link_domain, accelerators)
     near_s = (near - 1.0) / accelerators / (link_gb_per_s * link_efficiency_fraction)
     far_s = (accelerators - near) / accelerators / (network_gb_per_s * network_efficiency_fraction)

@@ -138,8 +138,8 @@ def run_finish_quantile_h(
     t_q = {t : E_u[Phi(ln(t / F_u) / s)] = q},  s^2 = log(1 + v^2)
 
     F_u is the finish at the modelled step time (`finish_quantile_h`, u its chance); one run differs from the
-    next by other nodes, network paths and clocks, lognormal with median 1 and coefficient of variation v (as
-    `step_quantile_s`) for the whole run. Hours that failures add grow with those of the run.
+    next by other nodes, network paths and clocks, lognormal with median 1 and coefficient of variation v
+    for the whole run. Hours that failures add grow with those of the run.
 
     Source: product of two independent times, one of them lognormal.
     """

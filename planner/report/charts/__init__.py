@@ -17,6 +17,7 @@ from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Document, Pictu
 from planner.report.charts.failures import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.charts.futures import FUTURES_PICTURES
 from planner.report.charts.jobs import JOB_PICTURES
+from planner.report.charts.placement import PLACEMENT_PICTURES
 from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 from planner.report.charts.throughput import THROUGHPUT_MEASURES, side_by_side
 from planner.trace.records import Record
@@ -31,6 +32,7 @@ __all__ = [
     "MEASURES",
     "OUTLINE",
     "PALETTE",
+    "PLACEMENT_PICTURES",
     "PLAN_PICTURES",
     "SURVIVAL_KEY",
     "THROUGHPUT_MEASURES",

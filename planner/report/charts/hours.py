@@ -18,7 +18,8 @@ from planner.trace.numbers import number_text
 from planner.trace.records import Record
 
 HOURS_KEY = (
-    "Mean nodes that work for pools and jobs, lent ones included; the darker, the more. Hours are UTC."
+    "Mean nodes that work for pools and jobs, lent ones included; the darker, the more. Hours are UTC, "
+    "types are those of days that are alike."
 )
 WORKING = ("pool_nodes", "lent_nodes", "job_nodes")
 
@@ -31,9 +32,10 @@ def hours(document: Document) -> Picture | None:
     if not names:
         return None
     kept = every(names, min(len(names), MOST_ROWS))
+    types = {row["day_type"] for row in shown}
     drawn = [
         {
-            "place": broken(_names(row)),
+            "place": broken(_short(row, several=len(types) > 1)),
             "hours": row["hours"],
             "nodes": _working(row),
             "awake": number_text(row["awake_nodes"]),
@@ -67,6 +69,11 @@ def hours(document: Document) -> Picture | None:
 
 def _names(row: Record) -> str:
     return f"{row['site']}, {row['period']}, days of type {row['day_type']}"
+
+
+def _short(row: Record, *, several: bool) -> str:
+    """A row as its axis names it, in one line on a phone."""
+    return f"{row['site']}, {row['period']}" + (f", type {row['day_type']}" if several else "")
 
 
 def _working(row: Record) -> float:

@@ -1,0 +1,125 @@
+"""Feeding a job's training: workers that preprocess its data, a fast tier before the drives, and stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from carbon.embodied import capacity_kgco2e
+from planner.answers.job.equations import (
+    drawn_it_kwh,
+    phases_h,
+    waited_h,
+    waited_kwh,
+    waited_ratio,
+    worker_time_h,
+)
+from planner.answers.job.setting import Setting
+from planner.answers.job.work import Done
+from planner.performance.ingestion import hot_tier_gb
+from planner.performance.power import stalled_power_kw
+from planner.physics.nodes import host_facts, working_node_kw
+from planner.physics.surroundings import stored_kwh
+from planner.trace.numbers import number_text, percent_text
+from planner.trace.quantities import Traced, chosen, derive
+
+FED = ("training", "fine_tuning")  # phases that workers feed
+WORKER = "xeon-6980p-2"  # a worker where the job names none
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A fast tier in front of the drives: its size, its energy and the share of its making."""
+
+    size_gb: Traced
+    it_kwh: Traced
+    made: Traced
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Hours and energy of the workers, and what they are."""
+
+    sku: str
+    node_h: Traced
+    it_kwh: Traced
+
+
+def with_stalls(setting: Setting, phase: str, done: Done) -> Done:
+    """A predicted run whose nodes wait for their data for the share of the time that is not supplied."""
+    stated = setting.job.ingestion
+    if stated is None or stated.supplied_fraction is None or phase not in FED or done.states is None:
+        return done
+    supplied = setting.yours("ingestion.supplied", stated.supplied_fraction, "1")
+    longer = derive(waited_h, node_h=done.node_h, supplied_fraction=supplied)
+    lasted, useful = done.duration_h, done.useful
+    return replace(
+        done,
+        node_h=longer,
+        it_kwh=derive(
+            waited_kwh,
+            it_kwh=done.it_kwh,
+            node_h=done.node_h,
+            waited_h=longer,
+            idle_kw=done.states.powers["restart_kw"],
+        ),
+        duration_h=None if lasted is None else derive(waited_h, node_h=lasted, supplied_fraction=supplied),
+        useful=None
+        if useful is None
+        else derive(waited_ratio, useful_ratio=useful, supplied_fraction=supplied),
+        states=None,
+        notes=(
+            *done.notes,
+            f"{phase}: nodes wait for data in {percent_text(1.0 - stated.supplied_fraction)} of their hours",
+        ),
+    )
+
+
+def workers_of(setting: Setting, work: Mapping[str, Done]) -> tuple[Workers, str]:
+    """Workers that feed the nodes of training and fine-tuning for as long as those work; what they are."""
+    stated = setting.job.ingestion
+    assert stated is not None, "checked by the caller"
+    fed = {name: done.node_h for name, done in work.items() if name in FED}
+    each = setting.stated(
+        "ingestion.workers_per_node", stated.workers_per_node, "1", "ingestion.workers_per_trainer"
+    )
+    hours = derive(phases_h, **{f"{name}_h": node_h for name, node_h in fed.items()})
+    worker_h = derive(worker_time_h, node_h=hours, workers_per_node=each)
+    sku = setting.sku(stated.sku or WORKER)
+    host = host_facts(setting.fact, sku)
+    drawn = derive(
+        stalled_power_kw, tdp_kw=host["tdp_kw"], stall_fraction=setting.fact("ingestion.worker_power")
+    )
+    node_kw = working_node_kw(host, setting.fact(f"server.{sku.server}.accelerators"), drawn)
+    it = derive(drawn_it_kwh, node_h=worker_h, node_kw=node_kw)
+    named = " and ".join(name.replace("_", "-") for name in fed)
+    return Workers(
+        sku.name, worker_h, it
+    ), f"{number_text(each.value, 3)} workers of {sku.name} for each node of {named}"
+
+
+def fast_tier(setting: Setting, stored: Traced, kept: Traced) -> tuple[Tier | None, Traced]:
+    """The tier that answers a stated share of the reads, and that share."""
+    stated = setting.job.storage
+    assert stated is not None, "checked by the caller"
+    if stated.cache_hits_fraction is None:
+        return None, chosen("hit_fraction", 0.0, "there is no fast tier")
+    hits = setting.yours("storage.cache_hits", stated.cache_hits_fraction, "1")
+    size = derive(
+        hot_tier_gb,
+        stored_gb=stored,
+        hot_fraction=setting.fact("ingestion.hot_bytes"),
+        hot_reads_fraction=setting.fact("ingestion.hot_reads"),
+        hit_fraction=hits,
+    )
+    it = derive(
+        stored_kwh,
+        stored_gb=size,
+        copies=chosen("copies", 1.0, "a copy that is lost is read again"),
+        duration_h=kept,
+        power_kw_per_gb=setting.fact("storage.ssd.power"),
+    )
+    drives = derive(
+        capacity_kgco2e, capacity_gb=size, capacity_kgco2e_per_gb=setting.fact("storage.ssd.embodied")
+    )
+    return Tier(size, it, setting.node_share_kgco2e(drives, kept)), hits

@@ -1,0 +1,187 @@
+"""The scenario from here: the periods that are left, the fleet that stands, demand as it came.
+
+Nothing is guessed. A run that the plan has begun needs its share that is done; a node group that was not
+reported stays as the plan has it at that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from planner.inputs.actuals import Actual
+from planner.inputs.editing.edits import with_rows, with_values
+from planner.inputs.editing.fields import is_table_list, rules_of, sections
+from planner.inputs.scenario.fields import EachPeriod
+from planner.inputs.scenario.files import read_toml
+from planner.report.standards.periods import Period, periods_of
+from planner.trace.errors import InputError
+from planner.trace.records import Record
+
+DIGITS = 4  # of a demand that is stated anew
+
+
+def scenario_from_here(
+    text: str, name: str, plan: Record, actuals: Sequence[Actual]
+) -> tuple[str, list[str]]:
+    """The text of the scenario that plans what is left, its comments kept, and what was changed in words.
+
+    Raises:
+        InputError: no period is left, or a run's progress is not known.
+        ScenarioError: the text is no TOML.
+    """
+    periods = periods_of(plan)
+    left = _left(periods, actuals)
+    last = periods[len(periods) - len(left) - 1]
+    notes = [f"from {left[0].first}: {len(left)} of {len(periods)} periods are left"]
+    changes = _horizon(text, name, left, len(periods)) | _demand(text, name, plan, actuals, left, notes)
+    text = with_values(text, name, changes).text
+    text = _fleet(text, name, plan, actuals, last, notes)
+    return _runs(text, name, plan, actuals, left[0].first, notes), notes
+
+
+def _left(periods: Sequence[Period], actuals: Sequence[Actual]) -> list[Period]:
+    """The periods after that of the last month that was reported."""
+    last = max(one.month for one in actuals)
+    left = [period for period in periods if f"{period.first:%Y-%m}" > last]
+    if not left:
+        raise InputError(f"{last} is in the last period of the plan: nothing is left to plan again")
+    if len(left) == len(periods):
+        raise InputError(f"{last} is before the plan's first period: there is nothing to plan from")
+    return left
+
+
+def _horizon(text: str, name: str, left: Sequence[Period], count: int) -> dict[str, Any]:
+    """The horizon that is left, and the values of its periods where a key has one for each."""
+    document = read_toml(text, name)
+    changes: dict[str, Any] = {"horizon.start": left[0].first, "horizon.periods": len(left)}
+    for section in sections():
+        held = document.get(section)
+        if held is None:
+            continue
+        each = [key for key, rule in rules_of(section).items() if isinstance(rule, EachPeriod)]
+        for number, table in enumerate(held) if is_table_list(section) else [(None, held)]:
+            at = section if number is None else f"{section}[{number}]"
+            for key in each:
+                if isinstance(table.get(key), list) and len(table[key]) == count:
+                    changes[f"{at}.{key}"] = table[key][count - len(left) :]
+    return changes
+
+
+def _demand(
+    text: str, name: str, plan: Record, actuals: Sequence[Actual], left: Sequence[Period], notes: list[str]
+) -> dict[str, Any]:
+    """Peak rates that are left, in proportion to how the last one that was reported came."""
+    services = {row["name"]: number for number, row in enumerate(read_toml(text, name).get("services", []))}
+    by_month = {period.label: period for period in periods_of(plan)}
+    changes: dict[str, Any] = {}
+    for service, number in services.items():
+        seen = [one for one in actuals if one.measure == "demand" and one.of == service]
+        if not seen:
+            continue
+        last = seen[-1]
+        planned = {
+            row["period"]: float(row["demand_per_s"])
+            for row in plan["tables"]["services"]
+            if row["service"] == service
+        }
+        then = next((rate for label, rate in planned.items() if _holds(by_month[label], last.month)), None)
+        if not then:
+            continue
+        if (ratio := last.value / then) == 1.0:
+            continue
+        rates = [planned[period.label] * ratio for period in left if period.label in planned]
+        if len(rates) == len(left):
+            changes[f"services[{number}].peak_rate"] = [f"{rate:.{DIGITS}g} /s" for rate in rates]
+            notes.append(f"{service}: {ratio:.3g} times the demand that was planned, from {last.month} on")
+    return changes
+
+
+def _fleet(
+    text: str, name: str, plan: Record, actuals: Sequence[Actual], last: Period, notes: list[str]
+) -> str:
+    """The node groups that stand: reported, or as the plan has them in the last period that was reported."""
+    stands = {
+        (row["sku"], row["site"]): int(row["in_service_nodes"])
+        for row in plan["tables"]["fleet"]
+        if row["period"] == last.label
+    }
+    reported = {one.of: one for one in actuals if one.measure == "nodes"}  # the last month of each
+    for sku, site in list(stands):
+        if (found := reported.get(f"{sku}/{site}")) is not None:
+            stands[sku, site] = int(found.value)
+    rows = read_toml(text, name).get("fleet", [])
+    edited: dict[int, Mapping[str, Any]] = {}
+    removed, added = list[int](), list[Mapping[str, Any]]()
+    for (sku, site), nodes in stands.items():
+        mine = [number for number, row in enumerate(rows) if (row["sku"], row["site"]) == (sku, site)]
+        over = sum(int(rows[number]["nodes"]) for number in mine) - nodes
+        if over and mine:
+            notes.append(f"{sku} at {site}: {nodes} nodes stand")
+        for number in mine:  # the first is the oldest, as a plan sells
+            gone = min(max(over, 0), int(rows[number]["nodes"]))
+            over -= gone
+            if gone == int(rows[number]["nodes"]):
+                removed.append(number)
+            elif gone:
+                edited[number] = {"nodes": int(rows[number]["nodes"]) - gone}
+        if over < 0:
+            added.append(
+                {"sku": sku, "site": site, "nodes": -over, "in_service": _arrived(plan, sku, site, last)}
+            )
+            notes.append(f"{sku} at {site}: {-over} nodes have come")
+    for number, row in enumerate(rows):
+        if (row["sku"], row["site"]) not in stands:
+            removed.append(number)
+            notes.append(f"{row['sku']} at {row['site']}: none stands any more")
+    return with_rows(text, name, "fleet", edited=edited, added=added, removed=removed).text
+
+
+def _arrived(plan: Record, sku: str, site: str, last: Period) -> date:
+    """Since when the nodes that have come work: their order's arrival, else the period's first day."""
+    days = [
+        date.fromisoformat(row["arrives"])
+        for row in plan["tables"]["purchases"]
+        if (row["sku"], row["site"]) == (sku, site) and date.fromisoformat(row["arrives"]) < last.after
+    ]
+    return max(days, default=last.first)
+
+
+def _runs(
+    text: str, name: str, plan: Record, actuals: Sequence[Actual], start: date, notes: list[str]
+) -> str:
+    """Training runs: what is done is left out, of the rest the tokens that remain.
+
+    Raises:
+        InputError: a run that the plan has begun, and whose share done nobody states.
+    """
+    rows = read_toml(text, name).get("training", [])
+    done = {one.of: one.value for one in actuals if one.measure == "done_fraction"}
+    begun = {row["job"] for row in plan["tables"].get("jobs", []) if date.fromisoformat(row["start"]) < start}
+    if unknown := sorted((begun & {row["name"] for row in rows}) - done.keys()):
+        raise InputError(
+            f"{', '.join(unknown)}: began by the plan: say how far, by a row such as "
+            f"{start:%Y-%m},done_fraction,{unknown[0]},0.6"
+        )
+    edited: dict[int, Mapping[str, Any]] = {}
+    removed = []
+    for number, row in enumerate(rows):
+        share = done.get(row["name"], 0.0)
+        if share >= 1.0:
+            removed.append(number)
+            notes.append(f"{row['name']}: is done")
+            continue
+        cells: dict[str, Any] = {}
+        if share:
+            cells["tokens"] = float(f"{float(row['tokens']) * (1 - share):.6g}")
+            notes.append(f"{row['name']}: {100 * (1 - share):.3g} % of its tokens are left")
+        if "earliest" in row and row["earliest"] < start:
+            cells["earliest"] = start
+        if cells:
+            edited[number] = cells
+    return with_rows(text, name, "training", edited=edited, removed=removed).text if rows else text
+
+
+def _holds(period: Period, month: str) -> bool:
+    return f"{period.first:%Y-%m}" <= month < f"{period.after:%Y-%m}"

@@ -1,0 +1,71 @@
+"""A kept plan next to what happened, and its scenario from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from planner.answers.opening import open_answer
+from planner.answers.planning_again import scenario_from_here
+from planner.answers.track import track_document
+from planner.inputs.actuals import read_actuals
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.files import read_limited
+from planner.report.shape import written
+from planner.store.store import open_store
+from planner.trace.currency import USD, currency_of
+from planner.trace.errors import InputError
+from planner.trace.records import Record
+
+
+def tracked(
+    named: str,
+    files: Sequence[Path],
+    *,
+    store: str | None = None,
+    scenario: Path | None = None,
+    again: bool = False,
+    interval_s: float | None = None,
+) -> tuple[Record, str | None, list[str]]:
+    """A plan next to what happened; where it is planned `again`, also the scenario's text, and notes.
+
+    Args:
+        named: the folder or the JSON of a plan, or the first characters of a saved one's digest.
+        files: what happened.
+        store: where saved plans lie.
+        scenario: that the plan was made from, where the plan is not a saved one.
+        again: whether to make the scenario from here.
+        interval_s: seconds between scrapes without times.
+
+    Raises:
+        InputError: the plan or a file cannot be used, or the scenario from here needs more.
+    """
+    held = open_answer(Path(named))
+    text = None if scenario is None else _text(scenario)
+    if held is None:
+        kept = open_store(store)
+        held = kept.document(named)
+        text = kept.scenario(kept.plan(named).scenario).text if text is None else text
+    plan = written(held)
+    if plan["kind"] != "plan" or not plan["tables"].get("fleet"):
+        raise InputError(f"{named}: is no plan that was found: name one that `plan` wrote")
+    currency = currency_of(plan)
+    catalogue = load_catalogue()
+    actuals = read_actuals(
+        files, catalogue, USD if currency is None else currency.code, interval_s=interval_s
+    )
+    document = track_document(plan, actuals, catalogue)
+    if not again:
+        return document, None, []
+    if text is None:
+        raise InputError("--scenario FILE says what the plan was made from: a folder does not keep it")
+    name = scenario.name if scenario is not None else plan["scenario"]
+    inside = [one for one in actuals if one.month in document["months"]]
+    return document, *scenario_from_here(text, name, plan, inside)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_limited(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a scenario: {error}") from None

@@ -1,0 +1,62 @@
+"""What one unit takes within a response time, of models that answer as a whole, as a service of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from planner.answers.throughput.setting import Row, Setting, Table
+from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
+from planner.physics.equations.serving import shared_node_kw
+from planner.physics.requests import SERVICE_OF_ITEMS, inputs_of, peak_demand_per_s
+from planner.physics.serving import replica_kinds, serving_candidates
+from planner.trace.quantities import derive
+
+CAPACITY = {"requests_per_s": "requests_per_s", "limit_requests_per_s": "limit_per_s", "ttft_s": "response_s"}
+
+
+def with_units(setting: Setting, table: Table) -> Table:
+    """The table with what one unit of each SKU takes within the response time, where one is requested."""
+    question = setting.question
+    if question.response_s is None:
+        return table
+    catalogue = setting.catalogue
+    scores = kind_of_model(catalogue, question.model) == RECOMMENDATION
+    text = SERVICE_OF_ITEMS.format(
+        model=question.model,
+        precision=question.precision,
+        key="candidates" if scores else "images",
+        items=float(question.items or 1.0),
+        rate=float(peak_demand_per_s(None, setting.fact)),
+        response_s=float(question.response_s),
+    )
+    inputs = inputs_of(catalogue, question.skus, text)
+    candidates, dropped = serving_candidates(inputs)
+    rows: list[Row] = [
+        {
+            "sku": one.sku,
+            "accelerators": int(one.what.rpartition(" ")[2]),
+            "fits": False,
+            "reason": one.reason,
+        }
+        for one in dropped
+    ]
+    if len(candidates):
+        kinds, _ = replica_kinds(inputs, candidates)
+        kw = np.asarray(derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes).value)
+        for at, k in enumerate(kinds.sku):
+            row: dict[str, Any] = {
+                "sku": inputs.skus[k].name,
+                "accelerators": int(np.asarray(kinds.accelerators.value)[at]),
+                "fits": bool(np.asarray(kinds.capacity["requests_per_s"].value)[at] > 0),
+                "replica_kw": float(kw[at]),
+            }
+            for name, shown in CAPACITY.items():
+                row[shown] = float(np.asarray(kinds.capacity[name].value)[at])
+            rows.append(row if row["fits"] else {**row, "reason": "one request alone takes longer"})
+    place = {sku.name: k for k, sku in enumerate(inputs.skus)}
+    rows.sort(key=lambda row: (place[str(row["sku"])], row["accelerators"]))
+    more = {"response_s": float(question.response_s), "items": float(question.items or 1.0), "units": rows}
+    return replace(table, about={**table.about, **more})

@@ -1,0 +1,110 @@
+"""Which keys work for which kind of model: asked of the catalogue, refused with where they work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.model_kinds import (
+    DIFFUSION,
+    IN_BATCHES,
+    LANGUAGE,
+    RECOMMENDATION,
+    SPEECH,
+    VISION,
+    WORDS,
+    kind_of_model,
+)
+from planner.inputs.scenario import Problem
+from planner.inputs.scenario.checks import entries_of, list_in
+from planner.inputs.scenario.problems import place
+
+# What a request of each kind is said by, with an example; a language model has several ways.
+REQUESTS = {
+    RECOMMENDATION: ("candidates", "270", "the samples that it scores for a request"),
+    DIFFUSION: ("images", "1", "the images or films that it makes for a request"),
+    VISION: ("images", "8", "the images of a request"),
+    SPEECH: ("audio", '"30 s"', "the sound of a request"),
+}
+TRAINS = {"training": (LANGUAGE, VISION, RECOMMENDATION), "pools": (LANGUAGE, VISION)}
+OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
+OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
+
+
+def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Keys and tables that do not go with the kind of model which they name."""
+    for i, entry in entries_of(document, "services"):
+        yield from _service(entry, place(("services", i), document), catalogue)
+    for section, kinds in TRAINS.items():
+        for i, entry in entries_of(document, section):
+            kind = kind_of_model(catalogue, _name(entry))
+            if kind and kind not in kinds:
+                yield Problem(
+                    f"{place((section, i), document)}.model",
+                    f"'{entry['model']}' is {WORDS[kind]}: it works in {_where(kind)}, not in [[{section}]]",
+                )
+    for i, entry in entries_of(document, "training"):
+        yield from _run(entry, place(("training", i), document), catalogue)
+
+
+def _where(kind: str) -> str:
+    """The tables in which a kind of model works."""
+    return " and ".join(["[[services]]", *(f"[[{name}]]" for name, kinds in TRAINS.items() if kind in kinds)])
+
+
+def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:
+    """Samples of recommendation models, tokens of the others."""
+    name = _name(entry)
+    kind = kind_of_model(catalogue, name)
+    if kind not in TRAINS["training"]:
+        return
+    if kind == RECOMMENDATION and "samples" not in entry:
+        yield Problem(
+            f"{at}.samples",
+            f"is missing, and '{name}' is {WORDS[kind]}: write samples = 4e12 and batch_samples = "
+            "65536 in place of tokens",
+        )
+    if kind != RECOMMENDATION and "samples" in entry:
+        yield Problem(
+            f"{at}.samples", f"works for {WORDS[RECOMMENDATION]}; '{name}' is {WORDS[kind]}: write tokens"
+        )
+    if kind == RECOMMENDATION and "power_caps" in entry:
+        yield Problem(f"{at}.power_caps", f"works for runs by tokens; '{name}' is {WORDS[kind]}")
+
+
+def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:
+    name = _name(entry)
+    kind = kind_of_model(catalogue, name)
+    if not kind:
+        return
+    own = REQUESTS[kind][0] if kind in REQUESTS else ""
+    for key in dict.fromkeys(key for key, *_ in REQUESTS.values()):
+        if key in entry and key != own:
+            of = " or ".join(WORDS[each] for each, (word, *_) in REQUESTS.items() if word == key)
+            yield Problem(f"{at}.{key}", f"works for {of}; '{name}' is {WORDS[kind]}")
+    if own and own not in entry:
+        _, example, said = REQUESTS[kind]
+        yield Problem(
+            f"{at}.{own}",
+            f"is missing, and '{name}' is {WORDS[kind]}: write {said}, for example {own} = {example}",
+        )
+    if kind in IN_BATCHES:
+        for key in OF_ENGINES:
+            if key in entry:
+                yield Problem(f"{at}.{key}", f"works for models that write tokens; '{name}' is {WORDS[kind]}")
+    for key in OF_TEXTS if kind != LANGUAGE else ():
+        if key in entry:
+            yield Problem(f"{at}.{key}", f"works for a language model; '{name}' is {WORDS[kind]}")
+    for k, other in enumerate(list_in(entry, "models")):
+        its = kind_of_model(catalogue, other if isinstance(other, str) else None)
+        if its and its != kind:
+            yield Problem(
+                f"{at}.models[{k}]",
+                f"'{other}' is {WORDS[its]}, and '{name}' {WORDS[kind]}: name models of one kind",
+            )
+
+
+def _name(entry: Mapping[str, Any]) -> str | None:
+    name = entry.get("model")
+    return name if isinstance(name, str) else None

@@ -1,0 +1,7 @@
+"""Monitoring of real nodes as samples: `read_telemetry`."""
+
+from planner.inputs.telemetry.counters import COUNTERS, QUANTITIES
+from planner.inputs.telemetry.reading import Telemetry, read_telemetry
+from planner.inputs.telemetry.slurm_json import SlurmJobs
+
+__all__ = ["COUNTERS", "QUANTITIES", "SlurmJobs", "Telemetry", "read_telemetry"]

@@ -1,0 +1,446 @@
+"""What a unit of accelerators takes of a batch: scored samples, images, films, as every answer has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, is_film, kind_of_model
+from planner.inputs.resolved import Inputs
+from planner.performance.diffusion import (
+    generation_compute_use_fraction,
+    generation_memory_gb,
+    generation_s,
+    latent_tokens,
+    operator_s,
+)
+from planner.performance.memory import serving_weights_gb
+from planner.performance.power import (
+    serving_compute_use_fraction,
+    serving_memory_use_fraction,
+    sustained_power_kw,
+)
+from planner.performance.recommendation import (
+    all_to_all_s,
+    dense_forward_s,
+    embedding_forward_s,
+    recommendation_batch_s,
+    recommendation_memory_gb,
+)
+from planner.performance.training import shape_efficiency_fraction
+from planner.performance.vision import patch_tokens
+from planner.physics.equations.batches import (
+    all_tokens,
+    counted_tflop,
+    joint_efficiency_fraction,
+    looked_up_gb,
+    matrix_rows,
+    mean_width,
+    moved_gb,
+    operators_tflop_per_s,
+    pass_values,
+    rank_samples,
+    sample_tflop,
+    scored_parameters,
+    step_s,
+    transformer_tflop,
+    wide_ratio,
+)
+from planner.physics.precisions import peak_of, value_bytes
+from planner.physics.recommendation_step import CARDS
+from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
+
+Indices = NDArray[np.intp]
+
+LAYERS = 3.0  # dense layers that share the weights where no width is published
+IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
+SHAPE = ("layers", "hidden", "ffn_ratio")
+COUNTS = ("linear", "convolution", "attention")
+ONCE = {"linear": "once_linear", "convolution": "once_convolution", "attention": "once_attention"}
+LATENT = {
+    "height_px": "height",
+    "width_px": "width",
+    "frames": "frames",
+    "spatial_ratio": "spatial_ratio",
+    "temporal_ratio": "temporal_ratio",
+    "patch": "patch",
+}
+
+
+@dataclass(frozen=True)
+class BatchWork:
+    """A unit at work on a batch: memory that each accelerator needs, time, and what draws power.
+
+    A row for each SKU; where batches of several sizes are looked at, a column for each size.
+    """
+
+    memory_gb: Traced
+    batch: Traced
+    time_s: Traced
+    memory_use: Traced
+    compute_use: Traced
+    error: Fact
+
+
+def batch_work(
+    inputs: Inputs,
+    model: str,
+    precision: str,
+    sku: Indices,
+    items: Traced,
+    accelerators: Traced | None = None,
+) -> BatchWork:
+    """A batch of so many samples or images on units of so many accelerators, of one where none is said."""
+    kind = kind_of_model(inputs.catalogue, model)
+    if kind == RECOMMENDATION:
+        return scored_batch(inputs, model, precision, sku, items, accelerators)
+    return made_batch(inputs, model, precision, sku, items)
+
+
+def scored_batch(
+    inputs: Inputs,
+    model: str,
+    precision: str,
+    sku: Indices,
+    samples: Traced,
+    accelerators: Traced | None = None,
+) -> BatchWork:
+    """Samples scored by accelerators that each hold every table, or that share them and exchange vectors."""
+    fact, own, chips = inputs.fact, f"recommendation.{model}", len(sku)
+    tall = np.ndim(samples.value) > 1
+    size = fact("performance.recommendation.serving_bytes")
+    one = chosen("accelerators", np.ones(chips), "each accelerator holds every table")
+    each: Traced = samples
+    units: Traced = one
+    if accelerators is not None and np.any(np.asarray(accelerators.value) > 1.0):
+        units = accelerators
+        each = derive(rank_samples, global_batch=samples, accelerators=_tall(units, tall))
+    alone = units is one
+    peak = _tall(peak_column(inputs, sku, precision), tall)
+    memory = {
+        "memory_gb_per_s": _tall(inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku), tall),
+        "memory_efficiency_fraction": fact("performance.recommendation.memory_efficiency"),
+    }
+    reached = reached_fraction(inputs, sku, layer_width(inputs, model), each)
+
+    def dense(part: str, elementwise: Traced) -> Traced:
+        return derive(
+            dense_forward_s,
+            samples=each,
+            multiplications=fact(f"{own}.{part}"),
+            value_bytes=size,
+            elementwise_values=elementwise,
+            peak_tflop_per_s=peak,
+            matrix_efficiency_fraction=reached,
+            **memory,
+        )
+
+    looked_up = {"lookups": fact(f"{own}.lookups"), "embedding_dim": fact(f"{own}.embedding_dim")}
+    none = chosen("elementwise_values", 0.0, "counted with the upper layers")
+    whole = "each accelerator holds every table"
+    time = derive(
+        recommendation_batch_s,
+        bottom_forward_s=dense("bottom", none),
+        top_forward_s=dense("top", fact(f"{own}.elementwise")),
+        embedding_forward_s=derive(
+            embedding_forward_s,
+            samples=each,
+            table_bytes=size,
+            **looked_up,
+            **memory,
+            imbalance_ratio=chosen("imbalance_ratio", 1.0, whole)
+            if alone
+            else fact("performance.recommendation.imbalance"),
+        ),
+        all_to_all_s=chosen("all_to_all_s", 0.0, whole)
+        if alone
+        else _exchanged(inputs, model, sku, each, units, tall),
+    )
+    held = derive(
+        recommendation_memory_gb,
+        embedding_rows=fact(f"{own}.embedding_rows"),
+        table_bytes=size,
+        embedding_dim=looked_up["embedding_dim"],
+        dense_parameters=fact(f"{own}.dense_parameters"),
+        row_state_bytes=chosen("row_state_bytes", 0.0, "nothing is trained"),
+        dense_state_bytes=size,
+        samples=each,
+        sample_values=fact(f"{own}.elementwise"),
+        value_bytes=size,
+        accelerators=chosen("accelerators", 1.0, whole) if alone else _tall(units, tall),
+    )
+    work = derive(scored_parameters, bottom=fact(f"{own}.bottom"), top=fact(f"{own}.top"))
+    return BatchWork(
+        memory_gb=held,
+        batch=samples,
+        time_s=time,
+        memory_use=derive(
+            serving_memory_use_fraction,
+            step_s=time,
+            memory_gb_per_s=memory["memory_gb_per_s"],
+            touched_gb=derive(looked_up_gb, samples=each, table_bytes=size, **looked_up),
+            cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
+        ),
+        compute_use=derive(
+            serving_compute_use_fraction,
+            active_parameters=work,
+            step_tokens=each,
+            step_s=time,
+            tp=chosen("tp", 1.0, "layers are copied, not split"),
+            peak_tflop_per_s=_tall(peak_column(inputs, sku, "bf16"), tall),
+        ),
+        error=fact("performance.recommendation.rate_error"),
+    )
+
+
+def _exchanged(
+    inputs: Inputs, model: str, sku: Indices, samples: Traced, accelerators: Traced, tall: bool
+) -> Traced:
+    """Time in which the pooled vectors of a batch reach the accelerators that hold its samples."""
+    fact, own = inputs.fact, f"recommendation.{model}"
+
+    def column(name: str) -> Traced:
+        return _tall(inputs.of_sku(inputs.accelerator(name), sku), tall)
+
+    shared = fact("performance.recommendation.link_efficiency")
+    links = [
+        fact(f"accelerator.{one.accelerator}.link_efficiency") if one.link in CARDS else shared
+        for one in inputs.skus
+    ]
+    return derive(
+        all_to_all_s,
+        samples=samples,
+        tables=fact(f"{own}.tables"),
+        embedding_dim=fact(f"{own}.embedding_dim"),
+        exchange_bytes=fact("performance.recommendation.serving_bytes"),
+        accelerators=_tall(accelerators, tall),
+        link_domain=column("link_domain"),
+        link_gb_per_s=column("link_bandwidth"),
+        network_gb_per_s=column("network_bandwidth"),
+        link_efficiency_fraction=_tall(pick(links, sku), tall),
+        network_efficiency_fraction=fact("performance.recommendation.network_efficiency"),
+        collective_latency_s=fact("performance.training.collective_latency"),
+        partner_latency_s=fact("performance.recommendation.partner_latency"),
+    )
+
+
+def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images: Traced) -> BatchWork:
+    """Images or films made, or images classified, by accelerators that each hold the whole model."""
+    fact = inputs.fact
+    tall = np.ndim(images.value) > 1
+    diffusion = kind_of_model(inputs.catalogue, model) == DIFFUSION
+    own = f"{'diffusion' if diffusion else 'model'}.{model}"
+    parts = _denoiser(inputs, model) if diffusion else _encoder(inputs, model)
+    once = "images are classified in one pass"
+    steps: Traced = fact(f"{own}.steps") if diffusion else chosen("steps", 1.0, once)
+    passes: Traced = fact(f"{own}.passes") if diffusion else chosen("passes", 1.0, once)
+    size = chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value")
+    one = chosen("tp", 1.0, "each accelerator holds the whole model")
+    weights = derive(serving_weights_gb, parameters=fact(f"{own}.parameters"), weight_bytes=size, tp=one)
+    bandwidth = inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku)
+    efficiency = fact("performance.training.memory_efficiency")
+    memory = {"memory_gb_per_s": _tall(bandwidth, tall), "memory_efficiency_fraction": efficiency}
+    behind = np.arange(len(sku)).reshape(-1, *(1,) * (1 + tall))  # axes of sizes and of operators
+    reached = reached_fraction(
+        inputs, sku, parts["width"], derive(matrix_rows, tokens=parts["tokens"], passes=passes, batch=images)
+    )
+    half = _tall(peak_column(inputs, sku, "bf16"), tall)
+    attention = fact("performance.training.attention_efficiency")
+
+    def times(tflop: Traced, gb: Traced, peak: Traced) -> Traced:
+        """Time of matrices, attention and element-wise work: the two last in 16 bits."""
+        rates = derive(
+            operators_tflop_per_s,
+            matrix_tflop_per_s=peak,
+            matrix_efficiency_fraction=reached,
+            half_tflop_per_s=half,
+            attention_efficiency_fraction=attention,
+        )
+        return derive(
+            operator_s,
+            operator_tflop=tflop,
+            operator_gb=gb,
+            operator_tflop_per_s=rates,
+            memory_gb_per_s=rows(bandwidth, behind),
+            memory_efficiency_fraction=efficiency,
+        )
+
+    time = derive(
+        generation_s,
+        steps=steps,
+        passes=passes,
+        batch=images,
+        weights_gb=weights,
+        **memory,
+        step_operator_s=times(
+            parts["step_tflop"], parts["step_gb"], _tall(peak_column(inputs, sku, precision), tall)
+        ),
+        once_operator_s=times(parts["once_tflop"], parts["once_gb"], half),
+    )
+    whole = derive(
+        sample_tflop,
+        steps=steps,
+        passes=passes,
+        step_tflop=parts["step_tflop"],
+        once_tflop=parts["once_tflop"],
+    )
+    return BatchWork(
+        memory_gb=derive(
+            generation_memory_gb,
+            weights_gb=weights,
+            batch=images,
+            passes=passes,
+            sample_gb=chosen("sample_gb", 0.0, "activations are left out"),
+        ),
+        batch=images,
+        time_s=time,
+        memory_use=derive(
+            serving_memory_use_fraction,
+            touched_gb=weights,
+            memory_gb_per_s=memory["memory_gb_per_s"],
+            cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
+            step_s=derive(step_s, time_s=time, steps=steps),
+        ),
+        compute_use=derive(
+            generation_compute_use_fraction,
+            sample_tflop=whole,
+            batch=images,
+            time_s=time,
+            peak_tflop_per_s=half,
+        ),
+        error=fact(f"performance.{'diffusion' if diffusion else 'vision'}.rate_error"),
+    )
+
+
+def _denoiser(inputs: Inputs, model: str) -> dict[str, Traced]:
+    """Arithmetic and traffic of a pass and of what runs once, counted or from the shape of a transformer."""
+    fact, own = inputs.fact, f"diffusion.{model}"
+    block_bytes = fact("performance.training.elementwise_bytes_per_value")
+    if inputs.catalogue.has(f"{own}.linear"):
+        none = chosen("linear", 0.0, "the decoder has convolutions alone")
+        counts: dict[str, Traced] = {name: fact(f"{own}.{name}") for name in COUNTS}
+        once = {name: none if name == "linear" else fact(f"{own}.{key}") for name, key in ONCE.items()}
+        return {
+            "width": fact(f"{own}.width"),
+            "tokens": fact(f"{own}.tokens"),
+            "step_tflop": derive(counted_tflop, **counts),
+            "once_tflop": derive(counted_tflop, **once),
+            "step_gb": derive(
+                moved_gb,
+                block_values=fact(f"{own}.block_values"),
+                norm_values=fact(f"{own}.norm_values"),
+                block_bytes=block_bytes,
+            ),
+            "once_gb": derive(
+                moved_gb,
+                norm_values=fact(f"{own}.once_values"),
+                block_bytes=block_bytes,
+                block_values=chosen("block_values", 0.0, "no transformer blocks in the decoder"),
+            ),
+        }
+    latent = derive(latent_tokens, **{name: fact(f"{own}.{key}") for name, key in LATENT.items()})
+    tokens = derive(all_tokens, latent_tokens=latent, text_tokens=fact(f"{own}.text_tokens"))
+    nothing = "the decoder of this model is not counted"
+    return _transformer(
+        {name: fact(f"{own}.{name}") for name in SHAPE}, tokens, block_bytes, _run_once(nothing)
+    )
+
+
+def _encoder(inputs: Inputs, model: str) -> dict[str, Traced]:
+    """The same of a vision transformer, whose images are sequences of patches: one pass, nothing else."""
+    fact, own = inputs.fact, f"model.{model}"
+    side = chosen("image_pixels", float(IMAGE_PIXELS), "the usual side of an image")
+    tokens = derive(patch_tokens, image_pixels=side, patch_pixels=fact(f"{own}.patch_pixels"))
+    shape: dict[str, Traced] = {
+        "layers": fact(f"{own}.layers"),
+        "hidden": fact(f"{own}.hidden"),
+        "ffn_ratio": derive(wide_ratio, ffn=fact(f"{own}.ffn"), hidden=fact(f"{own}.hidden")),
+    }
+    block_bytes = fact("performance.training.elementwise_bytes_per_value")
+    return _transformer(shape, tokens, block_bytes, _run_once("nothing runs but the layers"))
+
+
+def _run_once(reason: str) -> dict[str, Traced]:
+    return {name: chosen(name, np.zeros(3), reason) for name in ("once_tflop", "once_gb")}
+
+
+def _transformer(
+    shape: dict[str, Traced], tokens: Traced, block_bytes: Traced, once: dict[str, Traced]
+) -> dict[str, Traced]:
+    return {
+        "width": shape["hidden"],
+        "tokens": tokens,
+        "step_tflop": derive(transformer_tflop, tokens=tokens, **shape),
+        "step_gb": derive(
+            moved_gb,
+            block_bytes=block_bytes,
+            norm_values=chosen("norm_values", 0.0, "in the blocks"),
+            block_values=derive(pass_values, layers=shape["layers"], hidden=shape["hidden"], tokens=tokens),
+        ),
+        **once,
+    }
+
+
+def items_together(inputs: Inputs, model: str) -> Traced:
+    """Samples, images or films that an engine takes together where nothing else is said."""
+    kind = kind_of_model(inputs.catalogue, model)
+    if kind == RECOMMENDATION:
+        return inputs.fact("performance.recommendation.batch_samples")
+    if is_film(inputs.catalogue, model):
+        return chosen("batch", 1.0, "one film fills an accelerator")
+    return inputs.fact(f"performance.{kind}.batch")
+
+
+def held_kw(inputs: Inputs, model: str, power_kw: Traced, sku: Indices) -> Traced:
+    """Power of an accelerator, kept at the share of its rating that images and films were measured at."""
+    if kind_of_model(inputs.catalogue, model) != DIFFUSION:
+        return power_kw
+    what = "video" if is_film(inputs.catalogue, model) else "image"
+    shares = [inputs.fact(f"performance.power.{one.power_curve}.{what}") for one in inputs.skus]
+    loads = np.ndim(power_kw.value) > 1
+    return derive(
+        sustained_power_kw,
+        power_kw=power_kw,
+        tdp_kw=_tall(inputs.of_sku(inputs.accelerator("tdp"), sku), loads),
+        sustained_fraction=_tall(pick(shares, sku), loads),
+    )
+
+
+def reached_fraction(inputs: Inputs, sku: Indices, width: Traced, matrix_rows: Traced) -> Traced:
+    """Share of the peak that dense layers reach, by the law fitted on language models."""
+    shape = derive(
+        shape_efficiency_fraction,
+        hidden=width,
+        rank_tokens=matrix_rows,
+        tp=chosen("tp", 1.0, "layers are copied, not split"),
+        hidden_half_width=inputs.fact("performance.training.hidden_half_width"),
+        tokens_half=inputs.fact("performance.training.tokens_half"),
+    )
+    chip = inputs.of_sku(inputs.accelerator("matrix_efficiency"), sku)
+    return derive(
+        joint_efficiency_fraction,
+        matrix_efficiency_fraction=_tall(chip, np.ndim(matrix_rows.value) > 1),
+        shape_efficiency_fraction=shape,
+    )
+
+
+def peak_column(inputs: Inputs, sku: Indices, precision: str) -> Traced:
+    """Dense peak of each row at a precision that its accelerator has."""
+    used, place = np.unique(sku, return_inverse=True)
+    return pick([peak_of(inputs, inputs.skus[k].accelerator, precision) for k in used], place.ravel())
+
+
+def layer_width(inputs: Inputs, model: str) -> Traced:
+    """Width of the dense layers: as published, or that of square layers with as many weights."""
+    own = f"recommendation.{model}"
+    if inputs.catalogue.has(f"{own}.width"):
+        return inputs.fact(f"{own}.width")
+    layers = chosen("layers", LAYERS, "as many layers share the weights")
+    return derive(mean_width, weights=inputs.fact(f"{own}.dense_parameters"), layers=layers)
+
+
+def _tall(node: Traced, tall: bool) -> Traced:
+    """A column with an axis of sizes behind its rows, where there is one."""
+    return rows(node, np.arange(np.size(node.value))[:, None]) if tall and np.ndim(node.value) == 1 else node

@@ -1,0 +1,272 @@
+"""Equations of work that is done in batches: scored samples, images, films; beyond those of the leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.performance.diffusion import attention_tflop, linear_tflop
+
+Column = float | NDArray[Any]
+
+
+def mean_width(*, weights: Column, layers: Column) -> Column:
+    """Width of square layers that hold as many weights.
+
+    w = sqrt(N / L)
+
+    Source: definition.
+    """
+    result: Column = np.sqrt(np.asarray(weights) / layers)
+    return result
+
+
+def joint_efficiency_fraction(
+    *, matrix_efficiency_fraction: Column, shape_efficiency_fraction: Column
+) -> Column:
+    """Share of the peak that matrices of one shape reach on a chip.
+
+    e = e_hw g
+
+    Source: the form of `training_step_s`.
+    """
+    return matrix_efficiency_fraction * np.asarray(shape_efficiency_fraction)
+
+
+def looked_up_gb(*, samples: Column, lookups: Column, embedding_dim: Column, table_bytes: Column) -> Column:
+    """Bytes of the rows that a batch of samples reads.
+
+    G = b k D B
+
+    Source: definition.
+    """
+    return samples * lookups * np.asarray(embedding_dim) * table_bytes / 1e9
+
+
+def scored_parameters(*, bottom: Column, top: Column) -> Column:
+    """Multiplications of one sample through all layers.
+
+    M = M_bottom + M_top
+
+    Source: definition.
+    """
+    return bottom + np.asarray(top)
+
+
+def rank_samples(*, global_batch: Column, accelerators: Column) -> Column:
+    """Samples of a step on one accelerator.
+
+    b = B / n
+
+    Source: definition.
+    """
+    return np.divide(global_batch, accelerators)
+
+
+def kept_values(*, tables: Column, embedding_dim: Column, elementwise_values: Column) -> Column:
+    """Values of a sample that are kept for the backward pass of a recommendation model.
+
+    V = T D + V_interaction
+
+    Activations of the dense layers are left out: a few thousand next to these.
+
+    Source: Naumov et al., "DLRM", arXiv 1906.00091.
+    """
+    return tables * embedding_dim + np.asarray(elementwise_values)
+
+
+def row_state_bytes(*, backward_traffic_ratio: Column, embedding_dim: Column, table_bytes: Column) -> Column:
+    """Optimizer state of one row of a table.
+
+    s = D B if u > 2 else 4
+
+    An update that moves four times what a lookup reads has a state for every value, one that moves twice
+    has one number a row.
+
+    Source: the two cases of `recommendation_training_step`.
+    """
+    result: Column = np.where(np.asarray(backward_traffic_ratio) > 2.0, embedding_dim * table_bytes, 4.0)
+    return result
+
+
+def multiplied_use_fraction(
+    *,
+    bottom_multiplications: Column,
+    top_multiplications: Column,
+    samples_per_s: Column,
+    accelerators: Column,
+    peak_tflop_per_s: Column,
+) -> Column:
+    """Share of the dense peak that the layers of a recommendation model use in training.
+
+    u = 6 M X / (n P)
+
+    A multiplication is two operations, and backward does twice the work of forward.
+
+    Source: definition in the fit of `accelerator_power_kw`.
+    """
+    operations = 6.0 * (np.asarray(bottom_multiplications) + top_multiplications) * samples_per_s
+    result: Column = np.minimum(1.0, operations / (accelerators * np.asarray(peak_tflop_per_s) * 1e12))
+    return result
+
+
+def all_tokens(*, latent_tokens: Column, text_tokens: Column) -> Column:
+    """Tokens of picture and text, which one attention sees.
+
+    s = s_latent + s_text
+
+    Source: Esser et al., arXiv 2403.03206 (joint attention over both).
+    """
+    return latent_tokens + np.asarray(text_tokens)
+
+
+def matrix_rows(*, tokens: Column, passes: Column, batch: Column) -> Column:
+    """Rows of a matrix multiplication of one step.
+
+    r = s g b
+
+    Source: definition.
+    """
+    return tokens * passes * np.asarray(batch)
+
+
+def counted_tflop(*, linear: Column, convolution: Column, attention: Column) -> NDArray[Any]:
+    """Arithmetic of one pass from its counted multiplications: a multiplication is two operations.
+
+    F = 2 (M_linear + M_convolution), 2 M_attention, 0
+
+    Source: definition.
+    """
+    return _three(2e-12 * (np.asarray(linear) + convolution), 2e-12 * np.asarray(attention), 0.0)
+
+
+def transformer_tflop(*, layers: Column, hidden: Column, ffn_ratio: Column, tokens: Column) -> NDArray[Any]:
+    """Arithmetic of one pass of a transformer denoiser.
+
+    F = 2 s L h^2 (4 + 2 f), 4 L s^2 h, 0
+
+    Source: `linear_tflop` and `attention_tflop`.
+    """
+    matrices = linear_tflop(layers=layers, hidden=hidden, ffn_ratio=ffn_ratio, tokens=tokens)
+    return _three(matrices, attention_tflop(layers=layers, hidden=hidden, tokens=tokens), 0.0)
+
+
+def pass_values(*, layers: Column, hidden: Column, tokens: Column) -> Column:
+    """Values that element-wise work of one pass goes over.
+
+    V = L s h
+
+    Source: the form of `training_step_s`.
+    """
+    return layers * np.asarray(hidden) * tokens
+
+
+def moved_gb(*, block_values: Column, block_bytes: Column, norm_values: Column) -> NDArray[Any]:
+    """Bytes that element-wise work of one pass moves; matrices and attention hide theirs.
+
+    B = 0, 0, k V + 2 V_norm
+
+    V counts values of transformer blocks, V_norm those of normalisation and sums outside them, in 16 bits.
+
+    Source: k fitted on language models, as in `training_step_s`.
+    """
+    return _three(0.0, 0.0, (block_values * np.asarray(block_bytes) + 2.0 * np.asarray(norm_values)) / 1e9)
+
+
+def operators_tflop_per_s(
+    *,
+    matrix_tflop_per_s: Column,
+    matrix_efficiency_fraction: Column,
+    half_tflop_per_s: Column,
+    attention_efficiency_fraction: Column,
+) -> NDArray[Any]:
+    """Rate that each operator reaches.
+
+    R = P e g, P_16 e_att, P_16
+
+    Source: the efficiencies of `training_step_s`.
+    """
+    half = np.asarray(half_tflop_per_s)
+    return _three(
+        matrix_tflop_per_s * np.asarray(matrix_efficiency_fraction),
+        half * attention_efficiency_fraction,
+        half,
+    )
+
+
+def sample_tflop(
+    *, steps: Column, passes: Column, step_tflop: NDArray[Any], once_tflop: NDArray[Any]
+) -> Column:
+    """Arithmetic of a whole image or film.
+
+    F = n g sum_i F_i + sum_j F_j
+
+    Source: definition.
+    """
+    result: Column = steps * np.asarray(passes) * np.sum(step_tflop, axis=-1) + np.sum(once_tflop, axis=-1)
+    return result
+
+
+def step_s(*, time_s: Column, steps: Column) -> Column:
+    """Time of one denoising step; the parts that run once are spread over the steps.
+
+    t = T / n
+
+    Source: definition.
+    """
+    return np.divide(time_s, steps)
+
+
+def _three(*operators: Column) -> NDArray[Any]:
+    return np.stack(np.broadcast_arrays(*operators), axis=-1)
+
+
+def batch_items(*, requests: Column, items: Column) -> Column:
+    """Samples or images of a batch of requests.
+
+    b = k n
+
+    Source: definition.
+    """
+    return np.multiply(requests, items)
+
+
+def wide_ratio(*, ffn: Column, hidden: Column) -> Column:
+    """Width of a feed-forward part over that of the layer.
+
+    f = w / h
+
+    Source: definition.
+    """
+    return np.divide(ffn, hidden)
+
+
+def tables_gb(
+    *,
+    embedding_rows: Column,
+    embedding_dim: Column,
+    table_bytes: Column,
+    row_state_bytes: Column,
+    dense_parameters: Column,
+    dense_state_bytes: Column,
+) -> Column:
+    """Bytes of tables and dense layers with the state of their optimizers, as a checkpoint holds them.
+
+    G = R (D B + s) + N_dense s_dense
+
+    Source: as `recommendation_memory_gb`, of all accelerators and without samples.
+    """
+    rows = np.multiply(embedding_rows, np.multiply(embedding_dim, table_bytes) + row_state_bytes)
+    return (rows + np.multiply(dense_parameters, dense_state_bytes)) / 1e9
+
+
+def shared_samples_per_s(*, samples_per_s: Column, accelerators: Column) -> Column:
+    """Rate of one of the accelerators that train together.
+
+    x = X / n
+
+    Source: definition.
+    """
+    return np.divide(samples_per_s, accelerators)

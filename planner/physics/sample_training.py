@@ -1,0 +1,167 @@
+"""What a step of a recommendation model takes, by samples; plans and questions about hardware ask it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import TrainingJob
+from planner.performance.bundles import ranking_bundles
+from planner.performance.power import moving_s, training_power_kw
+from planner.performance.recommendation import recommendation_memory_gb, recommendation_training_step
+from planner.performance.throughput import samples_per_s
+from planner.physics.batch_work import layer_width, peak_column, reached_fraction
+from planner.physics.equations.batches import (
+    kept_values,
+    multiplied_use_fraction,
+    rank_samples,
+    row_state_bytes,
+    tables_gb,
+)
+from planner.physics.links import link_domain
+from planner.physics.nodes import power_curve
+from planner.physics.recommendation_step import CHIP, SHAPE, recommendation_arguments
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class SampleStep:
+    """Steps of a recommendation model on rows of SKUs and accelerators."""
+
+    step: Parts
+    samples_per_s: Traced
+    memory_gb: Traced
+    accelerator_kw: Traced
+
+
+def sample_step(
+    inputs: Inputs, model: str, precision: str, sku: Indices, accelerators: Traced, samples: Traced
+) -> SampleStep:
+    """Time, rate, memory and power of one accelerator; tables are cut across all, layers are copied."""
+    each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
+    peak = peak_column(inputs, sku, precision)
+    arguments = _arguments(inputs, model, sku)
+    shape = {name: arguments[name] for name in SHAPE}
+    constants = {name: node for name, node in arguments.items() if name not in (*SHAPE, *CHIP)}
+    step = derive_parts(
+        recommendation_training_step,
+        **ranking_bundles(
+            {
+                "global_batch": samples,
+                "accelerators": accelerators,
+                "peak_tflop_per_s": peak,
+                "matrix_efficiency_fraction": reached_fraction(inputs, sku, layer_width(inputs, model), each),
+                **arguments,
+            }
+        ),
+    )
+    rate = derive(samples_per_s, global_batch=samples, step_s=step.total_s)
+    compute = derive(
+        multiplied_use_fraction,
+        samples_per_s=rate,
+        accelerators=accelerators,
+        peak_tflop_per_s=peak,
+        **{name: shape[name] for name in ("bottom_multiplications", "top_multiplications")},
+    )
+    drawn = derive(
+        training_power_kw,
+        tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
+        computing_s=step.dense_s,
+        moving_s=derive(moving_s, elementwise_s=step.embedding_s, optimizer_s=step.optimizer_s),
+        total_s=step.total_s,
+        compute_use_fraction=compute,
+        memory_efficiency_fraction=constants["memory_efficiency_fraction"],
+        exchange_power_fraction=inputs.fact("performance.power.exchange"),
+        **power_curve(inputs, sku),
+    )
+    return SampleStep(step, rate, _memory(inputs, model, shape, constants, each, accelerators), drawn)
+
+
+def checkpoint_gb(inputs: Inputs, model: str) -> Traced:
+    """Bytes of a checkpoint: tables and dense layers, each with the state of its optimizer."""
+    own, fact = f"recommendation.{model}", inputs.fact
+    traffic = fact(f"{own}.backward_traffic") if inputs.has(f"{own}.backward_traffic") else None
+    state = derive(
+        row_state_bytes,
+        backward_traffic_ratio=traffic or chosen("backward_traffic_ratio", 2.0, "one number a row"),
+        embedding_dim=fact(f"{own}.embedding_dim"),
+        table_bytes=fact("performance.recommendation.table_bytes"),
+    )
+    return derive(
+        tables_gb,
+        embedding_rows=fact(f"{own}.embedding_rows"),
+        embedding_dim=fact(f"{own}.embedding_dim"),
+        table_bytes=fact("performance.recommendation.table_bytes"),
+        row_state_bytes=state,
+        dense_parameters=fact(f"{own}.dense_parameters"),
+        dense_state_bytes=fact("checkpoint.bytes_per_parameter"),
+    )
+
+
+def run_memory_gb(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> float:
+    """Memory that each accelerator of a run needs."""
+    one = np.array([sku], dtype=np.intp)
+    count = nodes * float(inputs.server("accelerators")[sku].value)
+    found = sample_step(
+        inputs,
+        job.model,
+        job.precision,
+        one,
+        chosen("accelerators", np.array([count]), "enumerated: a size that the scenario names"),
+        inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1"),
+    )
+    return float(np.ravel(found.memory_gb.value)[0])
+
+
+def _arguments(inputs: Inputs, model: str, sku: Indices) -> dict[str, Traced]:
+    """Arguments of the step as columns; what is the same on every SKU stays one node."""
+    each = [
+        {
+            **recommendation_arguments(
+                inputs, model, one.accelerator, inputs.catalogue.link(one.accelerator)
+            ),
+            "link_domain": link_domain(inputs, k),
+        }
+        for k, one in enumerate(inputs.skus)
+    ]
+    return {
+        name: first if all(one[name] is first for one in each) else pick([one[name] for one in each], sku)
+        for name, first in each[0].items()
+    }
+
+
+def _memory(
+    inputs: Inputs,
+    model: str,
+    shape: dict[str, Traced],
+    constants: dict[str, Traced],
+    each: Traced,
+    accelerators: Traced,
+) -> Traced:
+    state = derive(
+        row_state_bytes,
+        backward_traffic_ratio=constants["backward_traffic_ratio"],
+        embedding_dim=shape["embedding_dim"],
+        table_bytes=constants["table_bytes"],
+    )
+    kept = derive(
+        kept_values, **{name: shape[name] for name in ("tables", "embedding_dim", "elementwise_values")}
+    )
+    return derive(
+        recommendation_memory_gb,
+        embedding_rows=inputs.fact(f"recommendation.{model}.embedding_rows"),
+        embedding_dim=shape["embedding_dim"],
+        table_bytes=constants["table_bytes"],
+        row_state_bytes=state,
+        dense_parameters=shape["dense_parameters"],
+        dense_state_bytes=inputs.fact("performance.training.optimizer_bytes_per_parameter"),
+        samples=each,
+        sample_values=kept,
+        value_bytes=constants["value_bytes"],
+        accelerators=accelerators,
+    )

@@ -1,0 +1,188 @@
+"""`everfleet place`: tables on devices, against hand counts, greedy rules and every door."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import everfleet as ef
+from planner.answers.placement import facts_toml, placement_document
+from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.embedding_tables import read_reuse, read_tables, with_reuse
+from planner.inputs.placement_question import NODES, PlacementQuestion
+from planner.inputs.scenario import parse_scenario
+from planner.report.shape import answer_json, read_back, written
+from planner.report.shape_check import shape_problems, unopened
+from planner.trace.errors import InputError
+
+CRITEO, MODEL = Path("criteo_tables.csv"), "mlperf_dlrm_dcnv2_multihot"
+REUSE, DATASET = Path("dlrm_datasets_reuse.csv"), "fbgemm_t856_bs65536.pt"
+HEAD = "table,rows,dim,pooling,bytes_per_param\n"
+
+
+@cache
+def criteo(nodes: int = 1) -> dict[str, Any]:
+    """The public tables with the public histogram on nodes of 8 x 80 GB."""
+    question = PlacementQuestion(
+        model=MODEL, reuse=REUSE, dataset=DATASET, nodes=(nodes,), time_limit_s=1.0, train=True
+    )
+    return placement_document(CRITEO, question)
+
+
+def small(folder: Path, text: str, **other: Any) -> dict[str, Any]:
+    """Tables of a text, whole and on H100, unless something else is asked."""
+    path = folder / "tables.csv"
+    path.write_text(HEAD + text, encoding="utf-8")
+    asked = {"nodes": (1,), "ways": ("whole",), "batch": 1000, "time_limit_s": 1.0} | other
+    return placement_document(path, PlacementQuestion(**asked))
+
+
+def test_one_table_by_hand(tmp_path: Path) -> None:
+    """1000 samples x 10 rows x 512 B at 3350 GB/s x 0.836, and 1000 vectors of 128 x 2 B to seven others."""
+    document = small(tmp_path, "a,1000000,128,10,4\n")
+    size, device = document["sizes"][0], max(document["devices"], key=lambda row: row["device_s"])
+
+    assert device["lookup_s"] == pytest.approx(1000 * 10 * 512 / (3350e9 * 0.836))
+    sent = 1000 * 128 * 2 / 1e9 * 7 / 8 / (450 * 0.667)
+    fact = load_catalogue().fact
+    started_s = fact("performance.training.collective_latency").value
+    partner_s = fact("performance.recommendation.partner_latency").value
+    assert device["exchange_s"] == pytest.approx(sent + started_s + 7 * partner_s)
+    assert size["step_s"] == device["device_s"] == pytest.approx(size["bound_s"])
+    assert size["proven"]
+
+
+def test_a_slow_tier_holds_what_is_read_least(tmp_path: Path) -> None:
+    """Of a terabyte, rows that are read alike spill to drives; rows that are read often stay in HBM."""
+    reuse = tmp_path / "reuse.csv"
+    reuse.write_text("reuse_gt,share_of_rows,share_of_accesses\n0,0.99,0.1\n8,0.01,0.9\n", encoding="utf-8")
+    hot = small(tmp_path, "a,100000000,128,10,4\n", reuse=reuse, tiers=("hbm", "host", "ssd"))
+    even = small(tmp_path, "a,2000000000,128,10,4\n", tiers=("hbm", "host", "ssd"))
+
+    assert hot["tiers"][0]["moved_fraction"] == pytest.approx(1.0)
+    assert even["tiers"][1]["held_gb"] > 0
+    assert even["tiers"][2]["held_gb"] > 0
+    assert even["tiers"][2]["moved_fraction"] > even["tiers"][2]["held_gb"] / 1024  # blocks of 4096 B
+
+
+def test_the_public_tables_are_placed_far_better_than_by_rule() -> None:
+    """3.2 times and more, at most 2 % above the bound; the devices of the step stand in its table."""
+    document = criteo()
+
+    assert document["sizes"][0]["gap_fraction"] < 0.02
+    assert all(row["over_ours_ratio"] > 3 for row in document["rules"] if row["fits"])
+    assert max(row["device_s"] for row in document["devices"]) == document["sizes"][0]["step_s"]
+    held = sum(row["hbm_gb"] for row in document["devices"])
+    assert held == pytest.approx(sum(row["hbm_gb"] for row in document["placed"]))
+    assert {row["way"] for row in document["placed"]} >= {"copies", "columns"}
+
+
+def test_copies_take_most_of_what_is_sent(tmp_path: Path) -> None:
+    """FlexShard tells of 85 % less on rows that are sent as they are; one hot row in ten does that here."""
+    reuse = tmp_path / "reuse.csv"
+    reuse.write_text("reuse_gt,share_of_rows,share_of_accesses\n0,0.9,0.15\n8,0.1,0.85\n", encoding="utf-8")
+    path = tmp_path / "tables.csv"
+    path.write_text("table,rows,dim,pooling,summed\n" + "a,20000000,128,20,no\n", encoding="utf-8")
+    found = placement_document(
+        path, PlacementQuestion(nodes=(1,), reuse=reuse, ways=("copies",), time_limit_s=1.0)
+    )
+
+    assert any("vectors that are sent fall by 85.0 %" in said for said in found["headline"])
+
+
+def test_fewest_nodes_are_enough_and_one_less_is_not() -> None:
+    """104.5 GB of whole tables, five of 20.48 GB: two of 8 x 24 GB where only chips hold tables."""
+    asked = {"model": MODEL, "sku": "l4-8", "tiers": ("hbm",), "ways": ("whole",), "time_limit_s": 1.0}
+    least = placement_document(CRITEO, PlacementQuestion(aim=NODES, nodes=(1, 2), **asked))
+    quick = placement_document(CRITEO, PlacementQuestion(aim=NODES, nodes=(1,), within_s=1e-6, **asked))
+
+    assert [row["nodes"] for row in least["sizes"]] == [1]
+    assert "placed" not in quick
+    assert "No placement within" in quick["headline"][1]
+
+
+def test_the_imbalance_is_a_fact_of_a_scenario() -> None:
+    """What --out writes is read by a scenario under [facts]."""
+    text = facts_toml(criteo())
+    scenario = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
+    stated = parse_scenario(f"{scenario}\n{text}", "with a placement").facts
+
+    assert float(stated["performance.recommendation.imbalance"]) == pytest.approx(
+        criteo()["totals"][1]["value"], rel=1e-3
+    )
+
+
+def test_every_number_opens_and_the_document_comes_back() -> None:
+    document = written(criteo())
+
+    assert shape_problems(document) == []
+    assert list(unopened(document)) == []
+    assert read_back(json.loads(answer_json(criteo()))) == json.loads(json.dumps(criteo()))
+
+
+def test_command_and_python_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tables.csv"
+    path.write_text(HEAD + "a,1000,64,3,4\nb,2000,64,5,2\n", encoding="utf-8")
+    answer = ef.place(path, nodes=1, within_s="5 ms")
+
+    assert main(shlex.split(f"place {path} --nodes 1..1 --within '5 ms' --json")) == ANSWER
+    assert json.loads(capsys.readouterr().out) == answer.to_dict()
+    assert set(answer.charts) == {"devices"}
+    assert main(["place", str(path), "--csv", "--nodes", "1"]) == ANSWER
+    assert capsys.readouterr().out.splitlines()[0].startswith("table,way,pieces,devices")
+
+
+def test_tables_that_fit_nowhere_are_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tables.csv"
+    path.write_text(HEAD + "a,10000000000,128,3,4\n", encoding="utf-8")
+
+    assert main(["place", str(path), "--nodes", "1", "--tiers", "hbm"]) == NO_PLAN
+    assert "No placement" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("table,rows,dim\na,1,1\n", "has no column pooling"),
+        (HEAD + "a,-1,x,1,4\n", r"rows is a number.*\n.*dim is a number"),
+        (HEAD + "a,1,1,1,4\na,1,1,1,4\n", "two tables have one name"),
+        (HEAD + "a,1,1\n", "has 3 cells"),
+        (HEAD, "has no rows"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "tables.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_tables(path)
+
+
+def test_more_than_memory_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than 40 million places"):
+        small(tmp_path, "".join(f"{at},10,8,1,4\n" for at in range(14_000)), nodes=(128,))
+
+
+def test_a_wrong_question_names_every_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "place criteo_tables.csv --sku h100 --nodes 0 --tiers tape --ways cut --aim money --dataset x"
+    assert main(asked.split()) == WRONG_INPUT
+    said = capsys.readouterr().err
+    assert all(option in said for option in ("--sku", "--nodes", "--tiers", "--ways", "--aim", "--dataset"))
+    assert main(["place", "criteo_tables.csv"]) == WRONG_INPUT
+    assert "name one with --model" in capsys.readouterr().err
+
+
+def test_rows_that_a_histogram_rounds_away_are_counted() -> None:
+    """0.000 of the rows get 7.6 % of the reads: never more than the printed digit hides, never none."""
+    reuse = read_reuse(REUSE, DATASET)[""]
+
+    assert sum(one.rows_fraction for one in reuse) == pytest.approx(1)
+    assert sum(one.reads_fraction for one in reuse) == pytest.approx(1)
+    assert all(one.rows_fraction > 0 for one in reuse)
+    assert reuse[0].rows_fraction < 1e-5  # read more than 32,768 times in one batch
+    assert with_reuse(read_tables(CRITEO, MODEL), {"": reuse})[3].reuse == reuse

@@ -1,0 +1,191 @@
+"""A plan next to what happened: bands by hand, what has left them, and the scenario from here."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import poisson
+
+from planner.answers.planning_again import scenario_from_here
+from planner.answers.track import track_document, track_text
+from planner.inputs.actuals import read_actuals
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.scenario import load_scenario
+from planner.report.shape import written
+from planner.report.standards import write_as
+from planner.trace.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+SCENARIO = ROOT / "data" / "scenarios" / "next-quarter.toml"
+SCRAPE = ROOT / "data" / "samples" / "dcgm-scrape.prom.gz"
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    with gzip.open(ROOT / "data" / "solved" / "next-quarter.json.gz") as file:
+        return written(json.load(file))
+
+
+@pytest.fixture
+def plan() -> dict[str, Any]:
+    return copy.deepcopy(shipped())
+
+
+def actual(folder: Path, *rows: str, header: str = "month,measure,of,value") -> Path:
+    path = folder / "actual.csv"
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def tracked(plan: dict[str, Any], path: Path) -> dict[str, Any]:
+    document = track_document(plan, read_actuals([path], load_catalogue(), "USD"), load_catalogue())
+    track_text(document)
+    return document
+
+
+def test_energy_of_a_month_has_the_band_of_the_total(plan: dict[str, Any], tmp_path: Path) -> None:
+    """28 of the 90 days of 964,943 kWh; p5 and p95 are 0.833 and 1.137 of the plan's total."""
+    (row,) = tracked(plan, actual(tmp_path, "2027-02,energy,,322 MWh"))["rows"]
+    total = next(one for one in plan["totals"] if one["name"] == "energy")
+
+    assert row["plan"] == pytest.approx(964_943.224 * 28 / 90, rel=1e-6)
+    assert row["low"] == pytest.approx(row["plan"] * total["p5"] / total["value"])
+    assert row["high"] == pytest.approx(row["plan"] * total["p95"] / total["value"])
+    assert (row["actual"], row["unit"], row["within"]) == (322_000, "kWh", "yes")
+
+
+@pytest.mark.parametrize(
+    ("row", "within"),
+    [
+        ("2027-01,nodes,h100-8/oregon,32", "yes"),
+        ("2027-01,nodes,h100-8/oregon,31", "no"),
+        ("2027-01,demand,code,93 /s", "yes"),  # the band ends at 94.0: exp(1.645 * 0.15 * 0.5**0.6) = 1.175
+        ("2027-01,demand,code,95 /s", "no"),
+        ("2027-01,carbon,,70 t", "no"),
+        ("2027-01,used_fraction,h100-8/oregon,71 %", "no range"),
+        ("2027-05,power,,340 kW", "yes"),
+        ("2027-01,cost,,252620", "yes"),
+    ],
+)
+def test_what_has_left_its_band_is_named(plan: dict[str, Any], tmp_path: Path, row: str, within: str) -> None:
+    document = tracked(plan, actual(tmp_path, row))
+
+    assert [one["within"] for one in document["rows"]] == [within]
+    assert len(document["left"]) == (within == "no")
+
+
+def test_failures_are_a_count_over_the_range_of_the_rate(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Percentiles by SciPy's own distribution, of 90 nodes over 31 days."""
+    (row,) = tracked(plan, actual(tmp_path, "2027-01,failures,,9"))["rows"]
+    hours = 90 * 31 * 24
+
+    assert row["plan"] == pytest.approx(0.000157916667 * hours, rel=1e-6)
+    assert row["low"] == poisson.ppf(0.05, 0.000143333333 * hours)
+    assert row["high"] == poisson.ppf(0.95, 0.00017375 * hours)
+
+
+def test_rows_of_focus_come_back_as_the_cash_of_the_plan(plan: dict[str, Any], tmp_path: Path) -> None:
+    """A bill that is the plan's own export is within its band in every month, to the cent."""
+    path = tmp_path / "focus.csv"
+    path.write_text(write_as(plan, "focus")["focus.csv"], encoding="utf-8")
+    document = tracked(plan, path)
+
+    assert len(document["rows"]) == 12
+    for row in document["rows"]:
+        assert row["actual"] == pytest.approx(row["plan"], rel=1e-9)
+    with pytest.raises(InputError, match="is in USD, and the plan in EUR"):
+        read_actuals([path], load_catalogue(), "EUR")
+    path.write_text("BilledCost,BillingCurrency, ChargePeriodStart\n1,USD,2027-01-01\n", encoding="utf-8")
+    with pytest.raises(InputError, match="lacks ChargePeriodStart"):
+        read_actuals([path], load_catalogue(), "USD")
+
+
+def test_monitoring_says_how_many_nodes_and_how_used(tmp_path: Path) -> None:
+    """Two nodes of h100-8 in October 2026, of which one began to work after a third of the hour."""
+    found = {one.measure: one for one in read_actuals([SCRAPE], load_catalogue(), "USD")}
+
+    assert (found["nodes"].month, found["nodes"].of, found["nodes"].value) == ("2026-10", "h100-8", 2.0)
+    assert found["used_fraction"].value == pytest.approx((31 + 21) / 62)
+    assert found["failures"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["2027-13,energy,,1 MWh"], "actual.csv:2: '2027-13' is no month"),
+        (["2027-01,energies,,1 MWh"], "is no measure: write one of nodes"),
+        (["2027-01,energy,oregon,1 MWh"], "energy is of nothing"),
+        (["2027-01,nodes,,3"], "nodes is of a SKU at a site"),
+        (["2027-01,energy,,1 kg"], "kg"),
+        (["2027-01,used_fraction,h100-8/oregon,71"], "is a share from 0 to 1"),
+        (["2027-01,nodes,h100-8/oregon,nan"], "'nan' is no number"),
+        (["2027-01,nodes,h100-8/oregon,1e400"], "is a number from 0"),
+        (["2027-01,energy,,1 MWh", "2027-01,energy,,2 MWh"], "keep one"),
+        (["2026-01,energy,,1 MWh"], "the plan is of 2027-01 to 2027-12"),
+        (["2027-01,demand,chatter,1 /s"], "the plan says nothing of demand of chatter"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(
+    plan: dict[str, Any], tmp_path: Path, rows: list[str], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        tracked(plan, actual(tmp_path, *rows))
+
+
+def test_the_scenario_from_here_plans_what_is_left(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Three quarters, the fleet that stands, code at 1.625 times its demand, a fifth of the tokens."""
+    path = actual(
+        tmp_path,
+        "2027-03,nodes,h100-8/oregon,31",
+        "2027-03,demand,code,130 /s",
+        "2027-03,done_fraction,pretrain-70b,0.8",
+    )
+    actuals = read_actuals([path], load_catalogue(), "USD")
+    text, notes = scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "next-quarter.toml", plan, actuals)
+    found = tomllib.loads(text)
+    new = tmp_path / "from-here.toml"
+    new.write_text(text, encoding="utf-8")
+
+    check_scenario(load_scenario(new), load_catalogue())
+    assert (str(found["horizon"]["start"]), found["horizon"]["periods"]) == ("2027-04-01", 3)
+    assert {(one["sku"], one["nodes"]) for one in found["fleet"]} == {("a100-80-8", 58), ("h100-8", 31)}
+    assert found["training"][0]["tokens"] == pytest.approx(4e11)
+    assert found["pools"][0]["gpu_time"] == ["600000 h", "700000 h", "800000 h"]
+    assert found["services"][0]["peak_rate"] == ["90 /s", "120 /s", "160 /s"]
+    assert found["services"][1]["peak_rate"] == ["178.8 /s", "227.5 /s", "292.5 /s"]
+    assert "# accelerator-hours of the reference" in text
+    assert any("1.62 times the demand" in note for note in notes)
+
+
+def test_what_has_come_stands_in_the_scenario(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Four b200-8 that came on 2027-07-15, of which three are reported; the run is done, and gone."""
+    text = SCENARIO.read_text(encoding="utf-8")
+    plan["tables"]["purchases"][0]["arrives"] = "2027-07-15"
+    plan["tables"]["fleet"].append(
+        {"period": "2027 Q3", "site": "oregon", "sku": "b200-8", "in_service_nodes": 4}
+    )
+    rows = ("2027-09,nodes,b200-8/oregon,3", "2027-09,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    found = tomllib.loads(scenario_from_here(text, "x", plan, actuals)[0])
+    new = found["fleet"][-1]
+
+    assert (new["sku"], new["site"], new["nodes"]) == ("b200-8", "oregon", 3)
+    assert str(new["in_service"]) == "2027-07-15"
+    assert "training" not in found
+    late = read_actuals([actual(tmp_path, "2027-10,nodes,b200-8/oregon,3")], load_catalogue(), "USD")
+    with pytest.raises(InputError, match="2027-10 is in the last period"):
+        scenario_from_here(text, "x", plan, late)
+
+
+def test_a_run_under_way_needs_its_share_done(plan: dict[str, Any], tmp_path: Path) -> None:
+    actuals = read_actuals([actual(tmp_path, "2027-03,energy,,320 MWh")], load_catalogue(), "USD")
+    with pytest.raises(InputError, match="pretrain-70b: began by the plan: say how far"):
+        scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)

@@ -1,0 +1,151 @@
+"""What a request is, by kind of model: each key works where it means something, and says where that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.consistency import check_scenario
+from planner.inputs.model_kinds import KINDS, kind_of_model, models_of
+from planner.inputs.scenario import ScenarioError, parse_scenario
+
+FRAME = """
+title = "kinds"
+[horizon]
+start = 2027-01-01
+periods = 1
+period = "quarter"
+[[sites]]
+name = "here"
+grid_intensity = "0.2 kg/kWh"
+pue = 1.1
+power_cap = "1 MW"
+racks = 10
+[[fleet]]
+sku = "h100-8"
+site = "here"
+nodes = 2
+in_service = 2026-01-01
+[reliability]
+failures = "meta-rsc-2"
+restart = "10 min"
+repair = "5 d"
+spare_confidence = 0.95
+[policy]
+objective = "money"
+discount_rate = 0.08
+node_life = "5 y"
+[[services]]
+name = "s"
+peak_rate = "10 /s"
+mean_to_peak = 0.5
+availability = 0.999
+precision = "bf16"
+"""
+CATALOGUE = load_catalogue()
+WRITES = 'model = "llama-3-8b"\nfirst_token = "1 s"\nper_token = "60 ms"\n'
+SCORES = 'model = "dlrm-dcnv2"\nresponse_time = "20 ms"\n'
+DRAWS = 'model = "sdxl"\nresponse_time = "20 s"\n'
+HEARS = 'model = "whisper-large-v3"\nfirst_token = "1 s"\nper_token = "60 ms"\n'
+
+
+def problems(service: str, frame: str = FRAME) -> list[str]:
+    """Everything that is wrong with a file, each with its path."""
+    try:
+        check_scenario(parse_scenario(frame + service, "x"), CATALOGUE)
+    except ScenarioError as error:
+        return [f"{one.path}: {one.message}" for one in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        WRITES + "tokens_in = 100\ntokens_out = 10\n",
+        'model = "llama-3-8b"\ntokens_in = 100\ntokens_out = 0\nresponse_time = "1 s"\n',
+        'model = "llama-3-8b"\ntokens_in = 100\ntokens_out = 0\nfirst_token = "1 s"\n',
+        SCORES + "candidates = 270\n",
+        DRAWS + "images = 1\n",
+        'model = "vit-l-16"\nimages = 8\nresponse_time = "1 s"\n',
+        HEARS + 'audio = "30 s"\ntokens_out = 83\n',
+    ],
+)
+def test_each_kind_has_its_requests(service: str) -> None:
+    assert problems(service) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "said"),
+    [
+        (SCORES, "services.s: neither traffic nor tokens_in and tokens_out"),
+        (
+            SCORES + "tokens_in = 5\ntokens_out = 0\n",
+            "services.s.candidates: is missing, and 'dlrm-dcnv2' is a rec",
+        ),
+        (
+            SCORES + "images = 5\n",
+            "services.s.images: works for a model that makes images or films or a vision",
+        ),
+        (
+            SCORES.replace("dlrm-dcnv2", "llama-3-8b") + "candidates = 5\n",
+            "services.s.candidates: works for a recommendation model; 'llama-3-8b' is",
+        ),
+        (
+            WRITES + 'audio = "3 s"\ntokens_out = 5\n',
+            "services.s.audio: works for a model of speech; 'llama-3-8b'",
+        ),
+        (HEARS + 'audio = "3 s"\n', "services.s.tokens_out: is missing, and audio needs it"),
+        (
+            HEARS + 'audio = "3 s"\ntokens_in = 5\ntokens_out = 5\n',
+            "services.s.tokens_in: follows from audio",
+        ),
+        (
+            DRAWS + "images = 1\ncandidates = 2\n",
+            "services.s: candidates and images each say what a request is",
+        ),
+        (
+            DRAWS + 'images = 1\nfirst_token = "1 s"\n',
+            "services.s.first_token: is for models that write tokens",
+        ),
+        ('model = "sdxl"\nimages = 1\n', "services.s.response_time: is missing, and images need it"),
+        (
+            DRAWS + 'images = 1\nengine = "vllm"\n',
+            "services.s.engine: works for models that write tokens",
+        ),
+        (
+            DRAWS + 'images = 1\nmodels = ["dlrm-dcnv2"]\n',
+            "services.s.models[0]: 'dlrm-dcnv2' is a recommendation",
+        ),
+        (
+            'model = "llama-3-8b"\ntokens_in = 9\ntokens_out = 9\nresponse_time = "1 s"\n',
+            "services.s.response_time: is for answers that come at once",
+        ),
+        (
+            WRITES + 'tokens_in = 9\ntokens_out = 0\nresponse_time = "1 s"\n',
+            "services.s: response_time and first_token and per_token say the same thing twice",
+        ),
+        ('model = "llama-3-8b"\ntokens_in = 9\ntokens_out = 9\n', "services.s.first_token: is missing"),
+        (SCORES + 'candidates = "many"\n', "services.s.candidates: 'many'"),
+        (SCORES + "candidates = 0\n", "services.s.candidates: 0 is out of range"),
+    ],
+)
+def test_what_does_not_go_together_is_said_once(service: str, said: str) -> None:
+    found = [one for one in problems(service) if one.startswith(said)]
+
+    assert len(found) == 1, problems(service)
+
+
+def test_pools_of_other_kinds_say_where_those_work() -> None:
+    pool = '[[pools]]\nname = "p"\nmodel = "dlrm-dcnv2"\nreference = "h100-8"\ngpu_time = "1 h"\n'
+
+    assert problems(WRITES + "tokens_in = 9\ntokens_out = 9\n" + pool) == [
+        "pools.p.model: 'dlrm-dcnv2' is a recommendation model: it works in [[services]] and [[training]], "
+        "not in [[pools]]"
+    ]
+
+
+def test_every_model_has_one_kind() -> None:
+    """All rooms of models are asked in one place."""
+    assert {kind_of_model(CATALOGUE, name) for name in models_of(CATALOGUE)} == set(KINDS)
+    assert kind_of_model(CATALOGUE, "vit-l-16") == "vision"
+    assert kind_of_model(CATALOGUE, "nothing") == ""

@@ -1,0 +1,471 @@
+"""Published formats: fields, units and sums as specified, and the public reader where there is one."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from sizes import few_ranges
+
+from planner.answers.facts import facts_document, facts_holding
+from planner.answers.job import job_document, open_job
+from planner.report.shape import written
+from planner.report.standards import FORMATS, StandardError, save_files, write_as
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ranges_of_few_draws() -> Iterator[None]:
+    with few_ranges(plans=4, jobs=4):
+        yield
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    with gzip.open(ROOT / "data" / "solved" / "next-quarter.json.gz") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+@pytest.fixture
+def plan() -> dict[str, Any]:
+    """The shipped plan, each service with its model, as plans name it."""
+    document = copy.deepcopy(written(shipped()))
+    for row in document["tables"]["services"]:
+        row["model"] = "llama-3.1-70b"
+    return document
+
+
+@cache
+def job(name: str) -> dict[str, Any]:
+    return job_document(open_job(name, {}))
+
+
+def focus_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(write_as(plan, "focus")["focus.csv"])))
+
+
+def manifests(plan: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [one for text in write_as(plan, name).values() for one in yaml.safe_load_all(text)]
+
+
+def test_every_format_is_on_the_page_with_its_version() -> None:
+    page = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+
+    for name, form in FORMATS.items():
+        assert f"| `{name}` | {form.of} | {form.version} |" in page
+
+
+def test_a_format_of_another_kind_of_answer_is_refused(plan: dict[str, Any]) -> None:
+    with pytest.raises(StandardError, match="sci is written of a job, and this is a plan: choose focus"):
+        write_as(plan, "sci")
+    with pytest.raises(StandardError, match="'mof' is no format: choose one of croissant"):
+        write_as(plan, "mof")
+
+
+# FOCUS 1.2, content constraints of each column: those that must be there, and must not be null.
+FOCUS_NOT_NULL = (
+    *("BilledCost", "BillingAccountId", "BillingAccountType", "BillingCurrency", "BillingPeriodEnd"),
+    *("BillingPeriodStart", "ChargeCategory", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart"),
+    *("ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost", "ProviderName", "PublisherName"),
+    *("ServiceCategory", "ServiceName", "ServiceSubcategory"),
+)
+FOCUS_PRESENT = ["BillingAccountName", "ChargeClass", "ChargeDescription", "PricingQuantity", "PricingUnit"]
+FOCUS_ALLOWED = {
+    "ChargeCategory": {"Usage", "Purchase", "Tax", "Credit", "Adjustment"},
+    "ChargeFrequency": {"One-Time", "Recurring", "Usage-Based"},
+    "CommitmentDiscountCategory": {"", "Spend", "Usage"},
+    "PricingCategory": {"", "Standard", "Dynamic", "Committed", "Other"},
+    "ServiceCategory": {"Compute", "AI and Machine Learning"},
+}
+UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def held_to_focus(rows: list[dict[str, str]]) -> None:
+    for row in rows:
+        assert [name for name in FOCUS_NOT_NULL if not row[name]] == []
+        assert set(FOCUS_PRESENT) <= row.keys()
+        for name, allowed in FOCUS_ALLOWED.items():
+            assert row[name] in allowed
+        for name in ("BillingPeriodStart", "BillingPeriodEnd", "ChargePeriodStart", "ChargePeriodEnd"):
+            assert UTC.fullmatch(row[name])
+        assert row["ChargePeriodStart"] < row["ChargePeriodEnd"]
+        assert row["ChargeCategory"] != "Purchase" or row["ChargeFrequency"] != "Usage-Based"
+        assert row["ChargeCategory"] != "Purchase" or float(row["EffectiveCost"]) == 0.0
+        assert bool(row["ConsumedQuantity"]) == bool(row["ConsumedUnit"])
+
+
+def test_focus_rows_add_up_to_cost_and_cash(plan: dict[str, Any]) -> None:
+    """EffectiveCost is the plan's economic cost, BilledCost its cash: two totals of the same document."""
+    rows = focus_rows(plan)
+    cost = next(row["value"] for row in plan["totals"] if row["name"] == "cost")
+    cash = sum(row["cash_usd"] for row in plan["tables"]["cash"])
+
+    held_to_focus(rows)
+    assert sum(float(row["EffectiveCost"]) for row in rows) == pytest.approx(cost, rel=1e-9)
+    assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(cash, rel=1e-9)
+
+
+def test_focus_rent_and_reserved_terms_are_not_billed_twice(plan: dict[str, Any]) -> None:
+    """With 12,000 USD of rent and 30,000 USD of a term among its bills, cash stays what it is."""
+    price = {"sku": "h100-8", "location": "cloud", "rent_usd_per_node_h": 20.0}
+    plan["tables"]["rental"] = [{**price, "period": "2027 Q2", "nodes": 2, "node_h": 600.0, "rent_usd": 12e3}]
+    plan["tables"]["commitments"] = [
+        {
+            **price,
+            "period": "2027 Q3",
+            "commitment": "1 year",
+            "nodes": 1,
+            "ends": "2028-06-30",
+            "rent_usd": 30e3,
+            "due_usd": 4e3,
+        }
+    ]
+    rows = focus_rows(plan)
+    term = next(row for row in rows if row["CommitmentDiscountId"])
+
+    held_to_focus(rows)
+    assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(
+        sum(row["cash_usd"] for row in plan["tables"]["cash"]), rel=1e-9
+    )
+    assert (term["ChargeCategory"], term["ChargeFrequency"]) == ("Purchase", "Recurring")
+    assert float(term["CommitmentDiscountQuantity"]) == 1500.0  # 30,000 USD at 20 USD an hour
+    assert term["ChargePeriodEnd"] == "2028-01-01T00:00:00Z"  # the horizon's, before the term's
+
+
+def test_focus_is_in_the_currency_of_the_plan(plan: dict[str, Any]) -> None:
+    dollars = sum(float(row["BilledCost"]) for row in focus_rows(plan))
+    plan["currency"] = {"code": "EUR", "usd": 1.25, "date": "2026-01-02", "source": "test"}
+    rows = focus_rows(plan)
+
+    assert {row["BillingCurrency"] for row in rows} == {"EUR"}
+    assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(dollars / 1.25, rel=1e-9)
+
+
+# Excerpts of the published schemas: config/components/crd/bases of Kueue and config/crd/full of KServe.
+NAMED = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {"pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}},
+}
+
+
+def kind_schema(api: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {
+            "apiVersion": {"const": api},
+            "kind": {"const": kind},
+            "metadata": NAMED,
+            "spec": {"type": "object", "additionalProperties": False, **spec},
+        },
+    }
+
+
+LABELS = {"type": "object", "maxProperties": 8, "additionalProperties": {"type": "string", "maxLength": 63}}
+COUNTS = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
+SCHEMAS = {
+    "ResourceFlavor": kind_schema(
+        "kueue.x-k8s.io/v1beta2", "ResourceFlavor", {"properties": {"nodeLabels": LABELS}}
+    ),
+    "ClusterQueue": kind_schema(
+        "kueue.x-k8s.io/v1beta2",
+        "ClusterQueue",
+        {
+            "properties": {
+                "cohortName": {"type": "string", "maxLength": 253},
+                "namespaceSelector": {"type": "object"},
+                "resourceGroups": {
+                    "type": "array",
+                    "maxItems": 16,
+                    "items": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "required": ["coveredResources", "flavors"],
+                        "properties": {
+                            "coveredResources": {"type": "array", "minItems": 1, "maxItems": 64},
+                            "flavors": {
+                                "type": "array",
+                                "minItems": 1,
+                                "maxItems": 64,
+                                "items": {
+                                    "type": "object",
+                                    "additionalProperties": False,
+                                    "required": ["name", "resources"],
+                                    "properties": {
+                                        "name": {"type": "string"},
+                                        "resources": {
+                                            "items": {
+                                                "required": ["name", "nominalQuota"],
+                                                "properties": {"nominalQuota": {"type": "integer"}},
+                                            }
+                                        },
+                                    },
+                                },
+                            },
+                        },
+                    },
+                },
+            }
+        },
+    ),
+    "InferenceService": kind_schema(
+        "serving.kserve.io/v1beta1",
+        "InferenceService",
+        {
+            "required": ["predictor"],
+            "properties": {
+                "predictor": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "minReplicas": {"type": "integer"},
+                        "maxReplicas": {"type": "integer"},
+                        "nodeSelector": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "workerSpec": {
+                            "properties": {
+                                "pipelineParallelSize": {"type": "integer"},
+                                "tensorParallelSize": {"type": "integer"},
+                            },
+                            "additionalProperties": False,
+                        },
+                        "model": {
+                            "required": ["modelFormat"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "modelFormat": {"required": ["name"]},
+                                "args": {"type": "array", "items": {"type": "string"}},
+                                "resources": {
+                                    "properties": {"limits": COUNTS, "requests": COUNTS},
+                                    "additionalProperties": False,
+                                },
+                            },
+                        },
+                    },
+                }
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["kueue", "kserve"])
+def test_manifests_have_the_fields_of_their_kind(plan: dict[str, Any], name: str) -> None:
+    found = manifests(plan, name)
+
+    assert found
+    for one in found:
+        jsonschema.validate(one, SCHEMAS[one["kind"]])
+
+
+def test_replicas_and_accelerators_of_services_are_those_of_the_plan(plan: dict[str, Any]) -> None:
+    """Each row of the plan is one InferenceService, with as many replicas of as many accelerators."""
+    rows = plan["tables"]["services"]
+    found = [one["spec"]["predictor"] for one in manifests(plan, "kserve")]
+
+    assert sorted(one["minReplicas"] for one in found) == sorted(row["replicas"] for row in rows)
+    assert sum(
+        one["minReplicas"] * sum(one["model"]["resources"]["limits"].values()) for one in found
+    ) == sum(row["replicas"] * row["tensor_parallel"] for row in rows)
+
+
+def test_a_replica_on_several_nodes_states_its_sizes_for_workers(plan: dict[str, Any]) -> None:
+    """Eight accelerators a layer in two stages are two nodes of eight."""
+    plan["tables"]["services"] = [plan["tables"]["services"][0] | {"tensor_parallel": 8, "stages": 2}]
+    predictor = manifests(plan, "kserve")[0]["spec"]["predictor"]
+
+    jsonschema.validate(manifests(plan, "kserve")[0], SCHEMAS["InferenceService"])
+    assert predictor["workerSpec"] == {"pipelineParallelSize": 2, "tensorParallelSize": 8}
+    assert predictor["model"]["resources"]["limits"] == {"nvidia.com/gpu": 8}
+
+
+def test_services_without_a_model_are_refused(plan: dict[str, Any]) -> None:
+    del plan["tables"]["services"][0]["model"]
+    with pytest.raises(StandardError, match="plan again"):
+        write_as(plan, "kserve")
+
+
+def test_quotas_fit_into_the_fleet(plan: dict[str, Any]) -> None:
+    """Queues of a period promise no more than stands there, also where a run ends within it."""
+    fleet = {
+        (row["period"], f"{row['site']}-{row['sku']}"): row["in_service_nodes"]
+        for row in plan["tables"]["fleet"]
+    }
+    texts = write_as(plan, "kueue")
+
+    for label in plan["horizon"]["periods"]:
+        queues = [
+            one
+            for one in yaml.safe_load_all(texts[f"kueue-{label.lower().replace(' ', '-')}.yaml"])
+            if one["kind"] == "ClusterQueue"
+        ]
+        promised: dict[str, int] = {}
+        for queue in queues:
+            for flavor in queue["spec"]["resourceGroups"][0]["flavors"]:
+                quota = flavor["resources"][0]["nominalQuota"]
+                promised[flavor["name"]] = promised.get(flavor["name"], 0) + quota // 8
+        assert promised
+        for name, nodes in promised.items():
+            assert nodes <= fleet[label, name]
+
+
+LINE = re.compile(r"(\w+=[^ =]+)( \w+=[^ =]+)*")
+SLURM_KEYS = {
+    "GresTypes",
+    "NodeName",
+    "Gres",
+    "Feature",
+    "State",
+    "PartitionName",
+    "Nodes",
+    "MaxNodes",
+    "MaxTime",
+}
+
+
+def test_slurm_lines_hold_the_fleet(plan: dict[str, Any]) -> None:
+    """Keys of slurm.conf(5), and as many hosts as nodes are in service."""
+    hosts = 0
+    for text in write_as(plan, "slurm").values():
+        for line in text.splitlines():
+            if line.startswith("#"):
+                continue
+            assert LINE.fullmatch(line)
+            assert {part.partition("=")[0] for part in line.split()} <= SLURM_KEYS
+            if line.startswith("NodeName"):
+                first, last = re.search(r"\[(\d+)-(\d+)\]", line).groups()  # type: ignore[union-attr]
+                hosts += int(last) - int(first) + 1
+
+    assert hosts == sum(row["in_service_nodes"] for row in plan["tables"]["fleet"])
+
+
+def trained() -> dict[str, Any]:
+    """BLOOM's job, its model and tokens stated: 176,247,271,424 parameters and 366e9 tokens, in 3.5 days."""
+    document = copy.deepcopy(written(job("bloom")))
+    document["inputs"]["training"] |= {"model": "bloom-176b", "tokens": 366e9}
+    document["tables"]["predicted"] = [{"duration_h": 84.0}]
+    return document
+
+
+def test_scores_of_a_provider() -> None:
+    """All of it is a provider's: its carbon over tokens, 6 N D operations and parameters."""
+    found = json.loads(write_as(trained(), "sci")["sci.json"])
+    (score,) = found["scores"]
+    units = {one["unit"]: one["sci_gco2e_per_unit"] for one in score["functional_units"]}
+    carbon_g = 35_895_951.195912905
+
+    assert score["persona"] == "provider"
+    assert score["carbon_kgco2e"] == pytest.approx(carbon_g / 1000, rel=1e-9)
+    assert units["million training tokens"] == pytest.approx(carbon_g / 366e3, rel=1e-9)
+    assert units["PFLOP"] == pytest.approx(carbon_g / (6 * 176247271424 * 366e9 / 1e15), rel=1e-9)
+    assert units["billion parameters"] == pytest.approx(carbon_g / 176.247271424, rel=1e-9)
+
+
+INFERENCE = {"phase": "inference", "kgco2e": 500.0, "electricity_kgco2e": 400.0, "hardware_kgco2e": 100.0}
+
+
+def test_scores_of_a_consumer_count_its_requests() -> None:
+    """500 kg at 2 g a request are 250,000 requests; 550 kg with the network over them are 2.2 g each."""
+    document = copy.deepcopy(written(job("bloom")))
+    network = INFERENCE | {
+        "phase": "network",
+        "kgco2e": 50.0,
+        "electricity_kgco2e": 30.0,
+        "hardware_kgco2e": 20.0,
+    }
+    document["tables"] |= {
+        "phases": [INFERENCE, network],
+        "scores": [{"name": "per_request", "value": 0.002, "unit": "kgCO2e"}],
+    }
+    (score,) = json.loads(write_as(document, "sci")["sci.json"])["scores"]
+    (requests,) = score["functional_units"]
+
+    assert (score["persona"], score["boundary"]) == ("consumer", ["inference", "network"])
+    assert requests["amount"] == pytest.approx(250_000)
+    assert requests["sci_gco2e_per_unit"] == pytest.approx(2.2)
+    with pytest.raises(StandardError, match="trains nothing"):
+        write_as(document, "eu-model-form")
+
+
+def test_what_both_share_is_divided_and_adds_up() -> None:
+    """The network of a job that trains and answers goes to both, in proportion; nothing is lost."""
+    document = copy.deepcopy(written(job("bloom")))
+    network = {"phase": "network", "kgco2e": 50.0, "electricity_kgco2e": 30.0, "hardware_kgco2e": 20.0}
+    document["tables"]["phases"] += [INFERENCE, network]
+    found = json.loads(write_as(document, "sci")["sci.json"])["scores"]
+
+    assert [one["persona"] for one in found] == ["provider", "consumer"]
+    assert sum(one["carbon_kgco2e"] for one in found) == pytest.approx(
+        sum(row["kgco2e"] for row in document["tables"]["phases"]), rel=1e-9
+    )
+
+
+def test_the_hub_reads_grams() -> None:
+    """`emissions` of the Hub is in grams: BLOOM's 35.9 t are 3.59e7."""
+    text = write_as(job("bloom"), "hugging-face")["README.md"]
+    metadata = yaml.safe_load(text.split("---")[1])["co2_eq_emissions"]
+
+    assert metadata["emissions"] == pytest.approx(35_895_951, rel=1e-6)
+    assert metadata["hardware_used"] == "a100-80-8"
+    assert metadata["training_type"] == "pre-training"
+
+
+def test_the_form_states_two_significant_figures() -> None:
+    """3.9e23 operations, 433 MWh, 1,082,990 hours and 3.5 days: rounded as the form asks."""
+    text = write_as(trained(), "eu-model-form")["model-documentation.md"]
+
+    assert "| Number of parameters | 1.8*10^11 parameters |" in text
+    assert "| Amount of computation used for training | 10^23 floating point operations |" in text
+    assert "| Amount of energy used for training | 430 MWh | estimated" in text
+    assert "| Training time, on the clock | 3.5 days |" in text
+    assert "| Training time, of hardware | 45,000 accelerator-days |" in text
+
+
+def test_a_data_package_describes_each_column(plan: dict[str, Any], tmp_path: Path) -> None:
+    files = write_as(plan, "frictionless")
+    package = json.loads(files["datapackage.json"])
+
+    for resource in package["resources"]:
+        header = next(csv.reader(io.StringIO(files[resource["path"]])))
+        fields = resource["schema"]["fields"]
+        assert [one["name"] for one in fields] == header
+        assert {one["type"] for one in fields} <= {"string", "number", "integer", "boolean"}
+    nodes = next(
+        one
+        for resource in package["resources"]
+        if resource["name"] == "purchases"
+        for one in resource["schema"]["fields"]
+        if one["name"] == "capex_usd"
+    )
+    assert (nodes["type"], nodes["unit"]) == ("number", "USD")
+    reader = pytest.importorskip("frictionless")
+    save_files(files, tmp_path)
+    assert reader.Package(str(tmp_path / "datapackage.json")).validate().valid
+
+
+def test_facts_are_a_data_set(tmp_path: Path) -> None:
+    files = write_as(facts_document(facts_holding(("pue",))), "croissant")
+    found = json.loads(files["croissant.json"])
+    rows = list(csv.DictReader(io.StringIO(files["facts.csv"])))
+
+    assert [one["name"] for one in found["recordSet"][0]["field"]] == list(rows[0])
+    assert next(row["value"] for row in rows if row["key"] == "pue.default") == "1.3"
+    assert found["distribution"][0]["contentSize"] == f"{len(files['facts.csv'].encode())} B"
+    reader = pytest.importorskip("mlcroissant")
+    save_files(files, tmp_path)
+    records = list(reader.Dataset(jsonld=str(tmp_path / "croissant.json")).records("facts"))
+    assert len(records) == len(rows)

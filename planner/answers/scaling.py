@@ -98,7 +98,11 @@ def _needed(
 ) -> dict[str, Traced]:
     """The size at the target with the ends of its range, and tokens where they follow."""
     needed = derive(size_for_loss, **{name: row[name] for name in ("target_loss", *_LAW)})
-    error = chosen("log_error", log_size_error(law, target), "from the covariance of the fit, to first order")
+    error = chosen(
+        "log_error",
+        log_size_error(law=law, target_loss=target),
+        "from the covariance of the fit, to first order",
+    )
     found: dict[str, Traced] = {"needed": needed}
     for name, sign in (("needed_low", -1.0), ("needed_high", 1.0)):
         quantile = chosen(

@@ -124,7 +124,7 @@ def size_for_loss(
     return found if np.ndim(found) else float(found)
 
 
-def log_size_error(law: PowerLaw, target_loss: float) -> float:
+def log_size_error(*, law: PowerLaw, target_loss: float) -> float:
     """Standard error of ln x for the size that a loss above the floor takes.
 
     s^2 = g' V g,  g = (1/b, -ln(a/(L - c))/b^2, 1/(b (L - c)))

@@ -52,7 +52,7 @@ def test_the_range_holds_the_truth_as_often_as_it_says() -> None:
             floor_loss=law.floor,
             reference=law.reference,
         )
-        held += abs(np.log(size / 3e11)) < multiple * log_size_error(law, target)
+        held += abs(np.log(size / 3e11)) < multiple * log_size_error(law=law, target_loss=target)
 
     assert held / 40 == pytest.approx(0.9, abs=0.1)
 

@@ -34,7 +34,7 @@ Whole = NDArray[np.intp]
 
 A_DAY = 24
 # Work of which operation decides the hours, and who plans it; ends in the table of the policy.
-SERVICE_AND_POOL = """
+WORK_BY_THE_HOUR = """
 [[services]]
 name = "chat"
 model = "llama-3-8b"
@@ -69,7 +69,7 @@ facts = {{ "planning.slots.known_in_day" = "1", "planning.slots.known_in_period"
 start = 2027-01-01
 periods = 4
 period = "quarter"
-{SERVICE_AND_POOL}levers = ["shift", "pack", "lend"]
+{WORK_BY_THE_HOUR}levers = ["shift", "pack", "lend"]
 [solve]
 gap = "0.1 %"
 time_limit = "120 s"

@@ -39,6 +39,11 @@ READ = {"inference": SERVING, "training": RUNS}
 KINDS = ("language", "recommendation", "diffusion", "any")
 
 
+def effect_key(name: str, handle: str) -> str:
+    """Key of the fact that says how many times less of a handle a technique takes."""
+    return f"technique.{name}.{handle}"
+
+
 class UnknownTechnique(InputError):
     """No technique has this name; the message names the nearest ones."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from carbon.levers import total_reduction_ratio
 from planner.inputs.resolved import Inputs
-from planner.inputs.techniques import RUNS, technique_named
+from planner.inputs.techniques import RUNS, effect_key, technique_named
 from planner.physics.training_step import Facts
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -34,7 +34,7 @@ def effect_ratio(facts: Facts, names: Iterable[str], handles: Iterable[str]) -> 
     for name in names:
         for handle in technique_named(name).handles:
             if handle in wanted:
-                own = _whole(facts, f"technique.{name}.{handle}", f"technique.{name}.{handle}_affected")
+                own = _whole(facts, effect_key(name, handle), effect_key(name, f"{handle}_affected"))
                 found = own if found is None else (found * own).named("reduction_ratio")
     return found
 

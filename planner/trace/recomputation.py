@@ -135,17 +135,17 @@ def _called_again(call: Call, known: Mapping[int, _Again]) -> Callable[[Derived]
         differs = column != _of_rows(stated[name], rows)
         other |= differs.reshape(*other.shape, -1).any(axis=2)
     row, change = np.nonzero(other.T)
-    asked = [slice(at, at + MOST_ROWS) for at in range(0, row.size, MOST_ROWS)]
+    parts_of = [slice(at, at + MOST_ROWS) for at in range(0, row.size, MOST_ROWS)]
     answers = [
         call.function(**stated | {name: one[change[some], row[some]] for name, one in columns.items()})
-        for some in asked
+        for some in parts_of
     ]
 
     def of_node(node: Derived) -> _Again:
         parts = [np.asarray(getattr(one, node.part) if node.part else one) for one in answers]
         value = np.asarray(node.value)
         whole = np.array(np.broadcast_to(value, (len(changed), *value.shape)), np.result_type(value, *parts))
-        for some, part in zip(asked, parts, strict=True):
+        for some, part in zip(parts_of, parts, strict=True):
             whole[change[some], row[some]] = part
         return dict(zip(changed, whole, strict=True))
 

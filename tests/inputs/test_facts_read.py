@@ -158,7 +158,6 @@ def test_a_family_without_a_reader_would_be_found():
 
 
 IDLE = {
-    "server.hgx-h100.cpu_memory": "reference",
     "pue.meta": "reference",
     "accelerator.h100-sxm-80gb.int8_peak": "check",
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from explained import equations_hold
 
-from benchmarks.studies.hours import SERVICE_AND_POOL
+from benchmarks.studies.hours import WORK_BY_THE_HOUR
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
@@ -58,7 +58,7 @@ sku = "h100-8"
 site = "fresno"
 nodes = 20
 in_service = 2025-01-01
-{SERVICE_AND_POOL}[solve]
+{WORK_BY_THE_HOUR}[solve]
 gap = "0.01 %"
 time_limit = "60 s"
 """

@@ -164,6 +164,13 @@ def test_pools_answer_prompts_by_language_models_alone(model: str, said: str) ->
     assert f"{problem.path}: {problem.message}".startswith(said)
 
 
+def test_techniques_of_services_in_batches_say_that_no_plan_applies_them() -> None:
+    assert problems(SCORES + 'candidates = 9\ntechniques = ["recpipe"]\n') == [
+        "services.s.techniques[0]: 'recpipe' changes nothing here: no plan applies techniques to a service "
+        "of a recommendation model. Remove it"
+    ]
+
+
 def test_every_model_has_one_kind() -> None:
     """All rooms of models are asked in one place."""
     assert {kind_of_model(CATALOGUE, name) for name in models_of(CATALOGUE)} == set(KINDS)

@@ -10,6 +10,7 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.consistency import cards_of, known_names, problems_in, sale_notes, space_notes, with_cards
 from planner.inputs.editing.found import Found
 from planner.inputs.job.reading import is_job, read_job
+from planner.inputs.kind_checks import works_in_pools
 from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario
@@ -76,7 +77,7 @@ def _too_large_pools(reading: Reading, catalogue: Catalogue) -> list[Problem]:
         and vars(pool).keys() >= _POOL_WORK
         and (not pool.answers or None not in (pool.tokens_in, pool.tokens_out))
         and (pool.engine is None or pool.engine in known.engines)
-        and pool.model in known.models
+        and works_in_pools(catalogue, pool.model, pool.answers or pool.rolls_out)
         and pool.reference in known.skus
     )
     stated = {key: text for key, text in facts.items() if f"facts.{shown_key(key)}" not in refused}

@@ -10,7 +10,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
 from planner.inputs.kind_checks import kind_problems
-from planner.inputs.model_kinds import models_of
+from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
 from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
@@ -139,7 +139,9 @@ def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterat
     of_all = list_in(policy, "techniques") if isinstance(policy, dict) else []
     for i, entry in entries_of(document, "training"):
         model = entry.get("model")
-        if isinstance(model, str) and catalogue.has(f"model.{model}.layers"):
+        if isinstance(model, str) and (
+            catalogue.has(f"model.{model}.layers") or kind_of_model(catalogue, model) in IN_BATCHES
+        ):
             every.append(("training", model))
             at = f"{place(('training', i), document)}.techniques"
             yield from _idle_techniques(at, list_in(entry, "techniques"), [("training", model)], catalogue)
@@ -148,7 +150,8 @@ def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterat
         models = [
             ("inference", one)
             for one in named
-            if isinstance(one, str) and catalogue.has(f"model.{one}.layers")
+            if isinstance(one, str)
+            and (catalogue.has(f"model.{one}.layers") or kind_of_model(catalogue, one) in IN_BATCHES)
         ]
         every += models
         yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), models, catalogue)

@@ -28,6 +28,7 @@ REQUESTS = {
     SPEECH: ("audio", '"30 s"', "the sound of a request"),
 }
 TRAINS = {"training": (LANGUAGE, VISION, RECOMMENDATION), "pools": (LANGUAGE, VISION)}
+ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
 OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
 
@@ -46,6 +47,19 @@ def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator
                 )
     for i, entry in entries_of(document, "training"):
         yield from _run(entry, place(("training", i), document), catalogue)
+    for i, entry in entries_of(document, "pools"):
+        kind = kind_of_model(catalogue, _name(entry))
+        key = next((key for key in ANSWERED if key in entry), "")
+        if key and kind in TRAINS["pools"] and kind != LANGUAGE:
+            yield Problem(
+                f"{place(('pools', i), document)}.{key}",
+                f"works for {WORDS[LANGUAGE]}; '{entry['model']}' is {WORDS[kind]}",
+            )
+
+
+def works_in_pools(catalogue: Catalogue, model: str, answers: bool) -> bool:
+    """Whether a model does the work of pools: trains there, or answers prompts where they ask that."""
+    return kind_of_model(catalogue, model) in ((LANGUAGE,) if answers else TRAINS["pools"])
 
 
 def _where(kind: str) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, data_folder
-from planner.inputs.model_kinds import LANGUAGE, VISION, kind_of_model
+from planner.inputs.model_kinds import IN_BATCHES, LANGUAGE, RECOMMENDATION, VISION, WORDS, kind_of_model
 from planner.trace.errors import InputError
 
 PHASES = ("data", "experimentation", "training", "fine_tuning", "inference", "storage", "federated")
@@ -98,6 +98,9 @@ class Technique:
         handles = set(self.handles) & set(READ[phase])
         idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of {what}"
         experiments = "no final run may use it" if self.only == "experiments" else ""
+        kind = kind_of_model(catalogue, model)
+        if kind in IN_BATCHES if phase == "inference" else kind == RECOMMENDATION:
+            return f"no plan applies techniques to {what} of {WORDS[kind]}"
         return self._out_of_work(catalogue, phase, model, predicted=True) or idle or experiments
 
     def _out_of_work(self, catalogue: Catalogue, phase: str, model: str | None, predicted: bool) -> str:

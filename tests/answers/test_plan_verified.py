@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from sizes import at_night
+from test_plan_recourse import planned
 
 import planner.answers.plan.verified
 from planner.answers.plan.verified import _joined, answers_of, verification_records
@@ -229,3 +230,14 @@ def test_what_is_off_or_missed_is_said(made):
 
     assert len([line for line in found["findings"] if "Every target" not in line]) == expected
     assert all(line in made[1]["why"] for line in found["findings"])
+
+
+def test_services_that_are_not_played_are_named_with_the_reason(monkeypatch):
+    """A plan of recommenders is not defended by silence: here its only service counts as one."""
+    plan = planned(busy=False)
+    monkeypatch.setattr(planner.answers.plan.verified, "in_batches", lambda inputs, service: True)
+
+    found = planner.answers.plan.verified.verification(plan, seconds=1.0)
+
+    assert not found["rows"]
+    assert [line.split(":")[0] for line in found["findings"]] == ["chat is not played"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.answers.check import check
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.model_kinds import KINDS, kind_of_model, models_of
@@ -141,6 +142,32 @@ def test_pools_of_other_kinds_say_where_those_work() -> None:
     assert problems(WRITES + "tokens_in = 9\ntokens_out = 9\n" + pool) == [
         "pools.p.model: 'dlrm-dcnv2' is a recommendation model: it works in [[services]] and [[training]], "
         "not in [[pools]]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("sdxl", "pools.p.model: 'sdxl' is a model that makes images or films: it works in [[services]]"),
+        ("vit-l-16", "pools.p.items: works for a language model; 'vit-l-16' is a vision model"),
+    ],
+)
+def test_pools_answer_prompts_by_language_models_alone(model: str, said: str) -> None:
+    """Also what is looked at after the keys, whether the reference holds it, leaves them out."""
+    lengths = "tokens_in = 9\ntokens_out = 9\n"
+    pool = f'[[pools]]\nname = "p"\nmodel = "{model}"\nreference = "h100-8"\nitems = "1 /d"\n'
+
+    with pytest.raises(ScenarioError) as refused:
+        check(FRAME + WRITES + lengths + pool + lengths, "x")
+
+    (problem,) = refused.value.problems
+    assert f"{problem.path}: {problem.message}".startswith(said)
+
+
+def test_techniques_of_services_in_batches_say_that_no_plan_applies_them() -> None:
+    assert problems(SCORES + 'candidates = 9\ntechniques = ["recpipe"]\n') == [
+        "services.s.techniques[0]: 'recpipe' changes nothing here: no plan applies techniques to a service "
+        "of a recommendation model. Remove it"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -317,6 +318,10 @@ JOBS = 'jobs = "1 /d"\njob_p50 = "3 h"\njob_p99 = "9 h"\n'
         (
             rollouts(795, 1, "asynchronous") + "step_prompts = 4",
             "pools.work.step_prompts: has no effect",
+        ),
+        (
+            re.sub(r"longest_tokens = \S+", "longest_tokens = 5", rollouts(795, 1)),
+            "pools.work.longest_tokens: 5 is below tokens_out",
         ),
         (rollouts(795, 1) + "wasted = 1", "pools.work.wasted: 1 is out of range"),
         (BATCH + 'gpu_time = "3 h"', "pools.work: gpu_time and items all say what it needs: keep one"),

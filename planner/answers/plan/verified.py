@@ -87,12 +87,17 @@ def verification(
         "dealing": "each request goes to a replica at random, as the plan takes it",
         "about": ABOUT,
         "rows": rows,
-        "findings": [line for row in rows for line in _findings(row)]
-        or [
-            "Every target is met, and no quantile of the closed form is off by more than "
-            f"{percent_text(OFF, 0)}."
-        ]
-        * bool(rows),
+        "findings": [
+            *(
+                [line for row in rows for line in _findings(row)]
+                or [
+                    "Every target is met, and no quantile of the closed form is off by more than "
+                    f"{percent_text(OFF, 0)}."
+                ]
+                * bool(rows)
+            ),
+            *_not_played(plan),
+        ],
     }
 
 
@@ -135,6 +140,33 @@ def _off(ours: float | None, theirs: float | None) -> float | None:
     return None if ours is None or not theirs else ours / theirs - 1.0
 
 
+def _why_not_played(plan: Plan, row: int) -> str:
+    """Why the replicas of a row of the ledger are not played request by request; empty where they are."""
+    replicas, ways = plan.ledger.replicas, plan.assembled.tried.ways.services
+    assert replicas is not None, "a row is of some replicas"
+    of = plan.problem.serve_options.service[plan.ledger.replica_options[row]]
+    stated = plan.inputs.scenario.services[int(of)]
+    if ways and ways[int(replicas.candidates.service[row])].techniques:
+        return "what its technique does to single requests is not known"
+    if in_batches(plan.inputs, stated):
+        return "its requests are answered in batches, which only engines of tokens are played with"
+    if stated.cache_hits_fraction:
+        return "which of its requests find their prompts in the cache is not known"
+    return ""
+
+
+def _not_played(plan: Plan) -> list[str]:
+    """A line for each service whose replicas are not all played, with the reason."""
+    options, solution = plan.problem.serve_options, plan.answer.solution
+    if plan.ledger.replicas is None or solution is None:
+        return []
+    found: dict[tuple[str, str], None] = {}
+    for row, v in enumerate(plan.ledger.replica_options):
+        if np.any(solution.replicas[v] > 0) and (reason := _why_not_played(plan, row)):
+            found[plan.inputs.scenario.services[int(options.service[v])].name, reason] = None
+    return [f"{name} is not played: {reason}." for name, reason in found]
+
+
 def _cases(plan: Plan) -> list[_Case]:
     """What is to be played; periods with the same demand on the same replicas once."""
     replicas, solution, problem = plan.ledger.replicas, plan.answer.solution, plan.problem
@@ -154,14 +186,11 @@ def _cases(plan: Plan) -> list[_Case]:
     capacity = np.asarray(replicas.requests_per_s.value) * (counts - spares)
     service_of = options.service[plan.ledger.replica_options]
     failures = np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value)
-    ways = plan.assembled.tried.ways.services
     for row, v in enumerate(plan.ledger.replica_options):
-        if ways and ways[int(replicas.candidates.service[row])].techniques:
-            continue  # what a technique does to single requests is not known
+        if _why_not_played(plan, row):
+            continue
         service, group = int(options.service[v]), int(options.node_group[v])
         stated = inputs.scenario.services[service]
-        if in_batches(inputs, stated) or stated.cache_hits_fraction:
-            continue  # which batches and which hits single requests see is not known
         for t, label in enumerate(labels):
             count, spare = int(counts[row, t]), int(spares[row, t])
             if count <= spare:

@@ -347,9 +347,14 @@ def _of_jobs(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def quantiles_in_order(pool: Pool, at: str) -> Iterator[Problem]:
-    """A high quantile above the median."""
+    """A high quantile above the median, and a longest rollout above the mean."""
     if pool.job_p50_h is not None and pool.job_p99_h is not None and pool.job_p99_h < pool.job_p50_h:
         yield Problem(
             f"{at}.job_p99",
             f"{pool.job_p99_h:g} h is below job_p50, {pool.job_p50_h:g} h: write a longer time",
+        )
+    if pool.longest_tokens is not None and pool.longest_tokens < (pool.tokens_out or 0.0):
+        yield Problem(
+            f"{at}.longest_tokens",
+            f"{pool.longest_tokens:g} is below tokens_out, {pool.tokens_out:g}, the mean: write more tokens",
         )

@@ -299,6 +299,22 @@ def test_services_without_a_model_are_refused(plan: dict[str, Any]) -> None:
         write_as(plan, "kserve")
 
 
+def test_services_in_batches_are_named_and_not_written(plan: dict[str, Any]) -> None:
+    rows = plan["tables"]["services"]
+    for row in rows:
+        if row["service"] == "code":
+            del row["engine"]
+    texts = write_as(plan, "kserve").values()
+
+    assert len(texts) == len(plan["horizon"]["periods"])
+    for text in texts:
+        assert "# not here, since they answer in batches: code\n" in text
+        assert "--model_name=code" not in text
+    plan["tables"]["services"] = [row for row in rows if row["service"] == "code"]
+    with pytest.raises(StandardError, match="its runtime writes tokens, and code answer in batches"):
+        write_as(plan, "kserve")
+
+
 def test_quotas_fit_into_the_fleet(plan: dict[str, Any]) -> None:
     """Queues of a period promise no more than stands there, also where a run ends within it."""
     fleet = {

@@ -104,16 +104,25 @@ def _demand(
 def _fleet(
     text: str, name: str, plan: Record, actuals: Sequence[Actual], last: Period, notes: list[str]
 ) -> str:
-    """The node groups that stand: reported, or as the plan has them in the last period that was reported."""
+    """The node groups that stand: reported, or as the plan has them in the last period that was reported.
+
+    Raises:
+        InputError: the count of a SKU is reported without its site, and several sites have it.
+    """
     stands = {
         (row["sku"], row["site"]): int(row["in_service_nodes"])
         for row in plan["tables"]["fleet"]
         if row["period"] == last.label
     }
     reported = {one.of: one for one in actuals if one.measure == "nodes"}  # the last month of each
-    for sku, site in list(stands):
-        if (found := reported.get(f"{sku}/{site}")) is not None:
-            stands[sku, site] = int(found.value)
+    for of, found in reported.items():
+        groups = [group for group in stands if of in (group[0], "/".join(group))]
+        if len(groups) > 1:
+            raise InputError(
+                f"{found.where}: {of} stands at several sites: say how many at each, by rows such as "
+                f"{found.month},nodes,{'/'.join(groups[0])},{number_text(found.value)}"
+            )
+        stands |= {group: int(found.value) for group in groups}
     rows = read_toml(text, name).get("fleet", [])
     edited: dict[int, Mapping[str, Any]] = {}
     removed, added = list[int](), list[Mapping[str, Any]]()
@@ -154,13 +163,18 @@ def _arrived(plan: Record, sku: str, site: str, last: Period) -> date:
 def _runs(
     text: str, name: str, plan: Record, actuals: Sequence[Actual], start: date, notes: list[str]
 ) -> str:
-    """Training runs: what is done is left out, of the rest the tokens that remain.
+    """Training runs: what is done is left out, of the rest the tokens or samples that remain.
 
     Raises:
-        InputError: a run that the plan has begun, and whose share done nobody states.
+        InputError: a run that the plan has begun, and whose share done nobody states; a share of what is no
+            run, or of one whose tokens follow from a wanted loss.
     """
     rows = read_toml(text, name).get("training", [])
     done = {one.of: one.value for one in actuals if one.measure == "done_fraction"}
+    if others := sorted(done.keys() - {row["name"] for row in rows}):
+        raise InputError(
+            f"{', '.join(others)}: done_fraction is of a training job, and the scenario has none"
+        )
     begun = {row["job"] for row in plan["tables"].get("jobs", []) if date.fromisoformat(row["start"]) < start}
     if unknown := sorted((begun & {row["name"] for row in rows}) - done.keys()):
         raise InputError(
@@ -177,8 +191,13 @@ def _runs(
             continue
         cells: dict[str, Any] = {}
         if share:
-            cells["tokens"] = float(written_text(float(row["tokens"]) * (1 - share), 6))
-            notes.append(f"{row['name']}: {percent_text(1 - share)} of its tokens are left")
+            stated = next((key for key in ("tokens", "samples") if key in row), None)
+            if stated is None:
+                raise InputError(
+                    f"{row['name']}: its tokens follow from a wanted loss: state `tokens` for what is left"
+                )
+            cells[stated] = float(written_text(float(row[stated]) * (1 - share), 6))
+            notes.append(f"{row['name']}: {percent_text(1 - share)} of its {stated} are left")
         if "earliest" in row and row["earliest"] < start:
             cells["earliest"] = start
         if cells:

@@ -188,6 +188,8 @@ def _chosen(
     """The rows of one of several sets; the only one where none is named."""
     listed = list(rows)
     known = list(dict.fromkeys(row.get(column, "") for _, row in listed))
+    if name and known == [""]:
+        raise InputError(f"{path.name}: has no column {column}, so that it has no '{name}': leave it out")
     if name and name not in known:
         raise InputError(f"{path.name}: has no {column} '{name}'; it has {', '.join(known[:20])}")
     if not name and len(known) > 1:

@@ -20,6 +20,8 @@ QUESTIONS = (
     "checkpoint",
     "fit",
     "throughput",
+    "scaling",
+    "place",
     "facts",
     "skus",
     "models",

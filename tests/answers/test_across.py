@@ -10,13 +10,13 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from shape_check import shape_problems, unopened
 
 import everfleet as ef
 from planner.answers.throughput import Question, across_document
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.performance.collectives import gradients_across_s, pipeline_across_s, ring_s
 from planner.report.shape import answer_json, read_back, written
-from planner.report.shape_check import shape_problems, unopened
 
 LINK = "800 Gbit/s, 20 ms, 2:1"  # 100 GB/s, of which half is to be had
 GB_PER_S, LATENCY_S, OVER = 100.0, 0.02, 2.0

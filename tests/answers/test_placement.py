@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shape_check import shape_problems, unopened
 
 import everfleet as ef
 from planner.answers.placement import facts_toml, placement_document
@@ -17,7 +18,6 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.embedding_tables import read_reuse, read_tables, with_reuse
 from planner.inputs.placement_question import NODES, PlacementQuestion
 from planner.report.shape import answer_json, read_back, written
-from planner.report.shape_check import shape_problems, unopened
 from planner.trace.errors import InputError
 
 CRITEO, MODEL = Path("criteo_tables.csv"), "mlperf_dlrm_dcnv2_multihot"
@@ -147,6 +147,19 @@ def test_tables_that_fit_nowhere_are_no_answer(tmp_path: Path, capsys: pytest.Ca
 
     assert main(["place", str(path), "--nodes", "1", "--tiers", "hbm"]) == NO_PLAN
     assert "No placement" in capsys.readouterr().out
+
+
+def test_what_a_question_states_in_vain_is_said(tmp_path: Path) -> None:
+    """A limit that no size keeps, a model of a file without models, and more nodes than are looked at."""
+    path = tmp_path / "tables.csv"
+    path.write_text(HEAD + "a,1000000,64,10,4\n", encoding="utf-8")
+
+    assert "That is longer than 1e-06 s" in ef.place(path, nodes=1, within_s="1 us").to_text()
+    assert "That is longer" not in ef.place(path, nodes=1, within_s="5 s").to_text()
+    with pytest.raises(InputError, match="has no column model, so that it has no 'dlrm'"):
+        read_tables(path, "dlrm")
+    with pytest.raises(InputError, match="h100-8: at most 128 nodes, 1024 devices"):
+        ef.place(path, nodes=129)
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,39 @@ def test_a_run_under_way_needs_its_share_done(plan: dict[str, Any], tmp_path: Pa
     actuals = read_actuals([actual(tmp_path, "2027-03,energy,,320 MWh")], load_catalogue(), "USD")
     with pytest.raises(InputError, match="pretrain-70b: began by the plan: say how far"):
         scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)
+
+
+def test_a_run_of_samples_has_samples_left(plan: dict[str, Any], tmp_path: Path) -> None:
+    """A fifth of 2e12 samples; a run whose tokens follow from a wanted loss is refused."""
+    text = SCENARIO.read_text(encoding="utf-8").replace("tokens = 2e12", "samples = 2e12")
+    actuals = read_actuals(
+        [actual(tmp_path, "2027-03,done_fraction,pretrain-70b,0.8")], load_catalogue(), "USD"
+    )
+    found, notes = scenario_from_here(text, "x", plan, actuals)
+
+    assert tomllib.loads(found)["training"][0]["samples"] == pytest.approx(4e11)
+    assert "pretrain-70b: 20.0 % of its samples are left" in notes
+    with pytest.raises(InputError, match="follow from a wanted loss"):
+        scenario_from_here(text.replace("samples = 2e12", "target = 2"), "x", plan, actuals)
+
+
+def test_nodes_without_their_site_stand_where_one_site_has_them(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Monitoring counts 30 h100-8 and knows no site; where two have the SKU, somebody has to say."""
+    text = SCENARIO.read_text(encoding="utf-8")
+    rows = ("2027-03,nodes,h100-8,30", "2027-03,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    found = tomllib.loads(scenario_from_here(text, "x", plan, actuals)[0])
+
+    assert {one["nodes"] for one in found["fleet"] if one["sku"] == "h100-8"} == {30}
+    plan["tables"]["fleet"].append(
+        {"period": "2027 Q1", "site": "virginia", "sku": "h100-8", "in_service_nodes": 4}
+    )
+    with pytest.raises(InputError, match="h100-8 stands at several sites: say how many at each"):
+        scenario_from_here(text, "x", plan, actuals)
+
+
+def test_a_share_done_of_what_is_no_run_is_refused(plan: dict[str, Any], tmp_path: Path) -> None:
+    rows = ("2027-03,done_fraction,code,0.5", "2027-03,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    with pytest.raises(InputError, match="code: done_fraction is of a training job"):
+        scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)

@@ -134,15 +134,26 @@ def test_focus_rent_and_reserved_terms_are_not_billed_twice(plan: dict[str, Any]
         }
     ]
     rows = focus_rows(plan)
-    term = next(row for row in rows if row["CommitmentDiscountId"])
+    terms = [row for row in rows if row["CommitmentDiscountId"]]
+    rent = [float(row["BilledCost"]) for row in rows if row["PricingCategory"] == "Standard"]
 
     held_to_focus(rows)
     assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(
         sum(row["cash_usd"] for row in plan["tables"]["cash"]), rel=1e-9
     )
-    assert (term["ChargeCategory"], term["ChargeFrequency"]) == ("Purchase", "Recurring")
-    assert float(term["CommitmentDiscountQuantity"]) == 1500.0  # 30,000 USD at 20 USD an hour
-    assert term["ChargePeriodEnd"] == "2028-01-01T00:00:00Z"  # the horizon's, before the term's
+    assert {(row["ChargeCategory"], row["ChargeFrequency"]) for row in terms} == {("Purchase", "Recurring")}
+    assert sum(float(row["CommitmentDiscountQuantity"]) for row in terms) == pytest.approx(
+        1500.0
+    )  # 30,000 USD at 20 USD an hour
+    assert len(terms) == 6
+    assert terms[-1]["ChargePeriodEnd"] == "2028-01-01T00:00:00Z"  # the horizon's, before the term's
+    assert rent == pytest.approx([12e3 * days / 91 for days in (30, 31, 30)])
+    billed: dict[str, float] = {}
+    for row in rows:
+        month = row["ChargePeriodStart"][:7]
+        billed[month] = billed.get(month, 0.0) + float(row["BilledCost"])
+    for row in plan["tables"]["cash"]:
+        assert billed[row["month"]] == pytest.approx(row["cash_usd"], rel=1e-9)
 
 
 def test_focus_is_in_the_currency_of_the_plan(plan: dict[str, Any]) -> None:
@@ -296,6 +307,22 @@ def test_a_replica_on_several_nodes_states_its_sizes_for_workers(plan: dict[str,
 def test_services_without_a_model_are_refused(plan: dict[str, Any]) -> None:
     del plan["tables"]["services"][0]["model"]
     with pytest.raises(StandardError, match="plan again"):
+        write_as(plan, "kserve")
+
+
+def test_services_in_batches_are_named_and_not_written(plan: dict[str, Any]) -> None:
+    rows = plan["tables"]["services"]
+    for row in rows:
+        if row["service"] == "code":
+            del row["engine"]
+    texts = write_as(plan, "kserve").values()
+
+    assert len(texts) == len(plan["horizon"]["periods"])
+    for text in texts:
+        assert "# not here, since they answer in batches: code\n" in text
+        assert "--model_name=code" not in text
+    plan["tables"]["services"] = [row for row in rows if row["service"] == "code"]
+    with pytest.raises(StandardError, match="its runtime writes tokens, and code answer in batches"):
         write_as(plan, "kserve")
 
 

@@ -160,6 +160,33 @@ def test_a_log_that_is_sent_is_fitted_as_in_python(server: str) -> None:
     assert answer["said"] == list(expected.said)
 
 
+@pytest.mark.parametrize(
+    ("question", "body", "text", "said"),
+    [
+        (
+            "place",
+            {"tables": "sent.csv", "nodes": [1]},
+            "table,rows,dim,pooling\na,1e6,64,10\n",
+            "1 tables of",
+        ),
+        (
+            "scaling",
+            {"runs": "sent.csv", "target": 2.5},
+            (LOG.parent.parent / "data" / "samples" / "scaling-runs.csv").read_text(encoding="utf-8"),
+            "sent.csv: loss =",
+        ),
+    ],
+)
+def test_tables_and_runs_that_are_sent_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, body: Any, text: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = answered(question, {**body, "files": {"sent.csv": text}})
+
+    assert found["answer"]["said"][0].startswith(said)
+    assert "outside of `files`" in str(answered(question, {**body, next(iter(body)): "/etc/passwd"}))
+
+
 def test_tables_of_a_scenario_are_planned_and_words_are_looked_for(server: str) -> None:
     tables = {"title": "nothing", "horizon": {"start": "2027-01-01", "periods": 1, "period": "quarter"}}
     status, wrong = ask(

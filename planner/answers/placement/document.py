@@ -329,6 +329,8 @@ def _said(
         f"{'Least time' if question.aim == TIME else 'Fewest nodes'}: {nodes}; look-up and exchange take "
         f"{step_ms} ms, {bound} (bound {bound_ms} ms)."
     )
+    if question.within_s and meant.step_s > question.within_s:
+        yield f"That is longer than {quantity_text(question.within_s, 's')}, and so is every size looked at."
     slow = 1.0 - float(placed.moved_gb[:, 0].sum() / placed.moved_gb.sum())
     kinds = Counter(way.kind for way in placed.ways)
     yield (
@@ -376,7 +378,10 @@ def _refuse(question: PlacementQuestion, catalogue: Catalogue) -> None:
         server = catalogue.skus[question.sku].server
         each = catalogue.fact(f"server.{server}.accelerators").value
         if max(question.nodes) * each > MOST_DEVICES:
-            problems.append(Problem("--nodes", f"{max(question.nodes)} are more than {MOST_DEVICES} devices"))
+            most = int(MOST_DEVICES // each)
+            problems.append(
+                Problem("--nodes", f"{question.sku}: at most {most} nodes, {MOST_DEVICES} devices")
+            )
     if question.dataset and question.reuse is None:
         problems.append(Problem("--dataset", "is of --reuse, which names no file"))
     if problems:

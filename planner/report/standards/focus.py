@@ -88,10 +88,11 @@ def _work(rows: list[Record], first: date, after: date) -> Iterator[Record]:
 
 
 def _months(cash: list[Record], purchases: list[Record], paid: list[Record]) -> Iterator[Record]:
-    """Orders and sales, and the bills of each month less what rows of rent hold already."""
-    rent = sum(row["BilledCost"] for row in paid)
-    bills = sum(row["bills_usd"] for row in cash)
-    kept = 1.0 - rent / bills if bills else 1.0
+    """Orders and sales, and the bills of each month less what rows of rent hold of it already."""
+    rent: dict[str, float] = {}
+    for row in paid:
+        month = row["ChargePeriodStart"][:7]
+        rent[month] = rent.get(month, 0.0) + row["BilledCost"]
     for row in cash:
         first = date.fromisoformat(f"{row['month']}-01")
         after = next_month(first)
@@ -102,7 +103,7 @@ def _months(cash: list[Record], purchases: list[Record], paid: list[Record]) -> 
             ("sales_usd", "Adjustment", "One-Time", "nodes that are sold"),
         )
         for column, category, frequency, said in parts:
-            usd = row[column] * (kept if column == "bills_usd" else 1.0)
+            usd = row[column] - (rent.get(row["month"], 0.0) if column == "bills_usd" else 0.0)
             if not usd:
                 continue
             orders = _orders(purchases, column, row["month"])
@@ -124,17 +125,19 @@ def _rented(tables: Record, periods: list[Period]) -> Iterator[Record]:
     for row in tables.get("rental", []):
         period = days[row["period"]]
         said = f"{row['sku']} at {row['location']}, rented by the hour"
-        yield (
-            _charge(period.first, period.after, "Usage", said)
-            | _of_node(row)
-            | {
-                "BilledCost": row["rent_usd"],
-                "ConsumedQuantity": row["node_h"],
-                "ConsumedUnit": "Node-Hours",
-                "PricingCategory": "Standard",
-                **_priced(row, row["node_h"]),
-            }
-        )
+        for begin, end, share in _by_month(period.first, period.after):
+            node_h = row["node_h"] * share
+            yield (
+                _charge(begin, end, "Usage", said)
+                | _of_node(row)
+                | {
+                    "BilledCost": row["rent_usd"] * share,
+                    "ConsumedQuantity": node_h,
+                    "ConsumedUnit": "Node-Hours",
+                    "PricingCategory": "Standard",
+                    **_priced(row, node_h),
+                }
+            )
 
 
 def _reserved(tables: Record, periods: list[Period], end: date) -> Iterator[Record]:
@@ -148,21 +151,31 @@ def _reserved(tables: Record, periods: list[Period], end: date) -> Iterator[Reco
             f"{row['nodes']:g} x {row['sku']} at {row['location']} reserved for {row['commitment']} to "
             f"{row['ends']}; due after the horizon: {fixed_text(row['due_usd'], 2)} USD"
         )
-        yield (
-            _charge(first, after, "Purchase", said, "Recurring")
-            | _of_node(row)
-            | {
-                "BilledCost": row["rent_usd"],
-                "PricingCategory": "Committed",
-                **_priced(row, hours),
-                "CommitmentDiscountCategory": "Usage",
-                "CommitmentDiscountId": f"{row['location']}/{row['sku']}/{number}",
-                "CommitmentDiscountName": f"{row['sku']} at {row['location']}",
-                "CommitmentDiscountType": row["commitment"],
-                "CommitmentDiscountQuantity": hours,
-                "CommitmentDiscountUnit": "Node-Hours",
-            }
-        )
+        for begin, end, share in _by_month(first, after):
+            yield (
+                _charge(begin, end, "Purchase", said, "Recurring")
+                | _of_node(row)
+                | {
+                    "BilledCost": row["rent_usd"] * share,
+                    "PricingCategory": "Committed",
+                    **_priced(row, hours * share),
+                    "CommitmentDiscountCategory": "Usage",
+                    "CommitmentDiscountId": f"{row['location']}/{row['sku']}/{number}",
+                    "CommitmentDiscountName": f"{row['sku']} at {row['location']}",
+                    "CommitmentDiscountType": row["commitment"],
+                    "CommitmentDiscountQuantity": hours * share,
+                    "CommitmentDiscountUnit": "Node-Hours",
+                }
+            )
+
+
+def _by_month(first: date, after: date) -> Iterator[tuple[date, date, float]]:
+    """Each month of a time with its share of the days, as the bills of a plan are divided."""
+    begin = first
+    while begin < after:
+        end = min(next_month(begin), after)
+        yield begin, end, (end - begin).days / (after - first).days
+        begin = end
 
 
 def _priced(row: Record, hours: float) -> Record:

@@ -1,7 +1,8 @@
 """Services of a plan for KServe: an InferenceService for each deployment, as many replicas as the plan has.
 
 Where the weights lie is the user's to add (`storageUri`): a plan knows a model by its name in the catalogue.
-A replica on several nodes has a `workerSpec`, as KServe takes its sizes from nowhere else.
+A replica on several nodes has a `workerSpec`, as KServe takes its sizes from nowhere else. Its runtime writes
+tokens; services that answer in batches (scoring, images) need one of their own, and each file names them.
 
 Source: KServe, API serving.kserve.io/v1beta1, InferenceService; Hugging Face runtime, arguments of vLLM.
 """
@@ -33,10 +34,16 @@ def write(document: Record) -> Files:
         raise StandardError("kserve: this plan was made before services named their model: plan again")
     found: Files = {}
     for period in periods_of(document):
-        mine = [row for row in rows if row["period"] == period.label]
+        here = [row for row in rows if row["period"] == period.label]
+        mine = [row for row in here if "engine" in row]
+        others = sorted({row["service"] for row in here} - {row["service"] for row in mine})
         if mine:
             comment = f"{document['title']}\n{period.label}: {period.first} to {period.after}\n{NO_WEIGHTS}"
+            comment += f"\nnot here, since they answer in batches: {', '.join(others)}" if others else ""
             found[f"kserve-{period.name}.yaml"] = yaml_stream(list(map(_service, mine)), comment)
+    if not found:
+        names = ", ".join(sorted({row["service"] for row in rows}))
+        raise StandardError(f"kserve: its runtime writes tokens, and {names} answer in batches")
     return found
 
 

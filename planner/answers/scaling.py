@@ -129,7 +129,8 @@ def _said(document: Record, row: Record) -> list[str]:
     said = [
         f"{document['file']}: loss = {number_text(row['scale_loss'])} ({axis} / "
         f"{number_text(row['reference'])})^-{number_text(row['exponent'])} + c, {floor}, through "
-        f"{row['runs']:.0f} runs, which lie within {percent_text(row['largest_error_fraction'], 2)} of it "
+        f"{number_text(row['runs'])} runs, which lie within "
+        f"{percent_text(row['largest_error_fraction'], 2)} of it "
         f"({METHOD})."
     ]
     target = number_text(row["target_loss"])

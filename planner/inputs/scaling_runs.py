@@ -19,6 +19,7 @@ from planner.performance.scaling import (
     tokens_of_compute,
 )
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from planner.trace.quantities import Fact
 
 LARGEST = 2_000_000  # bytes of a table of runs
@@ -103,8 +104,8 @@ def tokens_for(path: Path, target: float, model: str, catalogue: Catalogue) -> f
     law = runs.law()
     if target <= law.floor:
         raise InputError(
-            f"{runs.file}: a loss of {target:g} is unreachable, below the floor c = {law.floor:.4g} of these "
-            "runs: write a higher target"
+            f"{runs.file}: a loss of {target:g} is unreachable, below the floor c = "
+            f"{number_text(law.floor)} of these runs: write a higher target"
         )
     size = size_for_loss(
         target_loss=target,

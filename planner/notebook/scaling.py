@@ -8,7 +8,6 @@ from pathlib import Path
 from planner.notebook.answer import Answer, Content
 from planner.notebook.arguments import in_python
 from planner.notebook.kinds import plain_kind
-from planner.report.cells import opened_at
 from planner.trace.records import tables_in
 
 
@@ -24,7 +23,7 @@ def scaling(
     """What a wanted loss takes, by a power law through your runs: `everfleet scaling`.
 
     >>> found = ef.scaling("data/samples/scaling-runs.csv", target=2.1)
-    >>> f"{found['fits'][0]['needed'].value:.2g}"
+    >>> f"{found['fits'].to_pandas()['needed'][0]:.2g}"
     '1.3e+12'
 
     Args:
@@ -38,6 +37,7 @@ def scaling(
         InputError: the file is not understood, or no law can be told from it.
     """
     from planner.answers.scaling import scaling_document, scaling_text
+    from planner.report.cells import opened_at
 
     document = scaling_document(Path(runs), target=target, axis=axis, model=model)
     tables, said = tables_in(document), tuple(document["headline"])

@@ -43,6 +43,7 @@ Modules:
   made again.
 - replica: One replica under a mix of requests: state at a load, share of first tokens in time, largest
   load.
+- representatives: Few members that stand for many, each with its weight.
 - rounding: Things that are counted whole: devices, nodes, replicas, workers, drives.
 - scaling: How the loss of a model falls with its size, its data or its compute, and what a wanted loss
   then takes.

@@ -12,6 +12,7 @@ from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.placement_question import PlacementQuestion
 from planner.physics.table_tiers import Device, Way, ways_of
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from solver.placing import Placement, Placing
 from solver.placing_search import Found, by_weight, place
 
@@ -201,7 +202,7 @@ def fewest_devices(parts: Parts, memory_gb: float) -> int:
     largest = float((parts.size_gb / parts.count).max())
     if largest > memory_gb * (1 + CLOSE):
         raise ValueError(
-            f"a table or part of {largest:.4g} GB exceeds the {memory_gb:g} GB of a device: split it"
+            f"a table or part of {number_text(largest)} GB exceeds the {memory_gb:g} GB of a device: split it"
         )
     devices = max(1, int(np.ceil(parts.size_gb.sum() / memory_gb - CLOSE)))
     while not _fits(replace(parts, cost=0.0 * parts.cost), devices, memory_gb):
@@ -218,7 +219,8 @@ def least_largest_cost(parts: Parts, devices: int, memory_gb: float) -> float:
     found = place(_of_parts(parts, devices, memory_gb))
     if not _fits(parts, devices, memory_gb, found):
         raise ValueError(
-            f"{devices} devices of {memory_gb:g} GB do not hold {parts.size_gb.sum():.4g} GB of parts"
+            f"{devices} devices of {memory_gb:g} GB do not hold "
+            f"{number_text(float(parts.size_gb.sum()))} GB of parts"
         )
     if not found.exact:
         raise NotProven(f"no placement on {devices} devices was proven best")

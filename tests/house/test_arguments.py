@@ -14,6 +14,9 @@ ROOMS = ("planner", "carbon", "reliability", "solver")
 ALLOWED = {
     "checkpoint_document": "what a person asks: an argument for each flag and field",
     **dict.fromkeys(
+        ("in_time_fraction", "two_level_weighted_hours_ratio"), "an argument for each symbol of its equation"
+    ),
+    **dict.fromkeys(
         ("checkpoint", "fit", "job_carbon", "place", "plan", "throughput"), "what a person asks in Python"
     ),
 }

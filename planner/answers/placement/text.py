@@ -35,7 +35,7 @@ def facts_toml(document: Record) -> str:
     found = [one for one in document["totals"] if one["name"] == "imbalance"]
     lines = [f"# {document['title']}", *(f"# {sentence}" for sentence in document["headline"])]
     if found:
-        lines += ["[facts]", f'"{IMBALANCE}" = "{found[0]["value"]:.4g}"']
+        lines += ["[facts]", f'"{IMBALANCE}" = "{number_text(found[0]["value"])}"']
     return "\n".join([*lines, ""])
 
 

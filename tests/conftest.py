@@ -287,7 +287,11 @@ class Exchange(pytest.MonkeyPatch):
 
     def setattr(self, target: Any, *part: Any, **options: Any) -> None:
         super().setattr(target, *part, **options)
-        place = target if isinstance(target, str) else getattr(target, "__module__", None) or target.__name__
+        place = (
+            target
+            if isinstance(target, str)
+            else getattr(target, "__module__", None) or getattr(target, "__name__", "")
+        )
         if place.startswith(PHYSICS):
             self.of_physics = True
             self._forget()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from planner.notebook.answer import Answer, Content
 from planner.notebook.arguments import in_python
-from planner.notebook.kinds import plain_kind
 from planner.trace.records import tables_in
 
 
@@ -37,6 +36,7 @@ def scaling(
         InputError: the file is not understood, or no law can be told from it.
     """
     from planner.answers.scaling import scaling_document, scaling_text
+    from planner.notebook.kinds import plain_kind
     from planner.report.cells import opened_at
 
     document = scaling_document(Path(runs), target=target, axis=axis, model=model)

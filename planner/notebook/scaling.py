@@ -7,7 +7,6 @@ from pathlib import Path
 
 from planner.notebook.answer import Answer, Content
 from planner.notebook.arguments import in_python
-from planner.trace.records import tables_in
 
 
 @in_python
@@ -38,6 +37,7 @@ def scaling(
     from planner.answers.scaling import scaling_document, scaling_text
     from planner.notebook.kinds import plain_kind
     from planner.report.cells import opened_at
+    from planner.trace.records import tables_in
 
     document = scaling_document(Path(runs), target=target, axis=axis, model=model)
     tables, said = tables_in(document), tuple(document["headline"])

@@ -1,8 +1,9 @@
 """Requests that are answered in batches: what one unit takes within a response time, and how busy it is.
 
 A recommender that scores, or a model that makes images, answers a request as a whole. The unit takes all who
-wait into a batch, up to a limit, and those who come meanwhile wait for the next one. So the size of a batch
-is the number of arrivals during the one before: a Markov chain from batch to batch.
+wait into a batch, and those who come meanwhile wait for the next one. Where more wait than the engine takes
+together, they are a group of several batches, one after the other. So the size of a group is the number of
+arrivals during the one before: a Markov chain from group to group.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ _MOST_REMEMBERED = 64
 _POISSON = 1.0 + 1e-6  # a spread of counts up to which they count as Poisson's
 _EVERY, _TO_A_DOUBLING = 8, 4
 _SQUARINGS = 12  # of the chain from batch to batch: after 4096 batches its start is forgotten
+_MOST_BATCHES = 64.0  # of a group: who comes beyond them is refused
 _LEAST = 1e-12
 
 
@@ -60,17 +62,20 @@ def batched_capacity(
 
     lambda* = max {lambda : P(response <= R) >= q},  lambda = u lambda*
 
-    response = (1 - U) O(k) + L(min(1 + X, B)),  X ~ counts in O(k),  U uniform in 0 to 1
+    response = (1 - U) O(k) + t_0 + F(m) + U (T(m) - F(m)),  m = min(1 + X, B),  X ~ counts in O(k)
 
-    O(k) = max(t_0, T(k)),  L(k) = t_0 + T(k),  B = max {k : L(k) <= R}
+    O(k) = max(t_0, T(k)),  F(k) = T(min(k, b)),  T(k) = k/b O(b) beyond b,  B = max {k : t_0 + T(k) <= R}
 
-    T(k) is the time of a batch of k requests (sizes on the last axis, one row a candidate), t_0 what the host
-    spends on one, which is hidden behind the batch before but not from who waits. An arrival finds a batch
-    of k for the time that such batches take, waits for the rest of it and is answered with all who came
-    during it; who finds nobody is answered alone. Beyond B they are refused, and count as late. Counts are
-    Poisson's, or of the negative binomial law with the spread Ca^2 (which bursts reach over long times: they
-    are taken as no shorter than a batch). The size of the next batch is that of the arrivals:
-    pi = pi P(lambda). Burstinesses to try may lie on an axis behind the candidates'.
+    T(k) is the time of a batch of k requests (sizes on the last axis up to the most that the engine takes, b;
+    one row a candidate), t_0 what the host spends on one, which is hidden behind the batch before but not
+    from who waits. An arrival finds a group of k for the time that such groups take, waits for the rest of it
+    and is answered in its turn, U uniform in 0 to 1, with all who came during it; who finds nobody is
+    answered alone. A batch that is not full is not filled by those who come while its group is answered,
+    which is a little slow. Beyond B, where the target sets it, they are refused and count as late; where the
+    engine sets b they wait, in time or not. Counts are Poisson's, or of the negative binomial law with the
+    spread Ca^2 (which bursts reach over long times: they are taken as no shorter than a batch). The size of
+    the next group is that of the arrivals: pi = pi P(lambda). Burstinesses to try may lie on an axis behind
+    the candidates'.
 
     Source: bulk service of those present, Bailey, "On queueing processes with bulk service", JRSS B 1954;
     Chaudhry and Templeton, "A First Course in Bulk Queues", 1983; batches and latency of recommenders, Gupta
@@ -133,11 +138,14 @@ def batched_use(
     unit = _unit(batch_requests, batch_s, start_s, arrival_scv_ratio, response_target_s, several)
     state = unit.at(np.clip(loads, _LEAST, None))
     require_share(batch_memory_fraction=batch_memory_fraction, batch_compute_fraction=batch_compute_fraction)
-    shape = np.shape(unit.times_s)
+    shape, groups = np.shape(unit.times_s), unit.sizes.shape[-1] - np.shape(batch_requests)[-1]
     uses = {
-        "memory_use_fraction": np.asarray(batch_memory_fraction),
-        "compute_use_fraction": np.asarray(batch_compute_fraction),
-        "compute_root_fraction": np.sqrt(batch_compute_fraction),
+        name: _repeated(np.asarray(use), groups)
+        for name, use in (
+            ("memory_use_fraction", batch_memory_fraction),
+            ("compute_use_fraction", batch_compute_fraction),
+            ("compute_root_fraction", np.sqrt(batch_compute_fraction)),
+        )
     }
     at_work = state.share * unit.times_s
     whole = np.maximum(np.sum(state.share * unit.taken_s, axis=-1), _LEAST)
@@ -160,6 +168,11 @@ def _of_candidates(value: Column, like: NDArray[Any]) -> Floats:
     return column[:, None] if column.ndim and like.ndim > column.ndim else column
 
 
+def _repeated(use: Floats, groups: int) -> Floats:
+    """What batches use, where groups of several full ones use what the largest does."""
+    return np.concatenate([use, np.repeat(use[..., -1:], groups, axis=-1)], axis=-1) if use.ndim else use
+
+
 @dataclass(frozen=True, slots=True)
 class _State:
     """A unit in the long run; shares of batches by size on the last axis."""
@@ -175,14 +188,16 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """One unit of each row: sizes of batches, what they take and when they are answered, on the last axis.
+    """One unit of each row: sizes of groups, what they take and when they are answered, on the last axis.
 
-    `limit` is the place of the largest size that is in time; sizes beyond it never come to be.
+    `first_s` is when the first of a group is answered, `answered_s` when the last is. `limit` is the place of
+    the largest size that comes to be: the largest in time, or all where the engine sets the largest batch.
     """
 
     sizes: Floats
     times_s: Floats
     taken_s: Floats
+    first_s: Floats
     answered_s: Floats
     target_s: Floats
     spread: Floats
@@ -206,12 +221,12 @@ class _Unit:
         busy_s = np.sum(share * self.taken_s, axis=-1)
         cycle_s = busy_s + idle_s
         accepted = np.sum(share * self.sizes, axis=-1) / (load[..., 0] * cycle_s)
-        # Those who arrive during a batch are answered with all others who do.
+        # Those who arrive during a group are answered with all others who do, in their turn.
         together = _on_sizes(counts, self.sizes[..., None, :], allowed, last[..., None], shift=1)
-        spare = np.maximum(self.target_s[..., None, None] - self.answered_s[..., None, :], -1.0)
-        rest = np.clip(spare / self.taken_s[..., None], 0.0, 1.0)
-        kept = np.sum(together * rest, axis=-1)
-        answer = np.sum(together * self.answered_s[..., None, :], axis=-1)
+        turn_s = (self.answered_s - self.first_s)[..., None, :] - self.taken_s[..., None]
+        early_s = self.taken_s[..., None] + self.first_s[..., None, :]  # of who comes as the group begins
+        kept = np.sum(together * _share_within(early_s, turn_s, self.target_s[..., None, None]), axis=-1)
+        answer = np.sum(together * (self.first_s + self.answered_s)[..., None, :] / 2.0, axis=-1)
         weight = share * self.taken_s / cycle_s[..., None]
         alone = idle_s / cycle_s
         first = self.answered_s[..., 0]
@@ -246,20 +261,27 @@ def _unit(
     start = np.broadcast_to(np.asarray(start_s, dtype=np.float64), times.shape[:-1])[..., None]
     target = np.broadcast_to(np.asarray(response_target_s, dtype=np.float64), times.shape[:-1])
     spread = np.maximum(np.asarray(arrival_scv_ratio, dtype=np.float64), 1.0)
-    answered, taken = start + times, np.maximum(start, times)
+    taken, largest = np.maximum(start, times), times.shape[-1]
+    sizes, times, taken, first = _with_groups(sizes, times, taken, start, target)
+    first, answered = start + first, start + times
     if several or spread.ndim > target.ndim:
-        sizes, times, answered, taken = (one[..., None, :] for one in (sizes, times, answered, taken))
+        sizes, times, first, answered, taken = (
+            one[..., None, :] for one in (sizes, times, first, answered, taken)
+        )
         target = target[..., None]
         spread = spread if spread.ndim > 1 else np.broadcast_to(spread, target.shape[:1])[..., None]
     spread = np.broadcast_to(spread, np.broadcast_shapes(spread.shape, target.shape))
     in_time = answered <= target[..., None]
     limit = np.maximum(np.sum(in_time, axis=-1) - 1, 0)
+    # Where the engine sets the largest batch, who waits for a later one is answered, in time or not.
+    limit = np.where(in_time[..., largest - 1], sizes.shape[-1] - 1, limit)
     allowed = np.arange(sizes.shape[-1]) <= limit[..., None]
     rates = np.where(allowed, sizes / taken, 0.0)
     return _Unit(
         sizes=sizes,
         times_s=times,
         taken_s=taken,
+        first_s=first,
         answered_s=answered,
         target_s=target,
         spread=spread,
@@ -267,6 +289,32 @@ def _unit(
         answers_in_time=np.broadcast_to(in_time[..., 0], spread.shape),
         most_per_s=np.broadcast_to(rates.max(axis=-1), spread.shape),
     )
+
+
+def _with_groups(
+    sizes: Floats, times: Floats, taken: Floats, start: Floats, target: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Sizes, times and hours taken with groups of several full batches, and when the first are answered.
+
+    None where no largest batch is in time: then the target sets the largest size.
+    """
+    last = taken[..., -1:]
+    if not np.any(start[..., 0] + times[..., -1] <= target):
+        return sizes, times, taken, times
+    batches = batch_sizes(largest=_MOST_BATCHES)[1:]  # the same for every row, whatever its target
+    grouped = np.concatenate([sizes, sizes[..., -1:] * batches], axis=-1)
+    held = np.concatenate([taken, last * batches], axis=-1)
+    ended = np.concatenate([times, last * (batches - 1.0) + times[..., -1:]], axis=-1)
+    first = np.concatenate([times, np.repeat(times[..., -1:], batches.size, axis=-1)], axis=-1)
+    return grouped, ended, held, first
+
+
+def _share_within(start: Floats, change: Floats, target: Floats) -> Floats:
+    """Share of u, uniform in 0 to 1, for which start + u change is at most the target."""
+    level = np.where(np.abs(change) < _LEAST, _LEAST, change)
+    met = (target - start) / level
+    share: Floats = np.clip(np.where(level > 0.0, met, 1.0 - met), 0.0, 1.0)
+    return share
 
 
 class _Counts:

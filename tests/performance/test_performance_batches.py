@@ -8,6 +8,9 @@ import pytest
 from planner.performance.batches import batch_sizes, batched_capacity, batched_use
 
 IMAGES = {"fixed_s": 0.05, "each_s": 0.65, "start_s": 0.02, "target_s": 5.0, "most": 8}
+# One film, or four images, at once, and time for several of them: who comes too many waits.
+FILMS = {"fixed_s": 0.0, "each_s": 3.0, "start_s": 0.02, "target_s": 30.0, "most": 1}
+WAITING = {"fixed_s": 0.05, "each_s": 0.65, "start_s": 0.02, "target_s": 30.0, "most": 4}
 SCORES = {"fixed_s": 1e-3, "each_s": 0.1e-3, "start_s": 0.2e-3, "target_s": 6e-3, "most": 400}
 
 
@@ -109,3 +112,36 @@ def test_loads_on_an_axis_are_as_loads_one_by_one() -> None:
         assert np.asarray(several.compute_use_fraction)[0, at] == pytest.approx(
             float(np.asarray(alone.compute_use_fraction)[0])
         )
+
+
+def waited(case: dict[str, float], rate_per_s: float, requests: int = 60_000) -> float:
+    """Share in time of requests that wait in one line for batches of the engine's size."""
+    draw = np.random.default_rng(11)
+    comes = np.cumsum(draw.exponential(1.0 / rate_per_s, requests))
+    free, at, late = 0.0, 0, 0
+    while at < requests:
+        begin = max(free, comes[at])
+        taken = min(int(np.searchsorted(comes, begin, side="right")) - at, int(case["most"]))
+        lasts = case["fixed_s"] + case["each_s"] * taken
+        responses = begin + case["start_s"] + lasts - comes[at : at + taken]
+        late += int((responses > case["target_s"]).sum())
+        free, at = begin + max(case["start_s"], lasts), at + taken
+    return 1.0 - late / requests
+
+
+@pytest.mark.parametrize("case", [FILMS, WAITING])
+def test_who_finds_the_largest_batch_full_waits_for_the_next(case: dict[str, float]) -> None:
+    """The largest rate holds in a line of single requests, and a tenth more does not."""
+    found = limit_per_s(case)
+
+    assert waited(case, found) >= 0.895
+    assert waited(case, 1.1 * found) < 0.9
+    assert found > 0.75 * case["most"] / (case["fixed_s"] + case["each_s"] * case["most"])
+
+
+def test_more_time_carries_more_where_the_engine_sets_the_batch() -> None:
+    """Eight images together: 15, 30 and 60 s are not one target."""
+    rates = [limit_per_s(IMAGES, target_s=target) for target in (5.6, 15.0, 30.0, 60.0)]
+
+    assert rates == sorted(set(rates))
+    assert rates[-1] < 8 / (IMAGES["fixed_s"] + 8 * IMAGES["each_s"])

@@ -85,27 +85,28 @@ def gradients_across_s(
 ) -> Column:
     """What a step waits for gradients, or weights, that sites exchange over the links between them.
 
-    t = a / H - min(x a / H, T_c / 2),  a = all-reduce of G on a ring of s sites (`ring_s`)
+    t = a - min(x a, T_c / 2) where H = 1,  a / H where H > 1,  a = all-reduce of G on a ring of s sites
 
-    H steps go by between two exchanges; at most half of the compute is backward work that hides them. Each
-    site sums its own first. Where H > 1 sites train apart in between, which is another optimisation.
+    H steps go by between two exchanges. Of each step at most half of the compute is backward work that hides
+    one (a as of `ring_s`). Each site sums its own first. Where H > 1 sites train apart in between, which is
+    another optimisation, and all wait for the weights.
 
     Source: ring as above; hiding as in `training_step_s`; H: Douillard et al., "DiLoCo", arXiv 2311.08105.
     """
     require_positive(exchange_steps=exchange_steps)
     require_not_negative(hidden_fraction=hidden_fraction, computing_s=computing_s)
-    exchanged_s = (
-        ring_s(
-            trips=RING_TRIPS["all_reduce"],
-            ranks=sites,
-            size_gb=gradient_gb,
-            bandwidth_gb_per_s=bandwidth_gb_per_s,
-            latency_s=latency_s,
-            oversubscription_ratio=oversubscription_ratio,
-        )
-        / exchange_steps
+    exchanged_s = ring_s(
+        trips=RING_TRIPS["all_reduce"],
+        ranks=sites,
+        size_gb=gradient_gb,
+        bandwidth_gb_per_s=bandwidth_gb_per_s,
+        latency_s=latency_s,
+        oversubscription_ratio=oversubscription_ratio,
     )
-    return exchanged_s - np.minimum(hidden_fraction * exchanged_s, 0.5 * np.asarray(computing_s))
+    hidden_s = np.minimum(hidden_fraction * exchanged_s, 0.5 * np.asarray(computing_s))
+    exposed_s = np.where(np.asarray(exchange_steps) > 1.0, exchanged_s, exchanged_s - hidden_s)
+    waited_s: Column = (exposed_s / exchange_steps)[()]
+    return waited_s
 
 
 def pipeline_across_s(

@@ -12,7 +12,7 @@ from planner.answers.checkpoints.text import to_text
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import load_scenario, with_changes
+from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.physics.nodes import node_columns
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
@@ -96,3 +96,7 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
         checkpoint_document(loss_spikes_per_month=3.0, replicas=10)
     with pytest.raises(InputError, match="rollback_min has to be"):
         checkpoint_document(rollback_min=-1.0)
+    with pytest.raises(InputError, match="rollback_min has no effect without loss_spikes"):
+        checkpoint_document(rollback_min=30.0)
+    with pytest.raises(ScenarioError, match=r"reliability\.rollback: has no effect without loss_spikes"):
+        with_changes(scenario, {"reliability.rollback": "30 min"})

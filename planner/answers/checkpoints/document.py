@@ -121,10 +121,12 @@ def checkpoint_document(
         "rollback_min": rollback_min,
     }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
+    idle = rollback_min is not None and not loss_spikes_per_month
     _refuse(
         [
             *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
             *(f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, numbers)),
+            *(["rollback_min has no effect without loss_spikes_per_month"] if idle else []),
         ]
     )
     options = SharedOptions(

@@ -456,6 +456,11 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
         yield Problem("reliability", f"{', '.join(given[:-1])} and {given[-1]} say the same thing: keep one")
     elif not given:
         yield Problem("reliability", f"none of {', '.join(RATES)} is given: write one")
+    if "rollback" in table and "loss_spikes" not in table:
+        yield Problem(
+            "reliability.rollback",
+            'has no effect without loss_spikes: write for example loss_spikes = "10 /month"',
+        )
     if isinstance(fit, Problem):
         yield fit
     if "repair" in table or ("log" in table and not isinstance(fit, FittedFleet)):

@@ -193,6 +193,8 @@ _EXAMPLES = {
     "kgCO2e": "900 t",
     "1/s": "30 /s",
     "1/h": "0.1 /month",
+    "1/y": "30 %/year",
+    "1/d": "40 /d",
     "L/kWh": "0.2 L/kWh",
     "GB/s": "1.8 GB/s",
     "GB": "80 GB",

@@ -103,6 +103,14 @@ def test_weights_are_those_published(
     assert active_parameters(shape) == pytest.approx(active, rel=0.012)
 
 
+def test_newer_files_name_the_width_of_a_head_otherwise(tmp_path: Path) -> None:
+    """`head_dim` in place of `attention_head_dim`: never h/a in silence."""
+    newer = {key: value for key, value in NEMOTRON.items() if key != "attention_head_dim"}
+    newer |= {"num_attention_heads": 40, "hidden_size": 4480, "head_dim": 128}
+
+    assert read_shape(written(tmp_path, newer)).head_dim == 128
+
+
 def test_jamba_keeps_four_gigabytes_of_256k_tokens(tmp_path: Path) -> None:
     """Lieber et al., arXiv 2403.19887, table 1: 4 GB of keys and values at 256K tokens; Mixtral 32."""
     shape = read_shape(written(tmp_path, JAMBA))

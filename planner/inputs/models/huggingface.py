@@ -97,7 +97,7 @@ _JAMBA = _USUAL | {
     "state_convolution": "mamba_d_conv",
 }
 _NEMOTRON_H = _USUAL | {
-    "head_dim": "attention_head_dim",
+    "head_dim": "attention_head_dim head_dim",  # older and newer files
     "state_size": "ssm_state_size",
     "state_groups": "n_groups",
     "state_heads": "mamba_num_heads",
@@ -198,7 +198,8 @@ def _figure(
     document: Mapping[str, Any], name: str, key: str, family: Family, problems: list[str]
 ) -> int | None:
     """A whole number of the file; None where it is wrong, or to be derived."""
-    value = document.get(key)
+    key, *others = key.split() or [""]
+    value = next((document[one] for one in (key, *others) if document.get(one) is not None), None)
     if value is None and name in family.derived:
         return None
     if value is None and name in _MAY_BE_ZERO:

@@ -20,7 +20,7 @@ from scipy.special import gammainccinv, gammaincinv
 from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
 from planner.inputs.metering.names import sku_of_driver
 from planner.inputs.own.adding import Added, Measured, add_measured, catalogue_with
-from planner.inputs.telemetry import COUNTERS, QUANTITIES, SlurmJobs, Telemetry, read_telemetry
+from planner.inputs.telemetry import COUNTERS, QUANTITIES, TIMED_FROM_S, SlurmJobs, Telemetry, read_telemetry
 from planner.report.columns import aligned, words
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
@@ -55,11 +55,15 @@ class Seen:
     @property
     def span(self) -> str:
         """From the first sample to the last, in UTC."""
-        first, last = (
-            datetime.fromtimestamp(float(edge), UTC)
-            for edge in (self.frame["time_s"].min(), self.frame["time_s"].max())
-        )
-        return f"{first:%Y-%m-%dT%H:%MZ} to {last:%Y-%m-%dT%H:%MZ}"
+        return span_said(float(self.frame["time_s"].min()), float(self.frame["time_s"].max()))
+
+
+def span_said(first_s: float, last_s: float) -> str:
+    """From one moment to another, in UTC; of scrapes without times how long they lasted."""
+    if last_s < TIMED_FROM_S:
+        return f"scrapes without times, {number_text((last_s - first_s) / SECONDS_PER_H)} h"
+    first, last = (datetime.fromtimestamp(edge, UTC) for edge in (first_s, last_s))
+    return f"{first:%Y-%m-%dT%H:%MZ} to {last:%Y-%m-%dT%H:%MZ}"
 
 
 def telemetry_answer(
@@ -85,7 +89,7 @@ def telemetry_answer(
     edges = [edge for edge in _edges_s(found) if math.isfinite(edge)]
     first, last = (datetime.fromtimestamp(edge, UTC) for edge in (min(edges), max(edges)))
     named = f"telemetry-{name}-{first:%Y%m%d%H%M}-{last:%Y%m%d%H%M}"
-    source = named, source_title(found, f"{first:%Y-%m-%dT%H:%MZ} to {last:%Y-%m-%dT%H:%MZ}"), last.year
+    source = named, source_title(found, span_said(min(edges), max(edges))), last.year
     return found, document, add_measured(measured, f"telemetry-{name}", source, folder, catalogue)
 
 

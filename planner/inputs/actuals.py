@@ -16,7 +16,7 @@ from pathlib import Path
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.files import csv_rows, read_limited
 from planner.inputs.metering.names import sku_of_driver
-from planner.inputs.telemetry import Telemetry, read_telemetry
+from planner.inputs.telemetry import TIMED_FROM_S, Telemetry, read_telemetry
 from planner.trace.errors import InputError
 from planner.trace.units import parse_quantity
 from reliability.logs.shapes import XIDS
@@ -179,6 +179,10 @@ def _monitored(found: Telemetry, where: str, catalogue: Catalogue) -> list[Actua
     frame = found.frame
     if frame.empty:
         raise InputError(f"{where}: holds no samples of nodes: give jobs of Slurm to `everfleet telemetry`")
+    if frame["time_s"].max() < TIMED_FROM_S:
+        raise InputError(
+            f"{where}: holds scrapes without times, which belong to no month: take query_range of Prometheus"
+        )
     frame = frame.assign(
         month=[f"{datetime.fromtimestamp(one, UTC):%Y-%m}" for one in frame["time_s"]],
         sku=[sku_of_driver(model, catalogue) or "" for model in frame["model"]],

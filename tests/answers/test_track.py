@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import poisson
 
 from planner.answers.planning_again import scenario_from_here
+from planner.answers.telemetry import telemetry_answer
 from planner.answers.track import track_document, track_text
 from planner.inputs.actuals import read_actuals
 from planner.inputs.catalogue import load_catalogue
@@ -115,6 +116,18 @@ def test_monitoring_says_how_many_nodes_and_how_used(tmp_path: Path) -> None:
     assert (found["nodes"].month, found["nodes"].of, found["nodes"].value) == ("2026-10", "h100-8", 2.0)
     assert found["used_fraction"].value == pytest.approx((31 + 21) / 62)
     assert found["failures"].value == 1.0
+
+
+def test_scrapes_without_times_belong_to_no_month(tmp_path: Path) -> None:
+    """They were those of January 1970; `telemetry` says what they are."""
+    path = tmp_path / "now.prom"
+    labels = '{gpu="0",UUID="GPU-1",modelName="NVIDIA H100 80GB HBM3",Hostname="n1"}'
+    path.write_text(f"DCGM_FI_DEV_POWER_USAGE{labels} 512.3\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match="scrapes without times, which belong to no month"):
+        read_actuals([path], load_catalogue(), "USD")
+    _, document, _ = telemetry_answer([path], "own", None, None)
+    assert document["span"] == "scrapes without times, 0 h"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from planner.inputs.telemetry.counters import COUNTERS, QUANTITIES
 from planner.inputs.telemetry.reading import Telemetry, read_telemetry
+from planner.inputs.telemetry.samples import TIMED_FROM_S
 from planner.inputs.telemetry.slurm_json import SlurmJobs
 
-__all__ = ["COUNTERS", "QUANTITIES", "SlurmJobs", "Telemetry", "read_telemetry"]
+__all__ = ["COUNTERS", "QUANTITIES", "TIMED_FROM_S", "SlurmJobs", "Telemetry", "read_telemetry"]

@@ -18,6 +18,7 @@ from planner.trace.numbers import count_text
 MOST_SAMPLES = 2_000_000  # three days of 64 accelerators and six counters, every minute
 LARGEST = 1e18  # as of a metered number
 FIRST_S, LAST_S = 0.0, 253_402_300_799.0  # 1970 to the last second of 9999
+TIMED_FROM_S = 1e8  # 1973: what is before it counts from the first scrape, which had no time
 COLUMNS = ("counter", "quantity", "node", "device", "model", "time_s", "value")
 # What labels call a node, an accelerator and its kind, by exporter; the first that is there counts.
 NODE = ("Hostname", "hostname", "node", "host.name", "kubernetes_node", "instance")

@@ -75,6 +75,11 @@ def test_each_kind_has_its_requests(service: str) -> None:
     assert problems(service) == []
 
 
+def test_what_a_request_is_comes_before_its_targets() -> None:
+    """No target of another kind is proposed to a service that only lacks its images."""
+    assert not [one for one in problems(DRAWS) if "first_token" in one]
+
+
 @pytest.mark.parametrize(
     ("service", "said"),
     [

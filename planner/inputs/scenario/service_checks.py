@@ -22,7 +22,9 @@ def request_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
         return
     yield from _lengths(entry, at, said[0] if said else "", lengths)
     whole = next((key for key in WHOLE if key in entry), "")
-    yield from _targets(entry, at, whole)
+    # With a response time alone nobody knows yet which targets go with the request.
+    if said or lengths or "response_time" not in entry:
+        yield from _targets(entry, at, whole)
     yield from _shares(entry, at)
     if "cached_tokens" in entry and "cache_hits" not in entry:
         yield Problem(f"{at}.cached_tokens", "has no effect without cache_hits: write that, or remove this")
@@ -56,7 +58,11 @@ def _lengths(entry: Mapping[str, Any], at: str, way: str, lengths: list[str]) ->
     elif way and lengths:
         yield Problem(at, f"{way} and {' and '.join(lengths)} say the same thing twice: keep one")
     elif not way and not lengths:
-        yield Problem(at, f"neither traffic nor {' and '.join(LENGTHS)} is given: write one")
+        yield Problem(
+            at,
+            f"neither traffic nor {' and '.join(LENGTHS)} is given: write one, or candidates, images or audio "
+            "where the model scores, draws or hears",
+        )
     elif not way and len(lengths) < len(LENGTHS):
         missing = next(key for key in LENGTHS if key not in lengths)
         yield Problem(f"{at}.{missing}", f"is missing, and {lengths[0]} needs it: write both, or traffic")

@@ -60,8 +60,8 @@ def _lengths(entry: Mapping[str, Any], at: str, way: str, lengths: list[str]) ->
     elif not way and not lengths:
         yield Problem(
             at,
-            f"neither traffic nor {' and '.join(LENGTHS)} is given: write one, or candidates, images or audio "
-            "where the model scores, draws or hears",
+            f"neither traffic nor {' and '.join(LENGTHS)} is given: write one, or candidates, images or "
+            "audio where the model scores, draws or hears",
         )
     elif not way and len(lengths) < len(LENGTHS):
         missing = next(key for key in LENGTHS if key not in lengths)

@@ -193,7 +193,7 @@ _EXAMPLES = {
     "kgCO2e": "900 t",
     "1/s": "30 /s",
     "1/h": "0.1 /month",
-    "1/y": "0.3 /year",
+    "1/y": "30 %/year",
     "1/d": "40 /d",
     "L/kWh": "0.2 L/kWh",
     "GB/s": "1.8 GB/s",
@@ -338,6 +338,7 @@ def _unit(unit: str) -> pint.Quantity[float]:
     # Spaces inside a denominator multiply: `1/(1000 node d)`.
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", text.replace("%", "percent").replace("^", "**"))
     text = "1" + text if text.startswith("/") else text
+    text = re.sub(r"/\s*year\b", "/y", text)  # under a stroke a year is a length of time, not a date
     text = re.sub(r"\byear\b", "calendar_year", text)
     if _POWER.search(text):
         raise UnitError(f"the unit '{unit}' is not known here: a power is one digit after a unit, as in cm^2")

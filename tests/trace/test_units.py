@@ -57,6 +57,7 @@ def test_a_denominator_that_is_no_unit_is_refused():
         ("120 g/kWh", "kgCO2e/kWh", 0.12),
         ("429.983 lb/MWh", "kgCO2e/kWh", 0.195037),  # EPA eGRID2023 rev 2 prints CAMX in both units
         ("8 %", "1", 0.08),
+        ("30 %/year", "1/y", 0.3),  # a year under a stroke is no date
         ("5.5 d", "h", 132),
         ("1 GiB", "GB", 1.073741824),
         ("2 kgCO2e/kg", "kgCO2e/kg", 2),

@@ -6,7 +6,6 @@ the work, and so how many node-hours it is, is for `planner.physics`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -19,7 +18,6 @@ from planner.inputs.scenario.fields import (
     Count,
     EachPeriod,
     Fraction,
-    Frame,
     Number,
     Quantity,
     Range,
@@ -28,20 +26,7 @@ from planner.inputs.scenario.fields import (
 from planner.inputs.scenario.problems import Problem
 
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
-
-
-@dataclass(frozen=True, slots=True)
-class Growth(Quantity):
-    """A share by which something grows in a year, of the calendar or any other."""
-
-    def read(self, value: object, frame: Frame) -> float:
-        """The share of a year."""
-        return Quantity.read(
-            self, re.sub(r"\byear\b", "y", value) if isinstance(value, str) else value, frame
-        )
-
-
-GROWTH = Growth('"30 %/year"', "1/y", Range(-0.99, 100))
+GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
 _MODES = ("synchronous", "asynchronous")
 _TIME, _PER_D = Range(1, 1e12, or_none=True), Range(1e-6, 1e18, or_none=True)

@@ -162,8 +162,9 @@ def _hot_rows(row: Mapping[str, str], edge: float, read: float) -> float:
 
 
 def _read(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    if not path.exists() and not path.is_absolute():
-        path = data_folder() / "samples" / path.name
+    shipped = data_folder() / "samples" / path.name
+    if not path.exists() and not path.is_absolute() and shipped.exists():
+        path = shipped
     try:
         text = read_limited(path).decode("utf-8-sig")
     except OSError as error:

@@ -179,6 +179,11 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
         read_tables(path)
 
 
+def test_a_missing_file_is_named_as_it_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["place", "nope.csv"]) == WRONG_INPUT
+    assert capsys.readouterr().err.strip() == "nope.csv: No such file or directory"
+
+
 def test_more_than_memory_holds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="more than 40 million places"):
         small(tmp_path, "".join(f"{at},10,8,1,4\n" for at in range(14_000)), nodes=(128,))

@@ -169,6 +169,11 @@ def test_too_short_a_time_gives_no_rate(tmp_path: Path) -> None:
     assert any("too short for a rate" in note for note in document["notes"])
 
 
+def test_a_missing_file_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^\S+none\.json: cannot be read: No such file or directory$"):
+        read_telemetry([tmp_path / "none.json"])
+
+
 def test_missing_counters_are_named_with_what_they_would_tell(tmp_path: Path) -> None:
     path = write(tmp_path / "power.json", answer(series("DCGM_FI_DEV_POWER_USAGE", POWER)))
     missing = {row["quantity"]: row["tells"] for row in seen(path)["missing"]}

@@ -345,8 +345,8 @@ def _said(
         )
     ratio_text = number_text(float(times["imbalance_ratio"].value))
     yield (
-        f"Even parts of whole tables in {HBM} would take as long if look-ups took {ratio_text} times as "
-        f"long: --out writes that as {IMBALANCE}, which `throughput --data` takes."
+        f"`throughput` takes even parts of whole tables in {HBM}; with look-ups {ratio_text} times as long "
+        f"it tells this step: --out writes that as {IMBALANCE}, which `throughput --data` takes."
     )
 
 

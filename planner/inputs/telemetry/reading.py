@@ -118,6 +118,6 @@ def _text(path: Path) -> str:
                 )
         return data.decode("utf-8")
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path.name}: is no UTF-8 text") from None

@@ -13,7 +13,7 @@ from solver.operating import best_operation
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
-from solver.start import first_plan
+from solver.start import first_plan, plan_of_choices
 from solver.totals import charged
 
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
@@ -27,6 +27,8 @@ PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
 SMALL = 60  # whole-number variables below which the search alone is over at once
 SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
+MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
+CHOICES_FIRST = 0.4  # of the time, at most, for that
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
@@ -83,9 +85,10 @@ def answer(
     `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
     large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
     near enough to the bound, it is the answer. A small one gets rows for the services of each period
-    instead, which lift its bound. With slots, plans without them and with longer ones come first, their
-    operation chosen anew. Where replicas may be fractions, they are rounded up; if that breaks a rule or the
-    gap, the search goes on with whole replicas only. When time runs out, the best plan known is kept.
+    instead, which lift its bound, and one in the middle a plan from its choices alone. With slots, plans
+    without them and with longer ones come first, their operation chosen anew. Where replicas may be
+    fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole replicas
+    only. When time runs out, the best plan known is kept.
     Writing the program down counts, and where no time is left there is no search.
     """
     began = time.monotonic()
@@ -117,6 +120,13 @@ def answer(
     if engine == "highs" and SMALL <= program.whole_numbers() < SOME:
         rows_s = PERIODS_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
         add_period_rows(program, time_limit_s=rows_s, should_stop=should_stop)
+    if start is None and engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
+        choices_s = CHOICES_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
+        start, stopped, _ = plan_of_choices(
+            program, gap_fraction=gap_fraction, time_limit_s=choices_s, should_stop=should_stop
+        )
+        if stopped:
+            return _stopped_early(program, start, floor, time.monotonic() - began, tolerance)
     spent_s = time.monotonic() - began
 
     shown = False  # somebody saw a plan, and expects one

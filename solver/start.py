@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import pulp
 
 from solver import backend
@@ -28,6 +29,7 @@ from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
+CLOSELY = 3.0  # times the gap that steps share: as near as the plan is asked for, from choices held
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -79,6 +81,33 @@ def first_plan(
         return FirstPlan(plan, stopped or best.stopped, floor.bound)
     finally:
         floor.end(at_once=True)
+        restore(as_it_was)
+
+
+def plan_of_choices(
+    program: Program, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
+) -> FirstPlan:
+    """A plan from what is chosen once, which is made whole alone, and held while all else is.
+
+    For programs that one search can take: an engine that has to choose and to count at once finds a near plan
+    late, and where it is told one it needs less for the bound. None where nothing is to be chosen. The
+    program is left as it was.
+    """
+    as_it_was = ranges(program)
+    once = {each for part in choices(program) for each in part if each.lowBound != each.upBound}
+    if not once:
+        return FirstPlan(None)
+    search = Search(CLOSELY * gap_fraction, time.monotonic() + time_limit_s, should_stop)
+    try:
+        count([np.array([each for each in as_it_was if each not in once], dtype=object)], pulp.LpContinuous)
+        chosen = search(program, None)
+        restore(as_it_was)
+        if chosen.stopped or not chosen.status.has_plan:
+            return FirstPlan(None, chosen.stopped)
+        hold(choices(program), chosen.values)
+        found = search(program, None, share=1.0)
+        return FirstPlan(program.solution(found.values) if found.status.has_plan else None, found.stopped)
+    finally:
         restore(as_it_was)
 
 

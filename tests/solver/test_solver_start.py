@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ from solver.floor import Floor
 from solver.problem import Problem, ServeOptions, Solution, Tiers
 from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
-from solver.start import FirstPlan, first_plan
+from solver.start import FirstPlan, first_plan, plan_of_choices
+from solver.steps import ranges
 from solver.verify import objective_value, verify
 
 
@@ -49,6 +51,60 @@ def test_a_first_plan_is_a_plan(seed: int) -> None:
 
     assert not stopped
     check(case, plan, bound, optimum)
+
+
+@pytest.mark.parametrize("seed", range(size(12, nightly=60)))
+def test_a_plan_of_the_choices_alone_is_a_plan_and_leaves_the_program(seed: int) -> None:
+    """It keeps every rule and costs no less than the best; what it held is open again."""
+    case = draw(seed)
+    program, optimum = build(case), best(case)
+    before = ranges(program)
+    plan, stopped, _ = plan_of_choices(program, gap_fraction=0.0, time_limit_s=20)
+
+    assert not stopped
+    assert ranges(program) == before
+    check(case, plan, -math.inf, optimum)
+
+
+def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes out is as good as without, in each of the cases; the start is one of those it knew."""
+    starts: list[bool] = []
+    solved = backend.solve
+
+    def watched(model: object, **options: Any) -> Outcome:
+        starts.append(bool(options.get("start")))
+        return solved(model, **options)
+
+    for seed in range(size(6, nightly=30)):
+        case = draw(seed)
+        optimum = best(case)
+        with monkeypatch.context() as exchanged:
+            exchanged.setattr(answers, "MIDDLE", 0)
+            exchanged.setattr(backend, "solve", watched)
+            found = answer(case, gap_fraction=0.0, time_limit_s=20)
+        assert found.status is optimum.status
+        assert found.objective == pytest.approx(optimum.objective, rel=1e-6, nan_ok=True)
+    assert any(starts)
+
+
+def test_a_stop_among_the_choices_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search begins after it, and the plan that was found by then is kept."""
+    monkeypatch.setattr(answers, "MIDDLE", 0)
+    searched: list[Outcome] = []
+    solved = backend.solve
+
+    def stopped(model: Any, **options: Any) -> Outcome:
+        outcome = solved(model, **options)
+        searched.append(dataclasses.replace(outcome, stopped=len(searched) == 1))
+        return searched[-1]
+
+    monkeypatch.setattr(backend, "solve", stopped)
+    case = next(case for case in map(draw, range(50)) if len(case.run_options) and best(case).solution)
+    searched.clear()
+    found = answer(case, gap_fraction=0.0, time_limit_s=20)
+    assert len(searched) == 2
+    assert found.status is Status.INTERRUPTED
+    assert found.solution is not None
 
 
 @pytest.mark.parametrize("drawn", [draw, draw_more])

@@ -191,7 +191,10 @@ def node_counts(text: str) -> tuple[int, ...]:
     try:
         for part in text.split(","):
             first, _, last = part.partition("..")
-            found += range(int(first), min(int(last or first), int(first) + MOST_SIZES) + 1)
+            sizes = range(int(first), min(int(last or first), int(first) + MOST_SIZES) + 1)
+            if not sizes:
+                raise ValueError(f"{first} is above {last}")
+            found += sizes
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"'{text}' are no node counts: write for example 8,16,32 or 1..4"

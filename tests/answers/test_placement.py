@@ -207,3 +207,10 @@ def test_rows_that_a_histogram_rounds_away_are_counted() -> None:
     assert all(one.rows_fraction > 0 for one in reuse)
     assert reuse[0].rows_fraction < 1e-5  # read more than 32,768 times in one batch
     assert with_reuse(read_tables(CRITEO, MODEL), {"": reuse})[3].reuse == reuse
+
+
+def test_sizes_that_go_down_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Taken as none, they would have been the sizes of the default."""
+    with pytest.raises(SystemExit):
+        main(shlex.split("place criteo_tables.csv --nodes 4..1"))
+    assert "'4..1' are no node counts: write for example 8,16,32 or 1..4" in capsys.readouterr().err

@@ -91,6 +91,11 @@ def test_without_levers_the_program_has_no_slots() -> None:
     assert objective(one) == pytest.approx(objective(planned()), rel=1e-9)
 
 
+def test_no_levers_may_be_said_in_words() -> None:
+    """A list of none, as a sweep or a comparison writes it, is what stands where nothing is said."""
+    assert scenario(policy__levers=[], policy__techniques=[]) == scenario()
+
+
 def test_a_site_whose_hours_nobody_knows_is_flat_and_says_so() -> None:
     """Moving work on a flat grid is worth nothing: the plan is that of the period."""
     elsewhere = {"sites__fresno__grid": "pl", "policy__levers": ["shift"]}

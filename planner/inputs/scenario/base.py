@@ -34,7 +34,7 @@ Precision = Annotated[
     Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"],
     Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")),
 ]
-TechniqueNames = Annotated[tuple[str, ...], Several(Text('"kv-fp8"'), most=3)]
+TechniqueNames = Annotated[tuple[str, ...], Several(Text('"kv-fp8"'), most=3, least=0)]
 
 
 class Unread(Exception):

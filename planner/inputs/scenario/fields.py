@@ -366,18 +366,20 @@ class Several(Rule):
 
     rule: Rule
     most: int
+    least: int
 
-    def __init__(self, rule: Rule, most: int = 64) -> None:
+    def __init__(self, rule: Rule, most: int = 64, least: int = 1) -> None:
         object.__setattr__(self, "example", f"[{rule.example}]")
         object.__setattr__(self, "rule", rule)
         object.__setattr__(self, "most", most)
+        object.__setattr__(self, "least", least)
 
     def read(self, value: object, frame: Frame) -> tuple[Any, ...]:
         """The entries, in the order written."""
         if not isinstance(value, list | tuple):
             raise ValueError(f"{shown(value)} is not a list: write for example {self.example}")
-        if not 1 <= len(value) <= self.most:
-            raise ValueError(f"the list has {_count(len(value), 'value')}: write 1 to {self.most}")
+        if not self.least <= len(value) <= self.most:
+            raise ValueError(f"the list has {_count(len(value), 'value')}: write {self.least} to {self.most}")
         entries = _each(self.rule, value, frame)
         for i, entry in enumerate(entries):
             if entry in entries[:i]:
@@ -390,7 +392,7 @@ class Several(Rule):
 
     def schema(self) -> dict[str, Any]:
         """An array without repetition."""
-        bounds = {"minItems": 1, "maxItems": self.most, "uniqueItems": True}
+        bounds = {"minItems": self.least, "maxItems": self.most, "uniqueItems": True}
         return {"type": "array", "items": self.rule.schema(), **bounds}
 
 

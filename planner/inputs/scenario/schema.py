@@ -502,7 +502,7 @@ class Policy(Part):
     )
     levers: Annotated[
         tuple[Literal["shift", "pack", "lend"], ...],
-        Several(Choice('"shift"', ("shift", "pack", "lend"))),
+        Several(Choice('"shift"', ("shift", "pack", "lend")), least=0),
     ] = Field(
         (),
         description="What operation may decide by the hour: shift moves pools and pausable jobs between "

@@ -120,15 +120,6 @@ def answer(
     if engine == "highs" and SMALL <= program.whole_numbers() < SOME:
         rows_s = PERIODS_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
         add_period_rows(program, time_limit_s=rows_s, should_stop=should_stop)
-    if start is None and engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
-        choices_s = CHOICES_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
-        start, stopped, _ = plan_of_choices(
-            program, gap_fraction=gap_fraction, time_limit_s=choices_s, should_stop=should_stop
-        )
-        if stopped:
-            return _stopped_early(program, start, floor, time.monotonic() - began, tolerance)
-    spent_s = time.monotonic() - began
-
     shown = False  # somebody saw a plan, and expects one
 
     def tell(seen: backend.Progress) -> None:
@@ -136,7 +127,20 @@ def answer(
         if watch is not None:
             shown = shown or math.isfinite(seen.incumbent)
             scaled = {name: getattr(seen, name) * THOUSAND for name in ("incumbent", "bound")}
-            watch(replace(seen, elapsed_s=seen.elapsed_s + spent_s, **scaled))
+            watch(replace(seen, elapsed_s=time.monotonic() - began, **scaled))
+
+    if start is None and engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
+        choices_s = CHOICES_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
+        start, stopped, _ = plan_of_choices(
+            program,
+            gap_fraction=gap_fraction,
+            time_limit_s=choices_s,
+            watch=tell if watch is not None else None,
+            should_stop=should_stop,
+        )
+        if stopped:
+            return _stopped_early(program, start, floor, time.monotonic() - began, tolerance)
+    spent_s = time.monotonic() - began
 
     def search(first: Solution | None, limit_s: float) -> backend.Outcome:
         return backend.solve(

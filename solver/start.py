@@ -85,13 +85,18 @@ def first_plan(
 
 
 def plan_of_choices(
-    program: Program, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
+    program: Program,
+    *,
+    gap_fraction: float,
+    time_limit_s: float,
+    watch: backend.Watch | None = None,
+    should_stop: backend.Stop | None = None,
 ) -> FirstPlan:
     """A plan from what is chosen once, which is made whole alone, and held while all else is.
 
     For programs that one search can take: an engine that has to choose and to count at once finds a near plan
-    late, and where it is told one it needs less for the bound. None where nothing is to be chosen. The
-    program is left as it was.
+    late, and where it is told one it needs less for the bound. None where nothing is to be chosen. Who
+    watches is told plans without a bound: that of held choices is none of the program. It is left as it was.
     """
     as_it_was = ranges(program)
     once = {each for part in choices(program) for each in part if each.lowBound != each.upBound}
@@ -105,10 +110,17 @@ def plan_of_choices(
         if chosen.stopped or not chosen.status.has_plan:
             return FirstPlan(None, chosen.stopped)
         hold(choices(program), chosen.values)
-        found = search(program, None, share=1.0)
+        found = search(program, None, share=1.0, watch=_without_bound(watch))
         return FirstPlan(program.solution(found.values) if found.status.has_plan else None, found.stopped)
     finally:
         restore(as_it_was)
+
+
+def _without_bound(watch: backend.Watch | None) -> backend.Watch | None:
+    """Plans of a part of the program are its plans; what bounds the part bounds nothing else."""
+    if watch is None:
+        return None
+    return lambda seen: watch(replace(seen, bound=-math.inf, gap_fraction=math.inf))
 
 
 def _chosen(program: Program, relaxed: backend.Relaxation, search: Search, *, large: bool) -> backend.Outcome:

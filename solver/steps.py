@@ -45,12 +45,14 @@ class Search:
         start: Mapping[str, float] | None,
         share: float = STEP,
         looking: backend.Looking = backend.Looking.AS_EVER,
+        watch: backend.Watch | None = None,
     ) -> backend.Outcome:
         """Solve as the program stands, in a share of the time left; the steps share the gap."""
         return backend.solve(
             program.model,
             gap_fraction=self.gap_fraction / 3,
             time_limit_s=max(share * self.left_s, SOON_S),
+            watch=watch,
             should_stop=self.should_stop,
             start=start,
             looking=looking,

@@ -377,8 +377,6 @@ class _Search:
             self.progress(seen)
             return
         found = "none yet" if np.isinf(seen.incumbent) else count_text(seen.incumbent)
+        bound = "none yet" if np.isinf(seen.bound) else count_text(seen.bound)
         within = "" if np.isinf(seen.gap_fraction) else f", within {percent_text(seen.gap_fraction, 2)}"
-        self._tell(
-            f"plan: {fixed_text(seen.elapsed_s, 1):>4} s, best {found}, bound "
-            f"{count_text(seen.bound)}{within}"
-        )
+        self._tell(f"plan: {fixed_text(seen.elapsed_s, 1):>4} s, best {found}, bound {bound}{within}")

@@ -87,6 +87,26 @@ def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.Mon
     assert any(starts)
 
 
+def test_who_watches_sees_plans_of_the_choices_and_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound of a part is none of the program: it is told by the search of all alone."""
+    seen: list[backend.Progress] = []
+
+    def solved(model: Any, *, watch: backend.Watch | None = None, **options: Any) -> Outcome:
+        if watch is not None:
+            watch(backend.Progress(7.0, 6.5, 0.07, 0.0))
+        return plain(model, **options)
+
+    plain = backend.solve
+    monkeypatch.setattr(answers, "MIDDLE", 0)
+    case = next(case for case in map(draw, range(50)) if len(case.run_options) and best(case).solution)
+    monkeypatch.setattr(backend, "solve", solved)
+    answer(case, gap_fraction=0.0, time_limit_s=20, watch=seen.append)
+    assert [(each.incumbent, each.bound, each.gap_fraction) for each in seen] == [
+        (7000.0, -math.inf, math.inf),
+        (7000.0, 6500.0, 0.07),
+    ]
+
+
 def test_a_stop_among_the_choices_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """No search begins after it, and the plan that was found by then is kept."""
     monkeypatch.setattr(answers, "MIDDLE", 0)

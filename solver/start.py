@@ -24,12 +24,11 @@ from solver.floor import MANY, Floor
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
-from solver.steps import Search, choices, cost, count, hold, nodes, open_variables, ranges, restore
+from solver.steps import STEPS, Search, choices, cost, count, hold, nodes, open_variables, ranges, restore
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
-CLOSELY = 3.0  # times the gap that steps share: as near as the plan is asked for, from choices held
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -102,7 +101,8 @@ def plan_of_choices(
     once = {each for part in choices(program) for each in part if each.lowBound != each.upBound}
     if not once:
         return FirstPlan(None)
-    search = Search(CLOSELY * gap_fraction, time.monotonic() + time_limit_s, should_stop)
+    # The search that starts from it closes the gap: no step has to leave a part of it to others.
+    search = Search(STEPS * gap_fraction, time.monotonic() + time_limit_s, should_stop)
     try:
         count([np.array([each for each in as_it_was if each not in once], dtype=object)], pulp.LpContinuous)
         chosen = search(program, None)
@@ -110,6 +110,7 @@ def plan_of_choices(
         if chosen.stopped or not chosen.status.has_plan:
             return FirstPlan(None, chosen.stopped)
         hold(choices(program), chosen.values)
+        program.count_replicas()  # what is shown, or kept by a stop, has to be a plan
         found = search(program, None, share=1.0, watch=_without_bound(watch))
         return FirstPlan(program.solution(found.values) if found.status.has_plan else None, found.stopped)
     finally:

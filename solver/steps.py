@@ -16,6 +16,7 @@ from solver.program import Program, Variables, name
 from solver.tables import Floats
 
 STEP = 0.5  # share of the time left that each step may take
+STEPS = 3  # that share the gap
 ROOM_OF_MANY = 0.35  # of a replica: what a large program leaves to round up each service in each period
 SOON_S = backend.SOON_S
 
@@ -50,7 +51,7 @@ class Search:
         """Solve as the program stands, in a share of the time left; the steps share the gap."""
         return backend.solve(
             program.model,
-            gap_fraction=self.gap_fraction / 3,
+            gap_fraction=self.gap_fraction / STEPS,
             time_limit_s=max(share * self.left_s, SOON_S),
             watch=watch,
             should_stop=self.should_stop,

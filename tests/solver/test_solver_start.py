@@ -66,13 +66,30 @@ def test_a_plan_of_the_choices_alone_is_a_plan_and_leaves_the_program(seed: int)
     check(case, plan, -math.inf, optimum)
 
 
-def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes out is as good as without, in each of the cases; the start is one of those it knew."""
-    starts: list[bool] = []
-    solved = backend.solve
+@pytest.mark.parametrize("seed", range(130, 130 + size(12, nightly=60)))
+def test_a_plan_of_the_choices_has_whole_replicas(seed: int) -> None:
+    """Parts of replicas are made whole in it, not rounded up to what there is no room for."""
+    drawn = draw_more(seed)
+    case = changed(drawn, "serve_options", whole=[False] * len(drawn.serve_options.service))
+    plan, _, _ = plan_of_choices(build(case), gap_fraction=0.0, time_limit_s=20)
 
-    def watched(model: object, **options: Any) -> Outcome:
-        starts.append(bool(options.get("start")))
+    assert plan is None or verify(case, plan, 1e-6) == []
+
+
+def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search is given the plan that the choices gave, and what comes out is as good as without."""
+    given: list[Solution | None] = []
+    begun: list[bool] = []
+    planned, solved = answers.plan_of_choices, backend.solve
+
+    def watched(program: Program, **options: Any) -> FirstPlan:
+        found = planned(program, **options)
+        given.append(found.plan)
+        begun.clear()
+        return found
+
+    def counted(model: object, **options: Any) -> Outcome:
+        begun.append(bool(options.get("start")))
         return solved(model, **options)
 
     for seed in range(size(6, nightly=30)):
@@ -80,11 +97,13 @@ def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.Mon
         optimum = best(case)
         with monkeypatch.context() as exchanged:
             exchanged.setattr(answers, "MIDDLE", 0)
-            exchanged.setattr(backend, "solve", watched)
+            exchanged.setattr(answers, "plan_of_choices", watched)
+            exchanged.setattr(backend, "solve", counted)
             found = answer(case, gap_fraction=0.0, time_limit_s=20)
+        assert begun[0] is (given[-1] is not None)
         assert found.status is optimum.status
         assert found.objective == pytest.approx(optimum.objective, rel=1e-6, nan_ok=True)
-    assert any(starts)
+    assert any(given)
 
 
 def test_who_watches_sees_plans_of_the_choices_and_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:

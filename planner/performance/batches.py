@@ -294,7 +294,7 @@ def _unit(
 def _with_groups(
     sizes: Floats, times: Floats, taken: Floats, start: Floats, target: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Sizes, times and hours taken with groups of several full batches, and when the first are answered.
+    """Sizes, times and seconds taken with groups of several full batches, and when the first are answered.
 
     None where no largest batch is in time: then the target sets the largest size.
     """

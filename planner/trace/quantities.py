@@ -483,8 +483,11 @@ def facts_of(*nodes: Traced) -> dict[str, Fact]:
     while waiting:
         node, mask = waiting.pop()
         before = used.get(id(node))
-        mask = mask if before is None else mask | before
-        if not mask.any() or (before is not None and np.array_equal(mask, before)):
+        if before is not None:
+            if not np.any(mask & ~before):
+                continue
+            mask = mask | before
+        elif not mask.any():
             continue
         used[id(node)] = mask
         match node:
@@ -503,6 +506,9 @@ def facts_of(*nodes: Traced) -> dict[str, Fact]:
     return found
 
 
+_ONE = np.ones((), dtype=bool)  # of a node of one number
+
+
 def _all(node: Traced) -> NDArray[np.bool_]:
     return np.ones(np.shape(node.value), dtype=bool)
 
@@ -510,6 +516,8 @@ def _all(node: Traced) -> NDArray[np.bool_]:
 def _behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
     """Entries of an input behind some of the result, by broadcasting; all of them after a reduction."""
     shape = np.shape(child.value)
+    if not shape:
+        return _ONE if mask.any() else ~_ONE
     wide = (1,) * (mask.ndim - len(shape)) + shape
     if len(shape) > mask.ndim or any(n not in (1, whole) for n, whole in zip(wide, mask.shape, strict=True)):
         return _all(child)

@@ -142,20 +142,21 @@ def in_time_fraction(
     late_h = np.maximum(
         np.multiply.outer(np.asarray(late_p95_h), quantiles) - np.asarray(slack_h)[..., None], 0.0
     )
-    every = [
-        chance_of_pace(
-            after_h=np.asarray(due_h) - late_h[..., j],
-            run_variation_fraction=spread,
-            useful_h=useful_h,
-            interval_h=interval_h,
-            mttf_h=mttf_h,
-            write_h=write_h,
-            restart_h=restart_h,
-            persist_h=persist_h,
-            rate_shape=rate_shape,
-            rolled_back_h=rolled_back_h,
-        )
-        for j in range(DELAYS)
-    ]
-    found: Column = np.mean(np.asarray(every), axis=0)
+    # An axis for the delays: the finish of a run, which takes the time here, is worked out once for all.
+    failing = {
+        "useful_h": useful_h,
+        "interval_h": interval_h,
+        "mttf_h": mttf_h,
+        "write_h": write_h,
+        "restart_h": restart_h,
+        "persist_h": persist_h,
+        "rate_shape": rate_shape,
+        "rolled_back_h": rolled_back_h,
+    }
+    each = chance_of_pace(
+        after_h=np.asarray(due_h)[..., None] - late_h,
+        run_variation_fraction=np.asarray(spread)[..., None],
+        **{name: np.asarray(column)[..., None] for name, column in failing.items()},
+    )
+    found: Column = np.mean(each, axis=-1)
     return found

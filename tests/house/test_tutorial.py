@@ -128,6 +128,7 @@ def test_tutorial_of_gpus_runs_and_prints_what_it_shows(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_ranges")
+@pytest.mark.nightly  # by day each of its kinds has its tests; that of the command line's tutorial runs
 def test_tutorial_of_a_recommendation_fleet_prints_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from planner.cli import ANSWER, main
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.nightly  # by day test_app_begin.py goes the same way without a browser
 def test_from_the_empty_start_to_two_sites_and_65_nodes(page: Page, app_url: str, tmp_path: Path) -> None:
     """One click from the plan; the search is left to `python -m benchmarks.studies.first_plan`."""
     newcomer = Newcomer(page, AT_ONCE)

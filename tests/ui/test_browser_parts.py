@@ -101,6 +101,7 @@ def test_a_number_of_a_table_is_opened_by_keys(page: Page, app_url: str) -> None
     assert not found_by_axe(page)
 
 
+@pytest.mark.nightly  # by day the test before opens a row of a table as it comes
 def test_a_table_that_is_sorted_opens_the_row_that_is_seen(page: Page, app_url: str) -> None:
     """The fleet with its last period first, which the document has last."""
     opened(page, f"{app_url}/plan")
@@ -219,6 +220,7 @@ def test_a_repair_is_one_click_away(page: Page, app_url: str) -> None:
     visitor = Visitor(page)
     visitor.bring(CLASH)
     expect(page.get_by_role("heading", name="No plan meets every limit")).to_be_visible()
+    assert not found_by_axe(page)
     visitor.press("give way")
     expect(page.get_by_text(OPTIMAL)).to_be_visible()
     expect(page.get_by_role("combobox", name="Scenario")).to_have_value("own_clash-repaired (yours)")

@@ -9,7 +9,7 @@ import json
 from importlib.metadata import version
 from typing import Any
 
-from planner.serve.processes import worked_on
+from planner.serve.processes import be_ready, worked_on
 from planner.serve.questions import MOST_BYTES, schema_of, summary_of
 from planner.trace.errors import InputError
 
@@ -51,6 +51,7 @@ def serve_assistants() -> int:
         async with stdio_server() as (read, write):
             await found.run(read, write, found.create_initialization_options())
 
+    be_ready()
     asyncio.run(answer())
     return 0
 

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from planner.serve.processes import worked_on
+from planner.serve.processes import be_ready, worked_on
 from planner.serve.questions import MOST_BYTES, QUESTIONS, schema_of, summary_of
 from planner.trace.errors import InputError
 
@@ -80,6 +80,7 @@ def serve(*, host: str, port: int, at_once: int) -> int:
         if asking.connect_ex((host, port)) == 0:
             raise InputError(f"port {port} is in use: end what listens there, or name another by --port")
     print(f"everfleet answers at http://{host}:{port} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    be_ready()
     app = api(token=token, hosts=LOCAL if local else ("*",), limits=Limits(at_once=at_once))
     uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
     return 0

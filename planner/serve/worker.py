@@ -1,16 +1,16 @@
-"""One question in a process of its own: from standard input to standard output, in an empty folder.
+"""One question in a process of its own, in an empty folder.
 
-What it writes last is one JSON object: the answer, or the problems of the question, or a fault.
+What it sends is one JSON object: the answer, or the problems of the question, or a fault.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 import tomllib
 import traceback
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,12 @@ from planner.serve.questions import Question, function_of, outside, parameters_o
 from planner.trace.errors import InputError
 
 
-def main() -> None:
-    """Answer what the input asks."""
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is no part of the answer
-    request = json.loads(sys.stdin.buffer.read())
-    with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
+def work(channel: Connection, question: str, body: Any) -> None:
+    """Send the answer to a question into a channel."""
+    os.dup2(2, 1)  # what a library prints is no part of what an assistant reads
+    with channel, tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
         os.chdir(folder)
-        channel.write(json.dumps(answered(request["question"], request["body"]), allow_nan=False))
-    channel.flush()
+        channel.send_bytes(json.dumps(answered(question, body), allow_nan=False).encode())
 
 
 def answered(question: str, body: Any) -> dict[str, Any]:
@@ -95,7 +92,3 @@ def _problems(error: InputError) -> list[dict[str, str]]:
         else {"where": "", "message": where + colon + said}
         for where, colon, said in lines
     ]
-
-
-if __name__ == "__main__":
-    main()

@@ -404,6 +404,7 @@ def test_commands_that_plan_many_times_show_the_currency(
 
 
 @pytest.mark.solve
+@pytest.mark.nightly  # by day a plan, a job and a card are
 def test_a_sweep_and_checkpoints_are_shown_in_the_currency(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -188,6 +188,7 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "died").is_dir()
 
 
+@pytest.mark.nightly  # by day a point that fails is told
 def test_a_task_that_kills_its_workers_is_told() -> None:
     """After the second time, and it holds nobody up: the square behind it is there first."""
     outcomes = list(LocalProcesses(1).run(square_or_die, [2, 4], never))

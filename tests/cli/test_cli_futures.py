@@ -248,6 +248,7 @@ def test_ctrl_c_keeps_the_points_of_a_front() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
+@pytest.mark.nightly  # by day test_cli.py stops a search and test_tradeoffs.py a front
 def test_ctrl_c_keeps_what_was_looked_at() -> None:
     """Stopped in the second of five levers: what the first would change is told, no third one is begun."""
     code, found = interrupted("sensitivity", JOB, after="2 of 5")

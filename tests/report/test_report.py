@@ -637,6 +637,7 @@ def killed_at_every_step(folder: Path, way: str) -> subprocess.CompletedProcess[
 
 
 @POSIX
+@pytest.mark.nightly  # by day a full disk leaves the old one, and test_store.py kills
 def test_a_kill_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
     """Killed before each file operation of a save in turn, the folder always holds one whole report."""
     for name in ("one", "other"):

@@ -73,6 +73,7 @@ def save_for_ever(address: str, first: int, telling: int) -> None:
 
 @POSIX
 @pytest.mark.timeout(400)  # a process for each kill: seconds, and minutes where others want the machine too
+@pytest.mark.nightly  # by day test_store.py kills at random moments of the same saving
 def test_no_kill_takes_a_saved_plan_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signal 9 at random moments of the app's own saving: what was told as saved is there, whole.
 
@@ -193,6 +194,7 @@ def address_of(run: Run) -> str:
     )
 
 
+@pytest.mark.nightly  # by day test_workers.py finds work again and keeps what was found
 def test_work_goes_on_without_its_session_and_is_found_again(served: Served) -> None:
     """A tab that closes while its plan is made: by its address another tab finds the work, then the plan."""
     with Session(served.url) as visitor:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from planner.inputs.telemetry.samples import Samples
+from planner.inputs.telemetry.samples import FIRST_S, LAST_S, Samples
 from planner.inputs.telemetry.slurm_json import SlurmJobs, read_jobs
 
 SACCT = "sacct."  # before the columns of a job
@@ -95,6 +95,10 @@ def _job(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _is_time(at: Any) -> bool:
+    return isinstance(at, int | float) and not isinstance(at, bool) and FIRST_S <= at <= LAST_S
+
+
 def _add_checks(checks: Iterable[Mapping[str, Any]], samples: Samples) -> None:
     """Hardware checks of a node that are critical at each moment at which one was made."""
     events: dict[str, list[tuple[float, str, bool]]] = {}
@@ -102,7 +106,7 @@ def _add_checks(checks: Iterable[Mapping[str, Any]], samples: Samples) -> None:
         name, result, at = str(one["health_check"]), one["result"], one.get("end_time", one.get("start_time"))
         if not name.startswith(HARDWARE):
             continue
-        if isinstance(result, bool) or not isinstance(result, int) or not isinstance(at, int | float):
+        if isinstance(result, bool) or not isinstance(result, int) or not _is_time(at):
             samples.left_out["a check without result or time"] += 1
             continue
         events.setdefault(str(one["node"]), []).append((float(at), name, result == CRITICAL))

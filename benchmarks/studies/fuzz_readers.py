@@ -643,6 +643,24 @@ def _workload(measure: str, source: str) -> dict[str, Any]:
     return {"metric": kind, "resource": {"labels": {"workload_id": "a"}}, "points": [point]}
 
 
+DATA_SET = {
+    "name": "pictures",
+    "distribution": [
+        {"@type": "cr:FileObject", "name": f"{at}.zip", "contentSize": f"{at + 1}.5 GB"} for at in range(4)
+    ],
+}
+PODS = {
+    "kind": "List",
+    "items": [
+        {
+            "kind": "Pod",
+            "metadata": {"namespace": f"team-{at % 2}", "ownerReferences": [{"kind": "Job"}]},
+            "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+            "status": {"phase": "Running"},
+        }
+        for at in range(4)
+    ],
+}
 ACTUALS = b"""month,measure,of,value
 2027-01,nodes,h100-8/oregon,31
 2027-01,used_fraction,h100-8/oregon,71 %
@@ -698,6 +716,13 @@ def _read_card(path: Path) -> object:
     from planner.inputs.models import model_facts
 
     return model_facts(path.name, path)
+
+
+def _read_list(path: Path) -> object:
+    from planner.inputs.croissant import read_data_set
+    from planner.inputs.sheets.reading import read_sheets
+
+    return read_data_set(path) if path.name == "croissant.json" else read_sheets("x.json", path.read_bytes())
 
 
 def _read_fit(path: Path) -> object:
@@ -813,7 +838,8 @@ READERS = {
         0.145,
     ),
     "traffic trace": Reader(lambda: [("trace.csv", TRAFFIC)], TABLE, _read_traffic, 0.10),
-    "model configuration": Reader(_texts(**CARDS), JSON, _read_card, 0.15),
+    "model configuration": Reader(_texts(**CARDS), JSON, _read_card, 0.13),
+    "data set, list of pods": Reader(_texts(croissant=DATA_SET, pods=PODS), JSON, _read_list, 0.02),
     "fit.json": Reader(_folder(ROOT / "tests" / "broken" / "fits", "*.json"), JSON, _read_fit, 0.14),
     "calibration": Reader(_calibrations, JSON, _read_calibration, 0.03),
     "document to explain": Reader(_whole(DATA / "solved", "*.json"), JSON, _read_document, 0.02),

@@ -28,7 +28,7 @@ def is_pods(held: Mapping[str, Any]) -> bool:
     items = held.get("items")
     if not isinstance(items, list) or not items:
         return False
-    kinds = {one.get("kind") if isinstance(one, Mapping) else None for one in items}
+    kinds = {str(one.get("kind")) if isinstance(one, Mapping) else "" for one in items}
     return held.get("kind") == "PodList" or kinds == {"Pod"}
 
 

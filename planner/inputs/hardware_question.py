@@ -212,7 +212,7 @@ class Stated:
     """What the asker says of result files and traces that do not say it; empty or None where nothing is."""
 
     sku: str = question_field("the node that served", "", group=OF_RESULTS)
-    model: str = question_field("of `everfleet facts model.`", "", group=OF_RESULTS)
+    model: str = question_field("of `everfleet facts model.`, or its config.json", "", group=OF_RESULTS)
     precision: str = question_field(
         "number format of the weights: bf16, fp8, nvfp4, mxfp4", "", group=OF_RESULTS
     )

@@ -214,7 +214,7 @@ def calibrate(
         sizes: accelerators to show; a half, 1, 2 and 4 times yours.
         measure: whether to probe this machine's NVIDIA device instead.
         sku: the node that served or trained, where a file does not say it; so are those below.
-        model: of the catalogue.
+        model: of the catalogue, or its config.json.
         precision: number format of the weights.
         engine: that served; the newest.
         accelerators: those of one replica, or of the whole run that was traced.

@@ -125,6 +125,40 @@ def test_what_does_not_fit_in_memory_is_no_layout(graph: tuple[Path, Stated]) ->
     assert "GB" in row["reason"]
 
 
+def gpt_3(folder: Path, compute_s: float, sends_s: float) -> tuple[Path, Stated]:
+    """A step of 0.8 s of GPT-3 15B on 32 H100 at TP2 PP2, as one rank saw it."""
+    card = {"model_type": "gpt2", "n_embd": 6144, "n_head": 48, "n_layer": 48, "n_inner": 12288}
+    (folder / "config.json").write_text(json.dumps(card | {"vocab_size": 51200}), encoding="utf-8")
+    model = str(folder / "config.json")
+    kernels = [("gemm", 0.0, 1e6 * compute_s), ("ncclDevKernel_SendRecv", 1e6 * compute_s, 1e6 * sends_s)]
+    trace = kineto(folder, "rank0.json", kernels, steps=1, step_us=800_000.0, world_size=32)
+    said = Stated("h100-8", model, "bf16", layout="tp=2,pp=2", batch_sequences=32, sequence_tokens=2048)
+    return trace, said
+
+
+def test_twice_the_copies_of_gpt_3_take_as_much_longer_as_published(tmp_path: Path) -> None:
+    """Lumos (2504.09307), figure 7a, weak scaling from 32 to 64 H100: 1.033 times the step.
+
+    How the step is divided is not published: four micro-batches in two stages wait for a quarter of its work.
+    """
+    path, said = gpt_3(tmp_path, 0.56, 0.2)
+    found = one(path, said, "dp=8; dp=16,batch=64")
+    rows = {row["named"]: row for row in found["speed"]["layouts"]}
+
+    assert rows["dp=8"]["step_s"] == pytest.approx(0.8, rel=1e-6)  # as traced
+    assert rows["dp=16,batch=64"]["step_s"] / rows["dp=8"]["step_s"] == pytest.approx(1.033, rel=0.03)
+    assert found["traced"]["note"] == ""
+
+
+def test_a_layout_that_the_trace_contradicts_is_told(tmp_path: Path) -> None:
+    """A bubble of 0.18 s does not fit into a step that waits 0.1 s in all."""
+    path, said = gpt_3(tmp_path, 0.7, 0.06)
+    document = calibration_document(path, stated=said)
+
+    assert "is --layout the one that was traced?" in to_text(document)
+    assert document["hardware"][0]["traced"]["note"].startswith("its terms come to 880")
+
+
 def test_a_second_size_next_to_a_trace_says_the_error(graph: tuple[Path, Stated], tmp_path: Path) -> None:
     """A table of another size is fitted with the trace's exchanges and host; each of both is left out."""
     (row,) = one(*graph, "dp=32")["speed"]["layouts"]
@@ -145,14 +179,25 @@ def test_a_second_size_next_to_a_trace_says_the_error(graph: tuple[Path, Stated]
 
 
 def kineto(
-    folder: Path, name: str, kernels: list[tuple[str, float, float]], steps: int = 2, **job: Any
+    folder: Path,
+    name: str,
+    kernels: list[tuple[str, float, float]],
+    steps: int = 2,
+    step_us: float = 100.0,
+    **job: int,
 ) -> Path:
     events = [
         {"ph": "X", "cat": "kernel", "name": kernel, "ts": ts, "dur": dur, "pid": 0, "args": {"device": 0}}
         for kernel, ts, dur in kernels
     ]
     events += [
-        {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{at}", "ts": 100.0 * at, "dur": 100.0}
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": f"ProfilerStep#{at}",
+            "ts": step_us * at,
+            "dur": step_us,
+        }
         for at in range(steps)
     ]
     path = folder / name

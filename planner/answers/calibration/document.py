@@ -17,6 +17,7 @@ from planner.answers.calibration.steps import LEAST_EFFICIENCY, NoStep, Step, kn
 from planner.answers.calibration.traced import TracedFit, fit_trace, traced_record
 from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
 from planner.inputs.hardware_question import Stated
+from planner.inputs.models import with_model_cards
 from planner.performance.calibrate import (
     accelerator_share_kw,
     calibrated_efficiency_fraction,
@@ -78,9 +79,11 @@ def calibration_document(
     Raises:
         InputError: every problem of the files.
     """
-    catalogue = catalogue or load_catalogue()
+    stated = stated or Stated()
+    cards = [stated.model] if stated.model else []
+    catalogue = with_model_cards(catalogue or load_catalogue(), cards, Path())
     files = [paths] if isinstance(paths, Path) else list(paths)
-    found = read_files(files, catalogue, stated or Stated())
+    found = read_files(files, catalogue, stated)
     problems = found.problems
     if layouts and not found.trained:
         raise InputError("--at: nothing in the files measured training")

@@ -72,8 +72,9 @@ def read_files(paths: Sequence[Path], catalogue: Catalogue, stated: Stated) -> F
     if traces:
         if wrong:
             raise InputError("\n".join(wrong))
-        found.trained.append(traced_measurement(traces, catalogue, stated))
-        found.files += [{"file": path.name, "format": TRACE, "points": 1} for path in traces]
+        measured = traced_measurement(traces, catalogue, stated)
+        found.trained.append(measured)
+        found.files.append({"file": measured.file, "format": TRACE, "points": 1})
     elif given := stated.given(OF_TRACES):
         wrong.append(f"{', '.join(map(_option, given))}: none of the files is a trace")
     names = [path.name for path in paths]

@@ -88,6 +88,8 @@ def _traced(traced: Record) -> Iterator[str]:
         f"  exchanges x {fixed_text(exchanges['value'], 3)}; fixed time of a step "
         f"{number_text(1e3 * fixed['before'])} ms, now {number_text(1e3 * fixed['value'])} ms"
     )
+    if traced["note"]:
+        yield f"  {traced['note']}"
 
 
 def _layouts(rows: list[Record]) -> Iterator[str]:

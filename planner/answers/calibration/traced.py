@@ -21,6 +21,7 @@ from planner.performance.calibrate import (
 )
 from planner.performance.timeline import covered_s, exposed_s
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Source, Traced, chosen, derive
 from planner.trace.records import Record
 
@@ -35,6 +36,7 @@ NEEDED = {
     "sequence_tokens": "their tokens (--sequence-tokens)",
 }
 SHARED = ("sku", "model", "precision", "accelerators")
+CONTRADICTED = 1.01  # times the measured step: what is modelled beyond it does not fit into the trace
 RECEIVES = ("send_recv", "recv")  # collectives that wait for the stage before
 
 
@@ -119,7 +121,8 @@ def traced_measurement(paths: Sequence[Path], catalogue: Catalogue, said: Stated
         sequence_tokens=values["sequence_tokens"],
         layout=tuple((LAYOUT_DEFAULTS | layout).items()),
     )
-    return Measurement(one.file, 0, workload, "step_time", one.step_s, f"{one.form} of {one.file}", one)
+    file = one.file if len(paths) == 1 else f"{one.file} of {count_text(len(paths))} traces"
+    return Measurement(file, 0, workload, "step_time", one.step_s, f"{one.form} of {file}", one)
 
 
 def parts_of(text: str, option: str, known: Sequence[str]) -> dict[str, int]:
@@ -193,8 +196,17 @@ def traced_record(measured: Measurement, fit: TracedFit, before: Step, after: Tr
         "exchange_factor": chosen("exchange_factor", 1.0, "as modelled"),
         "fixed_time": shipped["fixed_s"],
     }
+    seen_s, now_s = one.step_s, float(now["step_s"].value)
+    note = (
+        f"its terms come to {number_text(1e3 * now_s)} ms, with a bubble of "
+        f"{number_text(1e3 * float(fit.step.parts(after).pipeline_bubble_s.value))} ms: is --layout the one "
+        "that was traced?"
+        if now_s > CONTRADICTED * seen_s
+        else ""
+    )
     return {
-        "trace": one.file,
+        "trace": measured.file,
+        "note": note,
         "format": one.form,
         "steps": chosen("steps", one.steps, f"of {one.file}"),
         "terms": [

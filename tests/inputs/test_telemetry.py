@@ -387,6 +387,19 @@ def test_lost_time_becomes_facts_that_a_plan_reads(tmp_path: Path) -> None:
     assert with_mine.fact("reliability.restart_time").value == pytest.approx(650 / 3600, rel=1e-5)  # h
 
 
+def test_what_is_no_series_or_no_time_is_left_out(tmp_path: Path) -> None:
+    """Entries that are no table, and times of 400 digits, next to those that can be read."""
+    held = goodput()
+    held["timeSeries"] += [3, None, []]
+    checks = [gcm_check(hour, 0) for hour in range(3)]
+    checks[1]["double"]["end_time"] = 10**400
+
+    assert seen(write(tmp_path / "goodput.json", held))["facts"] != []
+    found = read_telemetry([write(tmp_path / "gcm.json", checks)])
+    assert found.notes == ("gcm.json: left out 1 samples: a check without result or time",)
+    assert len(found.frame) == 2
+
+
 def gcm_job(number: int, state: str, **more: Any) -> Any:
     job = {"JobID": str(number), "State": state, "AllocNodes": "4", "ElapsedRaw": "36000"}
     return {"time": 1, "cluster": "c", "sacct": job | {"Start": "2026-10-28T01:00:00+00:00"} | more}

@@ -548,10 +548,10 @@ def _calibrations() -> Sequence[tuple[str, bytes]]:
     from planner.answers.calibration import calibration_document
 
     samples = ("measurements.csv", "serving-measurements.csv")
-    return [
-        (f"{name}.json", json.dumps(calibration_document(DATA / "samples" / name)).encode())
-        for name in samples
-    ]
+    made = [calibration_document(DATA / "samples" / name) for name in samples]
+    constants = [{"name": "exchange_factor", "value": 1.7}, {"name": "fixed_time", "value": 0.05}]
+    made[0]["hardware"][0]["traced"] = {"constants": constants}
+    return [(f"{name}.json", json.dumps(one).encode()) for name, one in zip(samples, made, strict=True)]
 
 
 @cache

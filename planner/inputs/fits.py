@@ -17,6 +17,7 @@ from planner.trace.quantities import Fact, Source
 # Constants of a training step that a trace gives; of chips without one the general fact says nothing.
 TRACED = {"exchange_factor": "1", "fixed_time": "s"}
 EXCHANGES = "performance.training.exchange_factor"
+MOST_TRACED = 1e4  # times what is modelled, or seconds of a step
 _OF_SERVING = ("performance.engine.", "performance.serving.rate_")
 
 
@@ -159,8 +160,8 @@ def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
             yield make_fact(key, value, unit, source, kind="measured")
     if traced := found.get("traced"):
         values = {str(one["name"]): _number(str(one["name"]), one["value"]) for one in traced["constants"]}
-        if min(values.values()) < 0:
-            raise ValueError("a constant of a trace is below 0")
+        if not all(0 <= value < MOST_TRACED for value in values.values()):
+            raise ValueError(f"a constant of a trace is below 0, or not below {MOST_TRACED:g}")
         yield from traced_facts(str(found["accelerator"]), values, source)
     for one in (found.get("constants") or {}).get("facts", ()):
         yield _constant(one, str(found["accelerator"]), source)

@@ -19,7 +19,7 @@ from planner.answers.throughput import Question, step_graph, throughput_document
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.catalogue import data_folder, load_catalogue, make_fact
 from planner.inputs.execution_traces import ExecutionTrace, is_trace, read_trace
-from planner.inputs.fits import traced_facts
+from planner.inputs.fits import read_calibration, traced_facts
 from planner.report.chakra import chakra_messages
 from planner.trace.errors import InputError
 from planner.trace.quantities import Source
@@ -81,14 +81,12 @@ def test_constants_that_were_put_in_come_out(graph: tuple[Path, Stated]) -> None
 
 
 def test_the_terms_of_a_step_add_up_and_open(graph: tuple[Path, Stated]) -> None:
-    document = calibration_document(graph[0], stated=graph[1], layouts="dp=32")
-    rows = {row["term"]: row for row in document["hardware"][0]["traced"]["terms"]}
+    found = ef.calibrate(graph[0], **{name: getattr(graph[1], name) for name in graph[1].given()}, at="dp=32")
+    rows = {row["term"]: row for row in found.to_dict()["tables"]["hardware_traced_terms"]}
 
     for column in ("measured_s", "before_s", "after_s"):
         parts = sum(rows[name][column] for name in ("compute", "exposed", "idle"))
         assert parts == pytest.approx(rows["step"][column], rel=1e-9)
-    assert "one trace cannot be left out" in to_text(document)
-    found = ef.calibrate(graph[0], **{name: getattr(graph[1], name) for name in graph[1].given()}, at="dp=32")
     assert list(unopened(found.to_dict())) == []
 
 
@@ -115,6 +113,18 @@ def test_other_layouts_are_those_of_throughput_with_the_same_constants(
             terms = ("compute_s", "exposed_s", "bubble_s", "idle_s")
             assert sum(each[name] for name in terms) == pytest.approx(each["step_s"], rel=1e-9)
     assert "tp 3 does not divide" in ranked[-1]["reason"]
+
+
+@pytest.mark.parametrize("value", [-0.1, 1e4, float("nan"), "1", None])
+def test_a_constant_that_cannot_be_is_no_calibration(
+    graph: tuple[Path, Stated], tmp_path: Path, value: Any
+) -> None:
+    document = calibration_document(graph[0], stated=graph[1])
+    document["hardware"][0]["traced"]["constants"][0]["value"] = value
+    (tmp_path / "mine.json").write_text(json.dumps(document), encoding="utf-8")
+
+    with pytest.raises(InputError, match="is no calibration"):
+        read_calibration(tmp_path / "mine.json")
 
 
 def test_what_does_not_fit_in_memory_is_no_layout(graph: tuple[Path, Stated]) -> None:
@@ -304,5 +314,6 @@ def test_the_command_prints_terms_and_layouts(
     assert "communication with nothing else running" in printed
     assert "exchanges x 1.700; fixed time of a step" in printed
     assert "most tokens a second first" in printed
+    assert "one trace cannot be left out" in printed
     assert main(["calibrate", str(path), *flags, "--at", "dp=x"]) == WRONG_INPUT
     assert "--at: dp is 'x'" in capsys.readouterr().err

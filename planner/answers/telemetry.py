@@ -245,7 +245,7 @@ def _node_rows(seen: Seen, catalogue: Catalogue) -> list[Record]:
             "node": str(node),
             "accelerator": model,
             "sku": sku_of_driver(model, catalogue) or "",
-            "accelerators": int(held["device"].nunique()),
+            "accelerators": int(held.loc[held["device"] != "", "device"].nunique()) or None,
             "seen_h": seen.node_h[str(node)],
             "mean_power_kw": _mean_node_kw(held),
             "busy_fraction": _mean(held, "busy_fraction"),

@@ -436,3 +436,4 @@ def test_a_node_of_gcm_fails_when_its_hardware_becomes_critical(tmp_path: Path) 
 
     assert (fact["key"], fact["value"]) == ("reliability.mine.failure_rate", pytest.approx(2 / 40))
     assert document["missing"] == []
+    assert document["nodes"][0]["accelerators"] is None  # checks are of the node

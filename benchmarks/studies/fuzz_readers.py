@@ -24,7 +24,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -548,10 +548,10 @@ def _calibrations() -> Sequence[tuple[str, bytes]]:
     from planner.answers.calibration import calibration_document
 
     samples = ("measurements.csv", "serving-measurements.csv")
-    return [
-        (f"{name}.json", json.dumps(calibration_document(DATA / "samples" / name)).encode())
-        for name in samples
-    ]
+    made = [calibration_document(DATA / "samples" / name) for name in samples]
+    constants = [{"name": "exchange_factor", "value": 1.7}, {"name": "fixed_time", "value": 0.05}]
+    made[0]["hardware"][0]["traced"] = {"constants": constants}
+    return [(f"{name}.json", json.dumps(one).encode()) for name, one in zip(samples, made, strict=True)]
 
 
 @cache
@@ -603,15 +603,64 @@ def _monitoring() -> Sequence[tuple[str, bytes]]:
         "time": {"start": start_s, "elapsed": 36_000},
         "steps": [energy],
     }
+    stops = [_workload("disruptions", ""), _workload("total_elapsed_time", "")]
+    columns = {"JobID": "7", "State": "NODE_FAIL", "AllocNodes": "4", "ElapsedRaw": "36000"}
+    ended = {"time": start_s, "sacct": columns | {"Start": "2026-10-28T01:00:00+00:00"}}
+    checks = [
+        {"node": "n1", "health_check": "check pci", "result": 2 * (i % 2), "end_time": start_s + 3600.0 * i}
+        for i in range(12)
+    ]
     held = {
         "range.json": {"status": "success", "data": {"resultType": "matrix", "result": series}},
         "otlp.json": {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": metrics}]}]},
         "sacct.json": {"meta": {}, "jobs": [job, job]},
+        "goodput.json": {"timeSeries": [_workload("badput_time", source) for source in LOST] + stops},
+        "gcm.json": [ended, *checks],
     }
     found = [(name, json.dumps(one).encode()) for name, one in held.items()]
     return [*found, ("scrape.prom", "\n".join(text).encode())]
 
 
+def _results() -> Sequence[tuple[str, bytes]]:
+    """Results of benchmarks, and a trace of one step."""
+    kernels = (("gemm", 0, 60), ("ncclDevKernel_SendRecv", 50, 20), ("gemm", 80, 10))
+    events: list[dict[str, Any]] = [
+        {"ph": "X", "cat": "kernel", "name": name, "ts": at, "dur": lasts, "pid": 0, "args": {"device": 0}}
+        for name, at, lasts in kernels
+    ]
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "ts": 0, "dur": 100, "pid": 1}
+    trace = {"distributedInfo": {"world_size": 8}, "traceEvents": [*events, step]}
+    return [*_whole(ROOT / "tests" / "results", "*.json")(), ("kineto.json", json.dumps(trace).encode())]
+
+
+LOST = ("TPU_INITIALIZATION", "PROGRAM_STARTUP", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION")
+
+
+def _workload(measure: str, source: str) -> dict[str, Any]:
+    """A running sum of ml-goodput as Cloud Monitoring lists it."""
+    point = {"interval": {"endTime": "2026-10-28T12:00:00Z"}, "value": {"doubleValue": 900.0}}
+    kind = {"type": f"compute.googleapis.com/workload/{measure}", "labels": {"badput_source": source}}
+    return {"metric": kind, "resource": {"labels": {"workload_id": "a"}}, "points": [point]}
+
+
+DATA_SET = {
+    "name": "pictures",
+    "distribution": [
+        {"@type": "cr:FileObject", "name": f"{at}.zip", "contentSize": f"{at + 1}.5 GB"} for at in range(4)
+    ],
+}
+PODS = {
+    "kind": "List",
+    "items": [
+        {
+            "kind": "Pod",
+            "metadata": {"namespace": f"team-{at % 2}", "ownerReferences": [{"kind": "Job"}]},
+            "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+            "status": {"phase": "Running"},
+        }
+        for at in range(4)
+    ],
+}
 ACTUALS = b"""month,measure,of,value
 2027-01,nodes,h100-8/oregon,31
 2027-01,used_fraction,h100-8/oregon,71 %
@@ -669,6 +718,13 @@ def _read_card(path: Path) -> object:
     return model_facts(path.name, path)
 
 
+def _read_list(path: Path) -> object:
+    from planner.inputs.croissant import read_data_set
+    from planner.inputs.sheets.reading import read_sheets
+
+    return read_data_set(path) if path.name == "croissant.json" else read_sheets("x.json", path.read_bytes())
+
+
 def _read_fit(path: Path) -> object:
     from planner.inputs.fits import read_fit
 
@@ -688,21 +744,25 @@ def _read_document(path: Path) -> object:
 
 
 def _read_measurements(path: Path) -> object:
-    from planner.answers.calibration.results import Stated, read_files
+    from planner.answers.calibration.results import read_files
     from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.hardware_question import Stated
 
     return read_files([path], load_catalogue(), Stated())
 
 
 def _read_results(path: Path) -> object:
-    from planner.answers.calibration.results import Stated, read_files
+    from planner.answers.calibration.results import read_files
     from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.hardware_question import Stated
 
+    run = Stated("h100-8", "llama-3.1-8b", "bf16", "", 8, layout="tp=1,pp=1", batch_sequences=8)
     lacking = {
         "bench-serve.json": Stated(sku="h100-8", precision="bf16", accelerators=4),
         "guidellm.json": Stated(sku="h100-8", precision="bf16", accelerators=2),
         "profile_export_aiperf.json": Stated(sku="h100-8", precision="bf16", accelerators=4),
         "summary_results.json": Stated(accelerators=2),
+        "kineto.json": replace(run, sequence_tokens=8192),
     }
     return read_files([path], load_catalogue(), lacking.get(path.name, Stated()))
 
@@ -778,7 +838,8 @@ READERS = {
         0.145,
     ),
     "traffic trace": Reader(lambda: [("trace.csv", TRAFFIC)], TABLE, _read_traffic, 0.10),
-    "model configuration": Reader(_texts(**CARDS), JSON, _read_card, 0.15),
+    "model configuration": Reader(_texts(**CARDS), JSON, _read_card, 0.13),
+    "data set, list of pods": Reader(_texts(croissant=DATA_SET, pods=PODS), JSON, _read_list, 0.02),
     "fit.json": Reader(_folder(ROOT / "tests" / "broken" / "fits", "*.json"), JSON, _read_fit, 0.14),
     "calibration": Reader(_calibrations, JSON, _read_calibration, 0.03),
     "document to explain": Reader(_whole(DATA / "solved", "*.json"), JSON, _read_document, 0.02),
@@ -788,7 +849,7 @@ READERS = {
         _read_measurements,
         0.04,
     ),
-    "benchmark results": Reader(_whole(ROOT / "tests" / "results", "*.json"), JSON, _read_results, 0.02),
+    "benchmark results": Reader(_results, JSON, _read_results, 0.02),
     "monitoring": Reader(_monitoring, JSON, _read_telemetry, 0.06),
     "what happened": Reader(
         lambda: [("actual.csv", ACTUALS), ("focus.csv", BILLED)], TABLE, _read_actuals, 0.06

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammainccinv, gammaincinv
 
+from planner.answers.lost_time import lost_facts, lost_rows
 from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
 from planner.inputs.metering.names import sku_of_driver
 from planner.inputs.own.adding import Added, Measured, add_measured, catalogue_with
@@ -117,8 +118,11 @@ def _edges_s(found: Telemetry) -> Iterator[float]:
     """First and last moments of everything that was read."""
     if len(found.frame):
         yield from (float(found.frame["time_s"].min()), float(found.frame["time_s"].max()))
-    for jobs in found.jobs:
-        yield from (jobs.first_s, jobs.last_s)
+    edges = [(one.first_s, one.last_s) for one in found.jobs] + [
+        (one.first_s, one.last_s) for one in found.lost
+    ]
+    for pair in edges:
+        yield from pair
 
 
 def telemetry_document(found: Telemetry, catalogue: Catalogue, name: str) -> Record:
@@ -134,6 +138,7 @@ def telemetry_document(found: Telemetry, catalogue: Catalogue, name: str) -> Rec
     if seen is not None:
         facts += _failure_facts(seen, name)
     facts += [one for jobs in found.jobs for one in _job_facts(jobs, name, facts)]
+    facts += [one for lost in found.lost for one in lost_facts(lost, catalogue)]
     return {
         "title": "What monitoring says",
         "span": "" if seen is None else seen.span,
@@ -141,6 +146,7 @@ def telemetry_document(found: Telemetry, catalogue: Catalogue, name: str) -> Rec
         "counters": _counter_rows(found.frame),
         "nodes": [] if seen is None else _node_rows(seen, catalogue),
         "jobs": [_job_row(jobs) for jobs in found.jobs],
+        "lost": [row for lost in found.lost for row in lost_rows(lost)],
         "facts": [_fact_row(one) for one in facts],
         "missing": _missing(found.frame),
         "notes": [*found.notes, *([] if seen is None else _notes(seen, catalogue))],
@@ -188,6 +194,8 @@ def telemetry_text(document: Record) -> str:
             f"{count_text(row['jobs'])} jobs, {number_text(row['node_h'])} node-hours, "
             f"{row['node_failures']} ended by a node",
         ]
+    if document["lost"]:
+        lines += ["", "Time of jobs that was lost:", *aligned(_LOST_COLUMNS, document["lost"])]
     if document["facts"]:
         lines += ["", "Facts, measured:", *aligned(_FACT_COLUMNS, document["facts"])]
     lines += ["", *(f"Missing: {row['tells']}" for row in document["missing"])]
@@ -207,7 +215,7 @@ def source_title(found: Telemetry, span: str) -> str:
 
 def _seen(frame: pd.DataFrame) -> Seen | None:
     """Accelerators' samples, and the hours that each node was seen; None where nothing is of one."""
-    held = frame[frame["quantity"].isin(("power_w", "busy_fraction", "memory_mib", "xid", "ecc_dbe"))]
+    held = frame[frame["quantity"].isin((*WANTED, "failed_checks"))]
     if held.empty:
         return None
     times = held.groupby("node")["time_s"].unique().map(np.sort)
@@ -237,7 +245,7 @@ def _node_rows(seen: Seen, catalogue: Catalogue) -> list[Record]:
             "node": str(node),
             "accelerator": model,
             "sku": sku_of_driver(model, catalogue) or "",
-            "accelerators": int(held["device"].nunique()),
+            "accelerators": int(held.loc[held["device"] != "", "device"].nunique()) or None,
             "seen_h": seen.node_h[str(node)],
             "mean_power_kw": _mean_node_kw(held),
             "busy_fraction": _mean(held, "busy_fraction"),
@@ -354,6 +362,15 @@ def _failure_facts(seen: Seen, name: str) -> Iterator[Measured]:
                 None,
                 seen.span,
             )
+    elif "failed_checks" in set(seen.frame["quantity"]):
+        where = _from(seen, "failed_checks", "nodes whose hardware checks became critical")
+        yield from _rate_facts(name, _check_failures(seen), hours, where)
+
+
+def _check_failures(seen: Seen) -> int:
+    """How often the hardware of a node went from well to critical while somebody looked."""
+    held = seen.frame[seen.frame["quantity"] == "failed_checks"].sort_values(["node", "time_s"])
+    return int(((held.groupby("node")["value"].shift() == 0) & (held["value"] > 0)).sum())
 
 
 def _rate_facts(name: str, failures: int, hours: float, where: str) -> Iterator[Measured]:
@@ -409,8 +426,8 @@ def _counter_rows(frame: pd.DataFrame) -> list[Record]:
 
 
 def _missing(frame: pd.DataFrame) -> list[Record]:
-    """Counters that matter and are not there; of files of jobs alone nothing is missed."""
-    held = set(frame["quantity"])
+    """Counters that matter and are not there; of files of jobs and checks alone nothing is missed."""
+    held = set(frame["quantity"]) - {"failed_checks"}
     return [{"quantity": name, "tells": tells} for name, tells in WANTED.items() if held and name not in held]
 
 
@@ -482,6 +499,17 @@ _NODE_COLUMNS = words(
             ("Xids", "xids"),
             ("of hardware", "hardware_xids"),
             ("uncorrected", "uncorrected_errors"),
+        )
+    )
+)
+_LOST_COLUMNS = words(
+    *(
+        (heading, lambda row, key=key: _shown(key, row))
+        for heading, key in (
+            ("lost to", "lost_to"),
+            ("part of a restart", "part"),
+            ("hours", "lost_h"),
+            ("share", "share_fraction"),
         )
     )
 )

@@ -28,6 +28,7 @@ NODE_TYPES = (
     "receive",
     "collective",
 )
+PICOSECOND_S = 1e-12  # below it sums of moments differ by their last digit
 # By what ranks differ: where the time of each goes.
 FEATURES = ("span_s", "compute_s", "exposed_communication_s", "hidden_communication_s")
 NODE_FEATURES = ("compute_s", "communication_s")
@@ -91,6 +92,7 @@ def _rank(trace: ExecutionTrace) -> Record:
         busy_s, span_s = covered_s(**times), float(trace.end_s.max() - trace.start_s.min())
         sent_s = covered_s(start_s=trace.start_s[sends], end_s=trace.end_s[sends])
         alone_s = exposed_s(**times, is_communication=sends)
+        hidden_s = sent_s - alone_s if sent_s - alone_s > PICOSECOND_S else 0.0
         union = "union of intervals of kernels"
         row |= {
             "kernels": read("kernels", trace.start_s.size, "kernels, copies and memsets"),
@@ -101,7 +103,7 @@ def _rank(trace: ExecutionTrace) -> Record:
                 "exposed_communication_s", alone_s, f"{union} less those that do not communicate,"
             ),
             "hidden_communication_s": read(
-                "hidden_communication_s", sent_s - alone_s, "communication next to other kernels"
+                "hidden_communication_s", hidden_s, "communication next to other kernels"
             ),
             "idle_s": read("idle_s", span_s - busy_s, "span less the union of all kernels"),
             "busy_fraction": read("busy_fraction", busy_fraction(**times), "union over span"),

@@ -23,8 +23,8 @@ def add_commands(command: arguments.AddCommand) -> None:
         "measurements",
         nargs="*",
         metavar="FILE",
-        help="CSV of tokens a second, step times, power; or results of InferenceX, GuideLLM, AIPerf, "
-        "GenAI-Perf, `bench serve` and MLPerf Inference",
+        help="CSV of tokens a second, step times, power; results of InferenceX, GuideLLM, AIPerf, "
+        "GenAI-Perf, `bench serve` and MLPerf Inference; or execution traces of a run, one a rank",
     )
     calibrate.add_argument(
         "--sizes",
@@ -32,6 +32,12 @@ def add_commands(command: arguments.AddCommand) -> None:
         default=(),
         metavar="N,...",
         help="accelerators to show; a half, 1, 2 and 4 times yours",
+    )
+    calibrate.add_argument(
+        "--at",
+        default="",
+        metavar="LAYOUT;...",
+        help="other layouts of the first run, ranked: 'dp=16,batch=64; tp=4,pp=2,dp=8'; the rest as measured",
     )
     calibrate.add_argument(
         "--measure", action="store_true", help="probe this machine's NVIDIA device, by PyTorch and NVML"
@@ -50,13 +56,13 @@ def run_calibrate(options: argparse.Namespace) -> int:
         return _probe(options)
     if not options.measurements:
         raise InputError(
-            "name a CSV of measurements or the results of a benchmark, or use --measure on a machine with an "
-            "NVIDIA device"
+            "name a CSV of measurements, results of a benchmark or traces, or use --measure on a machine "
+            "with an NVIDIA device"
         )
     said = {name: getattr(options, name) for name in fields_of(Stated)}
     stated = Stated(**{name: value for name, value in said.items() if value is not None})
     paths = [Path(name) for name in options.measurements]
-    document = calibration_document(paths, options.sizes, stated=stated)
+    document = calibration_document(paths, options.sizes, stated=stated, layouts=options.at)
     if options.json:
         show_json(document)
     else:
@@ -76,8 +82,8 @@ def _probe(options: argparse.Namespace) -> int:
         probe_text,
     )
 
-    if options.measurements or options.sizes:
-        raise InputError("--measure takes neither measurements nor --sizes: it makes them")
+    if options.measurements or options.sizes or options.at:
+        raise InputError("--measure takes no measurements, --sizes or --at: it makes them")
     try:
         document = probe_document(cuda_device(), date.today())
     except NothingToMeasure as missing:

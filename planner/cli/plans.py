@@ -52,7 +52,7 @@ def add_commands(command: arguments.AddCommand) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="CSV, XLSX, JSON of kubectl get nodes or scontrol show nodes",
+        help="CSV, XLSX, JSON of kubectl get nodes, kubectl get pods or scontrol show nodes",
     )
     start.add_argument("--out", type=Path, metavar="FILE", help="the scenario to write; else it is printed")
     start.add_argument("--title", default="From spreadsheets", help="of the scenario")

@@ -23,7 +23,9 @@ def add_commands(command: arguments.AddCommand) -> None:
     export.add_argument(
         "--out", metavar="FOLDER", help="write scenario/ and plan/, or files of a format, there"
     )
-    arguments.format_option(export, "focus, frictionless, kserve, kueue, slurm; PLAN may be a folder, too")
+    arguments.format_option(
+        export, "dynamo, focus, frictionless, kserve, kueue, llm-d, slurm; PLAN may be a folder, too"
+    )
     recompute = command("recompute", run_recompute, "a saved plan worked out again: is it the same")
     for one in (show, export, recompute):
         one.add_argument("digest", metavar="PLAN", help="first characters of its digest")

@@ -18,7 +18,8 @@ def add_commands(command: arguments.AddCommand) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="Prometheus query_range JSON, text of an exporter, OTLP JSON, sacct --json; gzip or not",
+        help="Prometheus query_range JSON, text of an exporter, OTLP JSON, sacct --json, GCM, ml-goodput; "
+        "gzip or not",
     )
     telemetry.add_argument(
         "--data",

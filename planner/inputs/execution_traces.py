@@ -6,11 +6,12 @@ Seconds come out; a node without a run time counts as one that took none.
 
 from __future__ import annotations
 
+import codecs
 import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,15 @@ MOST_MICROSECONDS = 31 * 86_400e6
 MOST_BYTES = 1e18  # of one tensor
 RECORDED = "record_param_comms"
 _MICROSECOND = 1e-6
+# Keys that the JSON of a trace begins with; a list of events alone has those of an event.
+_KEYS = (("traceEvents",), ("workload_graph",), ("schema", "nodes", "pid"), ("ph", "ts", "pid"))
+_FIRST_OF_TEXT, _BEGINNING_BYTES = ord("\t"), 64
 # Fields of Chakra's messages: et_def.proto of github.com/mlcommons/chakra.
 NAME, TYPE, START, DURATION, ATTRIBUTE = 2, 3, 6, 7, 10
 ATTRIBUTE_NAME, BOOL_VALUE = 1, 27
-COLLECTIVE_NODE = 7
+SEND_NODE, RECEIVE_NODE, COLLECTIVE_NODE = 5, 6, 7
 _NO_NODE = 0
+_SENDS = (SEND_NODE, RECEIVE_NODE, COLLECTIVE_NODE)
 # Of `comm_type`, in the order of the schema.
 COLLECTIVES = (
     *("all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all"),
@@ -65,7 +70,9 @@ class ExecutionTrace:
     """What one rank did. Columns that a format does not have are empty.
 
     `node_type`, `on_cpu` and `node_s` have a row for each node of a Chakra graph; `start_s`, `end_s` and
-    `is_collective` one for each kernel, copy or memset on the accelerator; `step_s` holds whole steps.
+    `is_collective` one for each kernel, copy or memset on the accelerator, or for each node there of a graph
+    that says when it starts; `step_s` holds whole steps. `ranks` of the job are 0 where the file does not
+    say it.
     """
 
     name: str
@@ -79,6 +86,24 @@ class ExecutionTrace:
     is_collective: Flags = field(default_factory=lambda: np.zeros(0, dtype=bool))
     step_s: Floats = field(default_factory=lambda: np.zeros(0))
     collectives: tuple[Collective, ...] = ()
+    ranks: int = 0
+
+
+def is_trace(path: Path) -> bool:
+    """Whether the beginning of a file looks like a trace of any of the formats, gzip or not.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    if not path.is_file():  # what comes by a pipe can be read but once
+        return False
+    with pieces_of(path, LARGEST_BYTES) as pieces:
+        begins = next(pieces, b"")
+    if begins.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        return any(all(f'"{key}"'.encode() in begins for key in keys) for keys in _KEYS)
+    # Lengths and numbers of a protobuf are letters that no text has.
+    wide = begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return not wide and any(letter < _FIRST_OF_TEXT for letter in begins[:_BEGINNING_BYTES])
 
 
 def read_trace(path: Path) -> ExecutionTrace:
@@ -107,7 +132,9 @@ def _from_json(path: Path, pieces: Iterator[bytes]) -> ExecutionTrace:
     lists = {"traceEvents": events.take, "workload_graph": graph.take, "nodes": recorded.take}
     found = json_entries(pieces, lists, "traceEvents")
     if found.get("traceEvents", 0) is None:
-        return events.trace(path)
+        job = found.get("distributedInfo")
+        ranks = job.get("world_size", 0) if isinstance(job, dict) else 0
+        return replace(events.trace(path), ranks=ranks if isinstance(ranks, int) else 0)
     if found.get("workload_graph", 0) is None:
         return graph.trace(path, "Chakra JSON")
     if "schema" in found and found.get("nodes", 0) is None:
@@ -222,7 +249,8 @@ class _Graph:
     """Nodes of a Chakra graph, one after the other."""
 
     def __init__(self) -> None:
-        self._kind, self._cpu, self._lasted = array("q"), array("b"), array("d")
+        self._kind, self._cpu = array("q"), array("b")
+        self._start, self._lasted = array("d"), array("d")
         self._sums = _Sums()
 
     def take(self, node: Mapping[str, Any]) -> None:
@@ -230,14 +258,16 @@ class _Graph:
         self.add(
             int(node["NodeType"]),
             bool(node.get("is_cpu_op", False)),
+            float(node.get("start", 0.0) or 0.0),
             float(node.get("runtime", 0.0) or 0.0),
             {name: node.get(name) for name in ("comm_type", "comm_size")} | {"name": node.get("Name", "")},
         )
 
-    def add(self, kind: int, on_cpu: bool, lasted: float, about: Mapping[str, Any]) -> None:
+    def add(self, kind: int, on_cpu: bool, start: float, lasted: float, about: Mapping[str, Any]) -> None:
         """A node, of whichever form."""
         self._kind.append(kind)
         self._cpu.append(on_cpu)
+        self._start.append(start)
         self._lasted.append(lasted)
         if kind == COLLECTIVE_NODE and not on_cpu:
             number, size = about.get("comm_type"), about.get("comm_size")
@@ -251,13 +281,20 @@ class _Graph:
 
     def trace(self, path: Path, form: str) -> ExecutionTrace:
         """What one rank did."""
+        kind, on_cpu = np.array(self._kind, dtype=np.int64), np.array(self._cpu, dtype=bool)
+        start_s, node_s = (_times(one) * _MICROSECOND for one in (self._start, self._lasted))
+        # Graphs that say when nothing starts have no moments.
+        held = ~on_cpu & (node_s > 0) & bool(start_s.any())
         return ExecutionTrace(
             path.name,
             form,
             nodes=len(self._kind),
-            node_type=np.array(self._kind, dtype=np.int64),
-            on_cpu=np.array(self._cpu, dtype=bool),
-            node_s=_times(self._lasted) * _MICROSECOND,
+            node_type=kind,
+            on_cpu=on_cpu,
+            node_s=node_s,
+            start_s=start_s[held] - start_s[held].min(initial=np.inf),
+            end_s=(start_s + node_s)[held] - start_s[held].min(initial=np.inf),
+            is_collective=np.isin(kind[held], _SENDS),
             collectives=self._sums.found(),
         )
 
@@ -355,7 +392,7 @@ def _chakra_messages(path: Path, pieces: Iterator[bytes]) -> ExecutionTrace:
     return graph.trace(path, "Chakra protobuf")
 
 
-def _message_node(message: bytes) -> tuple[int, bool, float, dict[str, Any]]:
+def _message_node(message: bytes) -> tuple[int, bool, float, float, dict[str, Any]]:
     found: dict[int, list[Any]] = defaultdict(list)
     for number, value in fields_of_message(message):
         found[number].append(value)
@@ -366,7 +403,8 @@ def _message_node(message: bytes) -> tuple[int, bool, float, dict[str, Any]]:
         numbers = [value for value in values.values() if isinstance(value, int)]
         about[name] = numbers[-1] if numbers else None
     on_cpu = bool(about.get("is_cpu_op") or 0)
-    return _last(found[TYPE]), on_cpu, float(_last(found[DURATION])), about
+    start, lasted = (float(_last(found[part])) for part in (START, DURATION))
+    return _last(found[TYPE]), on_cpu, start, lasted, about
 
 
 def _last(values: Sequence[int]) -> int:

@@ -14,6 +14,10 @@ from planner.trace.errors import InputError
 from planner.trace.nesting import laid_out
 from planner.trace.quantities import Fact, Source
 
+# Constants of a training step that a trace gives; of chips without one the general fact says nothing.
+TRACED = {"exchange_factor": "1", "fixed_time": "s"}
+EXCHANGES = "performance.training.exchange_factor"
+MOST_TRACED = 1e4  # times what is modelled, or seconds of a step
 _OF_SERVING = ("performance.engine.", "performance.serving.rate_")
 
 
@@ -100,6 +104,15 @@ def factor_fact(
     )
 
 
+def traced_facts(accelerator: str, values: Mapping[str, float], source: Source) -> list[Fact]:
+    """What a trace says of steps on an accelerator, by the names of `TRACED`."""
+    found = [
+        make_fact(f"performance.training.{name}@{accelerator}", values[name], unit, source, kind="measured")
+        for name, unit in TRACED.items()
+    ]
+    return [*found, make_fact(EXCHANGES, 1.0, "1", source, note="exchanges as modelled, without a trace")]
+
+
 def read_calibration(path: Path) -> Calibration:
     """The facts of a document that `everfleet calibrate MEASUREMENTS --json` wrote.
 
@@ -138,13 +151,18 @@ def _hardware(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _calibrated(found: Mapping[str, Any], source: Source) -> Iterator[Fact]:
-    """Facts of one accelerator: efficiency in training, rating, constants and factors of serving."""
+    """Facts of one accelerator: training, rating, constants and factors of serving."""
     for part, name, unit in (("speed", "after", "1"), ("power", "after_kw", "kW")):
         if found[part]:
             key, value = str(found[part]["key"]), _number(name, found[part][name])
             if not key.startswith(f"accelerator.{found['accelerator']}.") or not value > 0:
                 raise ValueError(f"{key} = {value} is none of its facts")
             yield make_fact(key, value, unit, source, kind="measured")
+    if traced := found.get("traced"):
+        values = {str(one["name"]): _number(str(one["name"]), one["value"]) for one in traced["constants"]}
+        if not all(0 <= value < MOST_TRACED for value in values.values()):
+            raise ValueError(f"a constant of a trace is below 0, or not below {MOST_TRACED:g}")
+        yield from traced_facts(str(found["accelerator"]), values, source)
     for one in (found.get("constants") or {}).get("facts", ()):
         yield _constant(one, str(found["accelerator"]), source)
     for one in found.get("serving", ()):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from planner.inputs.question_fields import question_field
+from planner.inputs.question_fields import fields_of, question_field
 
 TEXT, VISION = "train-text", "train-vision"
 RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
@@ -15,6 +15,7 @@ WHOLE = (SCORE, GENERATE, LOOK)  # answered as a whole
 _SIZED = (TEXT, VISION, RECOMMEND, *WHOLE)
 _MADE = (VISION, RECOMMEND, *WHOLE)
 OF_RESULTS = "of result files that do not say it"
+OF_TRACES = "of traces, with the node, the model, its precision and all accelerators"
 _MEASURED = (TEXT, VISION, ANSWERS)
 
 
@@ -208,10 +209,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the asker says of result files that do not say it; empty or None where nothing is said."""
+    """What the asker says of result files and traces that do not say it; empty or None where nothing is."""
 
     sku: str = question_field("the node that served", "", group=OF_RESULTS)
-    model: str = question_field("of `everfleet facts model.`", "", group=OF_RESULTS)
+    model: str = question_field("of `everfleet facts model.`, or its config.json", "", group=OF_RESULTS)
     precision: str = question_field(
         "number format of the weights: bf16, fp8, nvfp4, mxfp4", "", group=OF_RESULTS
     )
@@ -227,7 +228,23 @@ class Stated:
     output_scv: float | None = question_field(
         "squared spread of answers; 1", reads="not_negative", value="RATIO", group=OF_RESULTS
     )
+    layout: str = question_field(
+        "how the run was split: 'tp=8,pp=4,micro_batch=2', by the columns of a table of measurements",
+        "",
+        value="PART=N,...",
+        group=OF_TRACES,
+    )
+    batch_sequences: int | None = question_field(
+        "sequences of a step", reads="whole", value="N", group=OF_TRACES
+    )
+    sequence_tokens: int | None = question_field(
+        "tokens of a sequence", reads="whole", value="N", group=OF_TRACES
+    )
 
-    def given(self) -> list[str]:
-        """Options that say something."""
-        return [one.name for one in fields(self) if getattr(self, one.name) not in ("", None)]
+    def given(self, group: str = "") -> list[str]:
+        """Options that say something, those of a group where one is named."""
+        return [
+            name
+            for name, one in fields_of(Stated).items()
+            if getattr(self, name) not in ("", None) and group in ("", one.group)
+        ]

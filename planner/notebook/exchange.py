@@ -21,8 +21,8 @@ def export(named: str | Path | Answer, written_as: str, *, store: str | None = N
 
     Args:
         named: the answer of `plan`, `job_carbon` or `facts`; or a folder, a file or a digest, as in `load`.
-        written_as: focus, frictionless, kserve, kueue, slurm of a plan; sci, eu-model-form, hugging-face of a
-            job; croissant of facts.
+        written_as: dynamo, focus, frictionless, kserve, kueue, llm-d, slurm of a plan; sci, eu-model-form,
+            hugging-face of a job; croissant of facts.
         store: where saved answers lie: a SQLite file or a URL; else as the command finds it.
 
     Raises:

@@ -197,6 +197,10 @@ def calibrate(
     input_tokens: float | None = None,
     output_tokens: float | None = None,
     output_scv: float | None = None,
+    layout: str = "",
+    batch_sequences: int | None = None,
+    sequence_tokens: int | None = None,
+    at: str = "",
     data: str | Path | None = None,
 ) -> Answer:
     """Your measurements: what they change, and how wrong the rest may be: `everfleet calibrate`.
@@ -205,19 +209,23 @@ def calibrate(
     'accelerator.h100-sxm-80gb.matrix_efficiency'
 
     Args:
-        files: CSV of tokens a second, step times or power; or results of InferenceX, GuideLLM, AIPerf,
-            GenAI-Perf, `bench serve` and MLPerf Inference.
+        files: CSV of tokens a second, step times or power; results of InferenceX, GuideLLM, AIPerf,
+            GenAI-Perf, `bench serve` and MLPerf Inference; or execution traces of a run, one a rank.
         sizes: accelerators to show; a half, 1, 2 and 4 times yours.
         measure: whether to probe this machine's NVIDIA device instead.
-        sku: the node that served, where a result file does not say it; so are those below.
-        model: of the catalogue.
+        sku: the node that served or trained, where a file does not say it; so are those below.
+        model: of the catalogue, or its config.json.
         precision: number format of the weights.
         engine: that served; the newest.
-        accelerators: those of one replica.
+        accelerators: those of one replica, or of the whole run that was traced.
         batch: requests that run on average.
         input_tokens: mean prompt.
         output_tokens: mean answer.
         output_scv: squared spread of answers; 1.
+        layout: how the traced run was split: 'tp=8,pp=4'.
+        batch_sequences: of a step of the traced run.
+        sequence_tokens: of each.
+        at: other layouts of the first run, ranked: 'dp=16,batch=64; tp=4,pp=2,dp=8'; the rest as measured.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
@@ -234,13 +242,14 @@ def calibrate(
 
     shown = counts(sizes, "sizes")
     if measure:
-        if files or shown:
-            raise InputError("--measure takes neither measurements nor --sizes: it makes them")
+        if files or shown or at:
+            raise InputError("--measure takes no measurements, --sizes or --at: it makes them")
         try:
             return calibration_made(probe_document(cuda_device(), date.today()))
         except NothingToMeasure as missing:
             raise InputError(str(missing)) from None
     if not files:
-        raise InputError("name a CSV of measurements or the results of a benchmark, or state --measure")
+        raise InputError("name a CSV of measurements, results of a benchmark or traces, or state --measure")
     stated = Stated(**given_in_python(locals(), Stated))
-    return calibration_made(calibration_document([Path(name) for name in files], shown, stated=stated))
+    paths = [Path(name) for name in files]
+    return calibration_made(calibration_document(paths, shown, stated=stated, layouts=at))

@@ -110,7 +110,10 @@ class TrainingChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSoftware:
-    """Constants of training software, fitted together; experts' own where a model has them."""
+    """Constants of training software, fitted together; experts' own where a model has them.
+
+    `exchange_factor` is what a trace shows of exposed exchanges over what the others say of them.
+    """
 
     stack_factor: Entry
     hidden_half_width: Entry
@@ -136,6 +139,7 @@ class TrainingSoftware:
     layer_launch_s: Entry = 0.0
     near_hop_s: Entry = 0.0
     far_hop_s: Entry = 0.0
+    exchange_factor: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

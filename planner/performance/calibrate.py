@@ -45,6 +45,73 @@ def calibrated_efficiency_fraction(
     return float(brentq(excess_s, least_fraction, 1.0, xtol=1e-12, rtol=1e-12))
 
 
+def kernels_s(
+    *, matrix_s: Column, attention_s: Column, elementwise_s: Column, head_s: Column, optimizer_s: Column
+) -> Column:
+    """Time in which an accelerator runs kernels that do not communicate.
+
+    C = matrix + attention + elementwise + head + optimizer
+
+    Source: definition, on the terms of `training_step_s`.
+    """
+    return matrix_s + attention_s + elementwise_s + head_s + optimizer_s
+
+
+def exchanges_s(
+    *,
+    tensor_parallel_s: Column,
+    expert_parallel_s: Column,
+    context_parallel_s: Column,
+    weight_gather_s: Column,
+    pipeline_transfer_s: Column,
+    data_parallel_s: Column,
+) -> Column:
+    """Time in which an accelerator exchanges data and runs nothing else.
+
+    X = tensor + expert + context + gather + transfer + data, each after what overlap hides
+
+    Source: definition, on the terms of `training_step_s`.
+    """
+    waited = tensor_parallel_s + expert_parallel_s + context_parallel_s
+    return waited + weight_gather_s + pipeline_transfer_s + data_parallel_s
+
+
+def measured_exchange_factor(
+    *, exposed_s: float, exchanges_s: float, bubble_s: float, bubble_without_exchanges_s: float
+) -> float:
+    """Exposed communication of a trace over the modelled one, what receives wait for in the bubble taken off.
+
+    E = r X + B_0 + r (B - B_0),  r = max(0, E - B_0) / (X + B - B_0);  1 where nothing is exchanged
+
+    A receive starts before its data are there: its kernel runs through the bubble of the pipeline. B is the
+    bubble at r = 1, B_0 that of steps without exchanges; both are 0 where a trace has no receives.
+
+    Source: definition, on the terms of `training_step_s`.
+    """
+    require_not_negative(
+        exposed_s=exposed_s,
+        exchanges_s=exchanges_s,
+        bubble_s=bubble_s,
+        bubble_without_exchanges_s=bubble_without_exchanges_s,
+    )
+    modelled_s = exchanges_s + bubble_s - bubble_without_exchanges_s
+    return max(0.0, exposed_s - bubble_without_exchanges_s) / modelled_s if modelled_s > 0 else 1.0
+
+
+def measured_fixed_s(*, step_s: float, total_s: float, scale_drag_s: float, modelled_fixed_s: float) -> float:
+    """Time of a step in which the device waits for its host: what a measured step has beyond all else.
+
+    t_fix = max(0, T_measured / (1 + k) - (T - k T_0 - t_fix')),  1 + k = T / (T - k T_0)
+
+    T is the modelled step, k T_0 what stragglers add, t_fix' the fixed time in it.
+
+    Source: `training_step_s`, solved for its fixed time.
+    """
+    require_positive(step_s=step_s, total_s=total_s)
+    steady_s = total_s - scale_drag_s
+    return max(0.0, step_s * steady_s / total_s - (steady_s - modelled_fixed_s))
+
+
 def joint_factor(*, factors: Sequence[float]) -> float:
     """One factor for several measurements of the same accelerator: their geometric mean.
 

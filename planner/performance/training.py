@@ -168,6 +168,7 @@ def training_step_s(
     )
     require_not_negative(
         adapter_parameters=model.adapter_parameters,
+        exchange_factor=software.exchange_factor,
         state_space_flops_per_token=model.state_space_flops_per_token,
         layer_launch_s=software.layer_launch_s,
         grouped_half_tokens=half_tokens,
@@ -363,6 +364,7 @@ def training_step_s(
         micro_batches=micro_batches,
         fsdp_exposed_fraction=software.fsdp_exposed_fraction,
     )
+    exchange, sent, ring, gather = (one * software.exchange_factor for one in (exchange, sent, ring, gather))
     # The output layer stays in 16 bits where the layers multiply in 8.
     narrow = chip.attention_tflop_per_s / narrow_tflop_per_s
     head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
@@ -382,7 +384,8 @@ def training_step_s(
         / (chip.network_gb_per_s * 1e9 * software.network_efficiency_fraction)
     )
     sends = np.where(layout.pp > 1, 2.0, 0.0) * micro_batches * layout.interleave
-    transfer = sends * (sent_s + software.collective_latency_s) * software.pipeline_exposed_fraction
+    shown = software.pipeline_exposed_fraction * software.exchange_factor
+    transfer = sends * (sent_s + software.collective_latency_s) * shown
     summed = np.where(layout.sharding < 2, 1.0, 0.0)
     held = rank_parameters(
         layers=model.layers,
@@ -412,6 +415,7 @@ def training_step_s(
         updated = updated + routed / np.where(layout.sharding >= 1, copies, 1.0)
     # At most half of the compute is backward work that gradients can hide behind.
     gradient = gradient - np.minimum(software.data_parallel_hidden_fraction * gradient, 0.5 * steps_s)
+    gradient = gradient * software.exchange_factor
     # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
     optimizer = 18.0 * updated / memory_bytes_per_s
     before_drag = steps_s + bubble + transfer + gradient + optimizer + software.fixed_s

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.fits import EXCHANGES
 from planner.inputs.software import Stack, default_stack
 from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
@@ -54,6 +55,8 @@ EXPERT_CONSTANTS = {
     "expert_network_efficiency_fraction": "expert_network_efficiency",
     "layer_launch_s": "layer_launch",
 }
+# The same of a chip and its software together, by a trace of one's own.
+MEASURED = {"exchange_factor": "exchange_factor", "fixed_s": "fixed_time"}
 ACCELERATOR_FACTS = {
     "attention_tflop_per_s": "bf16_peak",
     "memory_gb_per_s": "memory_bandwidth",
@@ -141,6 +144,11 @@ def hardware_arguments(
     found["precision_factor"] = _precision_factor(facts, chip, precision)
     for parameter, key in software.replaced(accelerator, width).items():
         if parameter not in EXPERT_ONLY:
+            found[parameter] = facts.fact(key)
+    if facts.has(EXCHANGES):
+        found["exchange_factor"] = facts.fact(EXCHANGES)
+    for parameter, name in MEASURED.items():
+        if facts.has(key := f"performance.training.{name}@{accelerator}"):
             found[parameter] = facts.fact(key)
     if not software.hides_gradients:
         found["data_parallel_hidden_fraction"] = chosen("data_parallel_hidden_fraction", 0.0, software.says)

@@ -17,12 +17,14 @@ from planner.inputs.execution_traces import (
     COLLECTIVES,
     DURATION,
     NAME,
+    RECEIVE_NODE,
+    SEND_NODE,
     START,
     TYPE,
 )
 from planner.inputs.streams import written_field, written_varint
 
-COMPUTE_NODE, SEND_NODE = 4, 5
+COMPUTE_NODE = 4
 VERSION = "0.0.4"
 _ID, _DATA_DEPENDENCIES, _INT64_VALUE = 1, 5, 9
 _MICROSECONDS = 1e6
@@ -103,4 +105,12 @@ def _attribute(name: str, kind: int, value: int) -> bytes:
     return written_field(ATTRIBUTE, written_field(ATTRIBUTE_NAME, name.encode()) + written_field(kind, value))
 
 
-__all__ = ["COLLECTIVE_NODE", "COMPUTE_NODE", "SEND_NODE", "Operation", "chakra_json", "chakra_messages"]
+__all__ = [
+    "COLLECTIVE_NODE",
+    "COMPUTE_NODE",
+    "RECEIVE_NODE",
+    "SEND_NODE",
+    "Operation",
+    "chakra_json",
+    "chakra_messages",
+]

@@ -89,7 +89,7 @@ def spreadsheets() -> None:
                 icon=":material/download:",
             )
     files = st.file_uploader(
-        "Tables (CSV, XLSX), or nodes as kubectl get nodes and scontrol show nodes print them (JSON)",
+        "Tables (CSV, XLSX), or nodes and pods as kubectl get and scontrol show nodes print them (JSON)",
         type=["csv", "tsv", "txt", "xlsx", "xlsm", "json"],
         key="file-sheets",
         accept_multiple_files=True,

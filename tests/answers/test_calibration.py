@@ -406,7 +406,7 @@ def test_the_command_answers_in_json(capsys):
     [
         ((), "name a CSV of measurements"),
         (("none.csv",), "none.csv: cannot be read: No such file"),
-        (("--measure", str(SAMPLE)), "--measure takes neither"),
+        (("--measure", str(SAMPLE)), "--measure takes no measurements"),
         ((str(SAMPLE), "--out", "no/such/folder.toml"), "cannot be written"),
     ],
 )

@@ -14,7 +14,14 @@ from planner.answers.throughput import Question, step_graph, throughput_document
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.execution_traces import COLLECTIVE_NODE, read_trace
 from planner.inputs.streams import messages_of
-from planner.report.chakra import COMPUTE_NODE, SEND_NODE, Operation, chakra_json, chakra_messages
+from planner.report.chakra import (
+    COMPUTE_NODE,
+    RECEIVE_NODE,
+    SEND_NODE,
+    Operation,
+    chakra_json,
+    chakra_messages,
+)
 
 ASKED = Question("llama-3.1-70b", skus=("h100-8",), nodes=(128,), batch_tokens=16 * 2**20)
 
@@ -32,7 +39,7 @@ def test_operations_follow_one_another_and_end_with_the_step() -> None:
     assert ends[-1] == pytest.approx(row["step_s"])
     assert starts[0] == 0
     assert all(start >= end for start, end in zip(starts[1:], ends, strict=False))
-    assert {one.kind for one in graph()} <= {COMPUTE_NODE, SEND_NODE, COLLECTIVE_NODE}
+    assert {one.kind for one in graph()} <= {COMPUTE_NODE, SEND_NODE, RECEIVE_NODE, COLLECTIVE_NODE}
     work = sum(one.end_s - one.start_s for one in graph() if one.kind == COMPUTE_NODE)
     assert 0.5 < work / row["step_s"] <= 1 - row["exposed_fraction"] + 1e-9
 

@@ -17,7 +17,8 @@ ALLOWED = {
         ("in_time_fraction", "two_level_weighted_hours_ratio"), "an argument for each symbol of its equation"
     ),
     **dict.fromkeys(
-        ("checkpoint", "fit", "job_carbon", "place", "plan", "throughput"), "what a person asks in Python"
+        ("calibrate", "checkpoint", "fit", "job_carbon", "place", "plan", "throughput"),
+        "what a person asks in Python",
     ),
 }
 

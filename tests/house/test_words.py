@@ -87,7 +87,8 @@ POOLS = {
         "pools": """
             planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
-            planner/inputs/sheets/making.py planner/inputs/sheets/templates.py
+            planner/inputs/sheets/making.py planner/inputs/sheets/reading.py
+            planner/inputs/sheets/templates.py
             planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py

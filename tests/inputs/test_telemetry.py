@@ -14,6 +14,7 @@ from sizes import few_ranges
 import everfleet as ef
 from planner.answers.telemetry import telemetry_answer, telemetry_document, traffic_rows
 from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.own.reading import joined
 from planner.inputs.telemetry import read_telemetry
 from planner.trace.errors import InputError
 
@@ -321,3 +322,118 @@ def test_an_hour_of_a_scrape_becomes_facts_that_a_plan_rests_on(tmp_path: Path, 
     assert fact["source"].startswith("Monitoring of our own nodes: dcgm-scrape.prom.gz, 2026-10-28T12:00Z")
     assert "telemetry-own.csv" in fact["locator"]
     assert "DCGM_FI_DEV_POWER_USAGE" in fact["locator"]
+
+
+# ---- lost time of jobs, and records of GCM
+
+
+def workload(measure: str, value: float, job: str = "a", **labels: str) -> Any:
+    """A running sum of ml-goodput as Cloud Monitoring lists it: half of it an hour before the whole."""
+    kind = {"type": f"compute.googleapis.com/workload/{measure}", "labels": labels}
+    points = [
+        {"interval": {"endTime": f"2026-10-28T{hour}:00:00Z"}, "value": {"doubleValue": value * share}}
+        for hour, share in ((13, 1.0), (12, 0.5))
+    ]
+    return {"metric": kind, "resource": {"labels": {"workload_id": job}}, "points": points}
+
+
+LOST = {
+    "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION": 1800.0,
+    "TPU_INITIALIZATION": 400.0,
+    "TRAINING_PREP": 200.0,
+    "PROGRAM_STARTUP": 250.0,
+    "UNPRODUCTIVE_CHECKPOINT_RESTORE_TIME": 120.0,
+    "WASTED_PROGRESS_FROM_DISRUPTION": 900.0,
+}
+
+
+def goodput(stops: int = 4) -> Any:
+    found = [workload("badput_time", value, badput_source=name) for name, value in LOST.items()]
+    found += [workload("badput_time", 9e9, badput_source="OTHER", window_type="INTERVAL")]
+    found += [workload("disruptions", stops), workload("total_elapsed_time", 86_400.0)]
+    return {"timeSeries": found}
+
+
+def test_lost_time_becomes_parts_of_a_restart(tmp_path: Path) -> None:
+    """Four stops and five starts: 450 s of recovery and 30 s of load a stop, 120 and 50 s a start."""
+    document = seen(write(tmp_path / "goodput.json", goodput()))
+    facts = {one["key"]: one["value"] for one in document["facts"]}
+    lost = {row["lost_to"]: row for row in document["lost"]}
+
+    assert facts["reliability.initialisation_time"] == pytest.approx(120 / 60)
+    assert facts["checkpoint.warm_up_time"] == pytest.approx(50 / 60)
+    assert facts["reliability.swap_time"] == pytest.approx(
+        (450 - 30) / 60
+    )  # 30 s to detect, by the catalogue
+    assert facts["reliability.restart_time"] == pytest.approx((450 + 30 + 120 + 50) / 60)
+    assert lost["wasted progress from disruption"]["share_fraction"] == pytest.approx(900 / 86_400)
+    assert "other" not in lost  # of a window, not a running sum
+
+
+def test_jobs_that_never_stopped_say_what_a_start_takes_alone(tmp_path: Path) -> None:
+    keys = [one["key"] for one in seen(write(tmp_path / "one.json", goodput(stops=0)))["facts"]]
+
+    assert keys == ["reliability.initialisation_time", "checkpoint.warm_up_time"]
+
+
+def test_lost_time_becomes_facts_that_a_plan_reads(tmp_path: Path) -> None:
+    found, _, added = telemetry_answer(
+        [write(tmp_path / "goodput.json", goodput())], "own", None, tmp_path / "mine"
+    )
+
+    assert added is not None
+    assert found.lost[0].first_s == pytest.approx(found.lost[0].last_s - 86_400)
+    with_mine = joined(tmp_path / "mine", load_catalogue(data_folder()))
+    assert with_mine.fact("reliability.restart_time").value == pytest.approx(650 / 3600, rel=1e-5)  # h
+
+
+def test_what_is_no_series_or_no_time_is_left_out(tmp_path: Path) -> None:
+    """Entries that are no table, and times of 400 digits, next to those that can be read."""
+    held = goodput()
+    held["timeSeries"] += [3, None, []]
+    checks = [gcm_check(hour, 0) for hour in range(3)]
+    checks[1]["double"]["end_time"] = 10**400
+
+    assert seen(write(tmp_path / "goodput.json", held))["facts"] != []
+    found = read_telemetry([write(tmp_path / "gcm.json", checks)])
+    assert found.notes == ("gcm.json: left out 1 samples: a check without result or time",)
+    assert len(found.frame) == 2
+
+
+def gcm_job(number: int, state: str, **more: Any) -> Any:
+    job = {"JobID": str(number), "State": state, "AllocNodes": "4", "ElapsedRaw": "36000"}
+    return {"time": 1, "cluster": "c", "sacct": job | {"Start": "2026-10-28T01:00:00+00:00"} | more}
+
+
+def gcm_check(minute: int, result: int, name: str = "nvidia smi ecc_uncorrected") -> Any:
+    flat = {"node": "n1", "health_check": name, "result": result, "end_time": START_S + 3600.0 * minute}
+    return {
+        "int": {"result": flat["result"]},
+        "double": {"end_time": flat["end_time"]},
+        "normal": {"node": flat["node"], "health_check": flat["health_check"]},
+    }
+
+
+def test_jobs_of_gcm_are_those_of_slurm(tmp_path: Path) -> None:
+    """Two jobs of four nodes for ten hours, one of them ended by a node; a step and a copy count nothing."""
+    jobs = [gcm_job(1, "NODE_FAIL"), gcm_job(2, "CANCELLED by 7"), gcm_job(2, "CANCELLED by 7")]
+    jobs.append(gcm_job(2, "COMPLETED", JobID="2.batch"))
+    document = seen(write(tmp_path / "gcm.jsonl", "\n".join(map(json.dumps, jobs))), "mine")
+    (row,), (fact,) = document["jobs"], document["facts"]
+
+    assert (row["jobs"], row["node_h"], row["node_failures"]) == (2, 80.0, 1)
+    assert (fact["key"], fact["value"]) == ("reliability.mine.failure_rate", 1 / 80)
+    assert seen(write(tmp_path / "list.json", jobs), "mine")["facts"] == document["facts"]
+
+
+def test_a_node_of_gcm_fails_when_its_hardware_becomes_critical(tmp_path: Path) -> None:
+    """Well, critical, critical in two ways, well, critical: two failures in 40 hours; software counts not."""
+    results = [0, 2, 2, 0, 2, *[2] * 36]
+    checks = [gcm_check(hour, result) for hour, result in enumerate(results)]
+    checks += [gcm_check(2, 2, "check pci"), gcm_check(3, 0, "check pci"), gcm_check(0, 2, "check ssh")]
+    document = seen(write(tmp_path / "gcm.jsonl", "\n".join(map(json.dumps, checks))), "mine")
+    (fact,) = document["facts"]
+
+    assert (fact["key"], fact["value"]) == ("reliability.mine.failure_rate", pytest.approx(2 / 40))
+    assert document["missing"] == []
+    assert document["nodes"][0]["accelerators"] is None  # checks are of the node

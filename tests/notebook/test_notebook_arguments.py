@@ -93,7 +93,7 @@ def test_numbers_are_in_the_unit_of_their_name() -> None:
         (lambda: ef.compare(ef.facts("pue"), "one-training-job"), "is no plan: compare plans"),
         (lambda: ef.load("nothing"), "nothing: no answer lies there"),
         (lambda: ef.calibrate(), "name a CSV of measurements"),
-        (lambda: ef.calibrate("x.csv", measure=True), "measure takes neither measurements nor sizes"),
+        (lambda: ef.calibrate("x.csv", measure=True), "measure takes no measurements, sizes or at"),
         (lambda: ef.validate(data="nothing"), "data: no folder nothing"),
     ],
 )

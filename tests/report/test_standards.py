@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -69,7 +70,9 @@ def test_every_format_is_on_the_page_with_its_version() -> None:
 
 
 def test_a_format_of_another_kind_of_answer_is_refused(plan: dict[str, Any]) -> None:
-    with pytest.raises(StandardError, match="sci is written of a job, and this is a plan: choose focus"):
+    with pytest.raises(
+        StandardError, match="sci is written of a job, and this is a plan: choose dynamo, focus"
+    ):
         write_as(plan, "sci")
     with pytest.raises(StandardError, match="'mof' is no format: choose one of croissant"):
         write_as(plan, "mof")
@@ -165,7 +168,8 @@ def test_focus_is_in_the_currency_of_the_plan(plan: dict[str, Any]) -> None:
     assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(dollars / 1.25, rel=1e-9)
 
 
-# Excerpts of the published schemas: config/components/crd/bases of Kueue and config/crd/full of KServe.
+# Excerpts of the published schemas: config/components/crd/bases of Kueue, config/crd/full of KServe, and
+# deploy/operator/config/crd/bases of Dynamo.
 NAMED = {
     "type": "object",
     "required": ["name"],
@@ -274,7 +278,91 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("name", ["kueue", "kserve"])
+CONTAINER = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name", "command"],
+    "properties": {
+        "name": {"const": "main"},
+        "command": {"type": "array", "items": {"type": "string"}},
+        "args": {"type": "array", "items": {"type": "string"}},
+        "resources": {"properties": {"limits": COUNTS, "requests": COUNTS}, "additionalProperties": False},
+    },
+}
+SCHEMAS["DynamoGraphDeployment"] = kind_schema(
+    "nvidia.com/v1beta1",
+    "DynamoGraphDeployment",
+    {
+        "properties": {
+            "backendFramework": {"enum": ["sglang", "vllm", "trtllm"]},
+            "components": {
+                "type": "array",
+                "maxItems": 25,
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"pattern": "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$", "maxLength": 63},
+                        "type": {"enum": ["frontend", "worker", "prefill", "decode", "planner", "epp"]},
+                        "replicas": {"type": "integer", "minimum": 0},
+                        "multinode": {
+                            "required": ["nodeCount"],
+                            "additionalProperties": False,
+                            "properties": {"nodeCount": {"type": "integer", "minimum": 2}},
+                        },
+                        "podTemplate": {
+                            "additionalProperties": False,
+                            "properties": {
+                                "spec": {
+                                    "required": ["containers"],
+                                    "additionalProperties": False,
+                                    "properties": {
+                                        "nodeSelector": LABELS,
+                                        "containers": {"type": "array", "minItems": 1, "items": CONTAINER},
+                                    },
+                                }
+                            },
+                        },
+                    },
+                },
+            },
+        }
+    },
+)
+# The same of values.schema.json of the chart of llm-d, whose outermost table and containers are open.
+VALUES = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "fullnameOverride": {"type": "string"},
+        "multinode": {"type": "boolean"},
+        "modelArtifacts": {"properties": {"name": {"type": "string"}, "labels": {"type": "object"}}},
+        "accelerator": {
+            "additionalProperties": False,
+            "properties": {"type": {"enum": ["nvidia", "amd", "google", "intel-gaudi"]}},
+        },
+        "prefill": {"properties": {"create": {"type": "boolean"}}},
+        "decode": {
+            "additionalProperties": False,
+            "properties": {
+                "create": {"type": "boolean"},
+                "replicas": {"type": "integer"},
+                "nodeSelector": {"type": "object"},
+                "parallelism": {
+                    "additionalProperties": False,
+                    "properties": {
+                        name: {"type": "integer"} for name in ("tensor", "data", "dataLocal", "workers")
+                    },
+                },
+                "containers": {"type": "array", "items": {"type": "object"}},
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("name", ["kueue", "kserve", "dynamo"])
 def test_manifests_have_the_fields_of_their_kind(plan: dict[str, Any], name: str) -> None:
     found = manifests(plan, name)
 
@@ -292,6 +380,70 @@ def test_replicas_and_accelerators_of_services_are_those_of_the_plan(plan: dict[
     assert sum(
         one["minReplicas"] * sum(one["model"]["resources"]["limits"].values()) for one in found
     ) == sum(row["replicas"] * row["tensor_parallel"] for row in rows)
+
+
+def test_workers_of_dynamo_and_pods_of_llm_d_are_the_replicas_of_the_plan(plan: dict[str, Any]) -> None:
+    """Replicas and those that stand by are ready; each takes the accelerators of its sizes."""
+    rows = plan["tables"]["services"]
+    wanted = sorted((row["replicas"] + math.ceil(row["standby"]), row["tensor_parallel"]) for row in rows)
+    workers = [one["spec"]["components"][1] for one in manifests(plan, "dynamo")]
+    values = manifests(plan, "llm-d")
+
+    for one in values:
+        jsonschema.validate(one, VALUES)
+    for found in (
+        [(one["replicas"], one["podTemplate"]["spec"]["containers"][0]) for one in workers],
+        [(one["decode"]["replicas"], one["decode"]["containers"][0]) for one in values],
+    ):
+        assert sorted((many, *box["resources"]["limits"].values()) for many, box in found) == wanted
+    assert len(write_as(plan, "llm-d")) == len(rows)  # a deployment has a file of its own in each period
+
+
+@pytest.mark.parametrize(
+    ("engine", "sizes"),
+    [
+        ("vLLM 0.10 of 2025", "--tensor-parallel-size 4 --pipeline-parallel-size 2 --data-parallel-size 2"),
+        ("SGLang 0.5", "--tp-size 8 --pp-size 2 --dp-size 2 --enable-dp-attention"),
+    ],
+)
+def test_graphs_of_dynamo_state_sizes_as_their_engine_takes_them(
+    plan: dict[str, Any], engine: str, sizes: str
+) -> None:
+    """Four tensors in two stages, twice, are 16 accelerators on two nodes; SGLang counts all tensor ranks."""
+    parts = {"engine": engine, "tensor_parallel": 4, "stages": 2, "groups": 2}
+    plan["tables"]["services"] = [plan["tables"]["services"][0] | parts]
+    (graph,) = manifests(plan, "dynamo")
+    worker = graph["spec"]["components"][1]
+
+    jsonschema.validate(graph, SCHEMAS["DynamoGraphDeployment"])
+    assert worker["multinode"] == {"nodeCount": 2}
+    assert " ".join(worker["podTemplate"]["spec"]["containers"][0]["args"]).endswith(sizes)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "said"),
+    [
+        ("llm-d", {"engine": "SGLang 0.5"}, "runs on SGLang 0.5, and its chart serves by vLLM"),
+        ("llm-d", {"tensor_parallel": 8, "stages": 2}, "takes 2 nodes"),
+        ("dynamo", {"engine": "TensorRT-LLM 1.3", "groups": 2}, "shares attention between 2 groups"),
+        ("dynamo", {"engine": "engines of throughput benchmarks"}, "which Dynamo has no workers for"),
+    ],
+)
+def test_what_a_format_cannot_say_of_a_replica_is_refused(
+    plan: dict[str, Any], name: str, parts: dict[str, Any], said: str
+) -> None:
+    plan["tables"]["services"] = [plan["tables"]["services"][0] | parts]
+    with pytest.raises(StandardError, match=said):
+        write_as(plan, name)
+
+
+def test_data_parallel_ranks_of_llm_d_lie_on_several_nodes(plan: dict[str, Any]) -> None:
+    """Two ranks of eight accelerators on two nodes: one on each."""
+    plan["tables"]["services"] = [plan["tables"]["services"][0] | {"tensor_parallel": 8, "groups": 2}]
+    (values,) = manifests(plan, "llm-d")
+
+    assert values["multinode"] is True
+    assert values["decode"]["parallelism"] == {"tensor": 8, "data": 2, "dataLocal": 1, "workers": 2}
 
 
 def test_a_replica_on_several_nodes_states_its_sizes_for_workers(plan: dict[str, Any]) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from planner.answers.calibration.measured import error_of, looked_at, measured_rate, range_of, stated
+from planner.answers.calibration.other_layouts import other_layouts
 from planner.answers.calibration.reading import POWERS, Measurement, Problems, Served
 from planner.answers.calibration.results import read_files, settled
 from planner.answers.calibration.serving import served_chip
 from planner.answers.calibration.steps import LEAST_EFFICIENCY, NoStep, Step, known, step_of
+from planner.answers.calibration.traced import TracedFit, fit_trace, traced_record
 from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
 from planner.inputs.hardware_question import Stated
+from planner.inputs.models import with_model_cards
 from planner.performance.calibrate import (
     accelerator_share_kw,
     calibrated_efficiency_fraction,
@@ -24,6 +27,7 @@ from planner.performance.calibrate import (
     power_ratio,
     worst_error,
 )
+from planner.trace.errors import InputError
 from planner.trace.numbers import written_text
 from planner.trace.quantities import Fact, Source, Traced, calculated, chosen, derive, end_of, pick
 from planner.trace.records import Record, stepped
@@ -41,7 +45,7 @@ class _Point:
     shipped: Step
     before: Fact
     step: Step
-    efficiency: float
+    efficiency: Traced
 
     @property
     def rate(self) -> Traced:
@@ -51,8 +55,9 @@ class _Point:
     @property
     def factor(self) -> Traced:
         """By how much the efficiency that explains it is larger."""
-        efficiency = self.step.efficiency_at(self.rate, self.efficiency)
-        return calculated("factor", "efficiency / before", "1", efficiency=efficiency, before=self.before)
+        return calculated(
+            "factor", "efficiency / before", "1", efficiency=self.efficiency, before=self.before
+        )
 
 
 def calibration_document(
@@ -60,26 +65,32 @@ def calibration_document(
     sizes: Sequence[int] = (),
     catalogue: Catalogue | None = None,
     stated: Stated | None = None,
+    layouts: str = "",
 ) -> Record:
     """What the measurements of files change, what follows at other sizes, and how wrong it may be.
 
     Args:
-        paths: tables of measurements, and result files of serving benchmarks.
+        paths: tables of measurements, result files of serving benchmarks, and traces of a run's ranks.
         sizes: accelerators to look at; none: half, once, twice and four times the first measured size.
         catalogue: where our values come from; the shipped one where it is None.
-        stated: what result files do not say.
+        stated: what result files and traces do not say.
+        layouts: those to look at, as 'dp=4,tp=8; dp=8,tp=4'.
 
     Raises:
         InputError: every problem of the files.
     """
-    catalogue = catalogue or load_catalogue()
+    stated = stated or Stated()
+    cards = [stated.model] if stated.model else []
+    catalogue = with_model_cards(catalogue or load_catalogue(), cards, Path())
     files = [paths] if isinstance(paths, Path) else list(paths)
-    found = read_files(files, catalogue, stated or Stated())
+    found = read_files(files, catalogue, stated)
     problems = found.problems
+    if layouts and not found.trained:
+        raise InputError("--at: nothing in the files measured training")
     trained, answering = _by_accelerator(found.trained), _by_chip(found.served)
     hardware = [
         {
-            **_accelerator(name, trained.get(name, []), sizes, catalogue, problems),
+            **_accelerator(name, trained.get(name, []), sizes, layouts, catalogue, problems),
             **dict(
                 zip(
                     ("constants", "serving"),
@@ -120,51 +131,76 @@ def _by_chip(served: Iterable[Served]) -> dict[str, list[Served]]:
 
 
 def _accelerator(
-    name: str, group: Sequence[Measurement], sizes: Sequence[int], catalogue: Catalogue, problems: Problems
+    name: str,
+    group: Sequence[Measurement],
+    sizes: Sequence[int],
+    layouts: str,
+    catalogue: Catalogue,
+    problems: Problems,
 ) -> Record:
     points: list[_Point] = []
-    for one in group:
-        if one.quantity not in POWERS:
-            try:
-                points.append(_point(one, catalogue))
-            except ValueError as error:
-                problems.append((one.file, one.line, str(error)))
-    speed = _speed(name, points, sizes, catalogue) if points else None
-    calibrated = catalogue if speed is None else _with(catalogue, name, float(speed["after"].value))
+    fit, fitted = None, catalogue
+    for one in sorted(group, key=lambda one: one.traced is None):  # what a trace says is known to the rest
+        if one.quantity in POWERS:
+            continue
+        try:
+            if one.traced:
+                fit = fit_trace(one, catalogue)
+                fitted = fit.catalogue
+            points.append(_point(one, catalogue, fitted, fit if one.traced else None))
+        except ValueError as error:
+            problems.append((one.file, one.line, str(error)))
+    speed = _speed(name, points, sizes, layouts, catalogue, fitted) if points else None
+    calibrated = catalogue if speed is None else _with(fitted, name, float(speed["after"].value))
     power = _power(name, [one for one in group if one.quantity in POWERS], calibrated, problems)
-    return {"accelerator": name, "speed": speed, "power": power}
+    traced = None
+    if fit and speed:
+        traced = traced_record(points[0].measured, fit, points[0].shipped, speed["after"])
+    return {"accelerator": name, "speed": speed, "traced": traced, "power": power}
 
 
-def _point(measured: Measurement, catalogue: Catalogue) -> _Point:
+def _point(measured: Measurement, catalogue: Catalogue, fitted: Catalogue, fit: TracedFit | None) -> _Point:
     """The efficiency at which the step, on the layout that is best at it, takes as long as measured."""
     name = measured.workload.sku.accelerator
-    shipped = step = step_of(catalogue, measured.workload)
+    shipped, before = step_of(catalogue, measured.workload), _fact(catalogue, name)
+    if fit is not None:
+        return _Point(measured, shipped, before, fit.step, fit.efficiency)
+    step = step_of(fitted, measured.workload)
     for _ in range(ROUNDS):
         efficiency = calibrated_efficiency_fraction(
             step_s=step.seconds, measured_step_s=measured.step_s, least_fraction=LEAST_EFFICIENCY
         )
-        again = step_of(_with(catalogue, name, efficiency), measured.workload)
+        again = step_of(_with(fitted, name, efficiency), measured.workload)
         if again.says == step.says:
             break
         step = again
-    return _Point(measured, shipped, _fact(catalogue, name), step, efficiency)
+    return _Point(measured, shipped, before, step, step.efficiency_at(measured_rate(measured), efficiency))
 
 
-def _speed(name: str, points: Sequence[_Point], sizes: Sequence[int], catalogue: Catalogue) -> Record:
+def _speed(
+    name: str,
+    points: Sequence[_Point],
+    sizes: Sequence[int],
+    layouts: str,
+    catalogue: Catalogue,
+    fitted: Catalogue,
+) -> Record:
     before = _fact(catalogue, name)
     factors = [point.factor for point in points]
     factor = derive(joint_factor, factors=_column(factors))
     after = _efficiency_after(before, factor)
     error = _expected_error(points, factors, catalogue)
+    calibrated = _with(fitted, name, float(after.value))
     return {
         "key": f"accelerator.{name}.matrix_efficiency",
         "before": before,
         "factor": factor,
         "after": after,
         "stated": written_text(float(after.value)),
-        "points": [_point_row(point, after, catalogue) for point in points],
+        "points": [_point_row(point, after, calibrated) for point in points],
         "expected_error": error,
-        "sizes": _sizes(points[0], sizes, after, error["worst"], catalogue),
+        "sizes": _sizes(points[0], sizes, after, error["worst"], catalogue, calibrated),
+        "layouts": other_layouts(points[0].step, layouts, after, error["worst"], calibrated),
     }
 
 
@@ -178,9 +214,9 @@ def _column(rows: Sequence[Traced]) -> Traced:
     return pick(rows, np.arange(len(rows)))
 
 
-def _point_row(point: _Point, after: Traced, catalogue: Catalogue) -> Record:
+def _point_row(point: _Point, after: Traced, calibrated: Catalogue) -> Record:
     measured, one = point.rate, point.measured.workload
-    step = step_of(_with(catalogue, one.sku.accelerator, float(after.value)), one)
+    step = step_of(calibrated, one)
     ours, now = point.shipped.rate(point.before), step.rate(after)
     return {
         "line": stated(point.measured, "line", point.measured.line),
@@ -202,11 +238,12 @@ def _expected_error(points: Sequence[_Point], factors: Sequence[Traced], catalog
     """How far off other sizes may be: from the points themselves where they are of several sizes."""
     if len({point.measured.workload.accelerators for point in points}) < 2:
         fact = catalogue.fact(EXPECTED_ERROR)
+        alone = ": one trace cannot be left out" if points[0].measured.traced else ""
         return {
             "median": fact,
             "worst": end_of(fact, "high"),
             "errors": [],
-            "from": f"published series ({EXPECTED_ERROR}); a second measured size would say more",
+            "from": f"published series ({EXPECTED_ERROR}){alone}; a second measured size would say more",
         }
     errors = []
     for number, point in enumerate(points):
@@ -223,12 +260,16 @@ def _expected_error(points: Sequence[_Point], factors: Sequence[Traced], catalog
 
 
 def _sizes(
-    point: _Point, sizes: Sequence[int], after: Traced, worst: Traced, catalogue: Catalogue
+    point: _Point,
+    sizes: Sequence[int],
+    after: Traced,
+    worst: Traced,
+    catalogue: Catalogue,
+    calibrated: Catalogue,
 ) -> list[Record]:
     """The first measured workload at other sizes: the same batch on more or fewer accelerators."""
     one = point.measured.workload
     wanted = sizes or sorted({max(1, round(one.accelerators * share)) for share in SIZES})
-    calibrated = _with(catalogue, one.sku.accelerator, float(after.value))
     found: list[Record] = []
     for size in wanted:
         other = replace(one, accelerators=size)

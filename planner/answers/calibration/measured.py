@@ -15,7 +15,7 @@ def stated(one: Measurement | Served, name: str, value: float) -> Fact:
         unit_of(name),
         key=name,
         source=source,
-        locator=f"{one.file}, line {one.line}",
+        locator=f"{one.file}, line {one.line}" if one.line else one.file,
         kind="measured",
     )
 

@@ -67,8 +67,29 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedStep:
+    """Where the time of a step of one rank went, on average over the steps of its trace.
+
+    `compute_s`, `exposed_s` (communication with nothing else running) and `idle_s` add up to `step_s`.
+    """
+
+    file: str
+    form: str
+    steps: int
+    step_s: float
+    compute_s: float
+    exposed_s: float
+    receives: bool
+
+    @property
+    def idle_s(self) -> float:
+        """Nothing runs on the device."""
+        return self.step_s - self.compute_s - self.exposed_s
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measured value, in the unit of its quantity."""
+    """One measured value, in the unit of its quantity; of a whole file where it has no line."""
 
     file: str
     line: int
@@ -76,6 +97,7 @@ class Measurement:
     quantity: str
     value: float
     source: str
+    traced: TracedStep | None = None
 
     @property
     def step_s(self) -> float:

@@ -1,4 +1,4 @@
-"""Measurements from every file that is named: our own table, and result files of serving benchmarks.
+"""Measurements from every file that is named: our own table, results of serving benchmarks, traces of a run.
 
 What a result file does not say (its node, its number format) is said next to it, once for all of its points.
 """
@@ -19,9 +19,11 @@ from planner.answers.calibration.reading import (
     read_measurements,
 )
 from planner.answers.calibration.serving import service_of
+from planner.answers.calibration.traced import traced_measurement
 from planner.inputs.aliases import accelerator_called, aliases, model_called
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.hardware_question import Stated
+from planner.inputs.execution_traces import is_trace
+from planner.inputs.hardware_question import OF_RESULTS, OF_TRACES, Stated
 from planner.inputs.results import ResultFile, ResultPoint, is_result, result_points
 from planner.performance.calibrate_serving import uniform_mean, uniform_scv_ratio
 from planner.physics.calibrated_serving import held_requests_of
@@ -29,7 +31,7 @@ from planner.physics.precisions import FORMATS
 from planner.trace.errors import InputError
 from planner.trace.records import Record
 
-TABLE = "table of measurements"
+TABLE, TRACE = "table of measurements", "execution trace"
 MOST_REASONS = 12  # that a refusal lists
 PROMPTS = "benchmark.{}.input_tokens"  # of MLPerf's requests, which its files do not state
 SHORTEST = "benchmark.inferencex.shortest_length"
@@ -66,9 +68,19 @@ def read_files(paths: Sequence[Path], catalogue: Catalogue, stated: Stated) -> F
     """
     found = Found()
     wrong = _wrong_names(stated, catalogue)
-    tables = 0
+    tables, traces = 0, [path for path in paths if is_trace(path)]
+    if traces:
+        if wrong:
+            raise InputError("\n".join(wrong))
+        measured = traced_measurement(traces, catalogue, stated)
+        found.trained.append(measured)
+        found.files.append({"file": measured.file, "format": TRACE, "points": 1})
+    elif given := stated.given(OF_TRACES):
+        wrong.append(f"{', '.join(map(_option, given))}: none of the files is a trace")
     names = [path.name for path in paths]
     for path in paths:
+        if path in traces:
+            continue
         name = path.name if names.count(path.name) == 1 else str(path)
         text = file_text(path)
         if not is_result(name, text):
@@ -91,9 +103,9 @@ def read_files(paths: Sequence[Path], catalogue: Catalogue, stated: Stated) -> F
                 "left_out": [*results.left_out, *left_out],
             }
         )
-    if tables == len(paths) and stated.given():
+    if tables == len(paths) and stated.given(OF_RESULTS):
         wrong.append(
-            f"{', '.join(_option(name) for name in stated.given())}: a table of measurements says it itself"
+            f"{', '.join(map(_option, stated.given(OF_RESULTS)))}: a table of measurements says it itself"
         )
     if wrong:
         raise InputError("\n".join(wrong))
@@ -134,7 +146,7 @@ def settled(found: Found) -> list[Record]:
             results[file]["left_out"].append((line, what))
             results[file]["points"] -= 1
         else:
-            said.append(f"{file}: line {line}: {what}")
+            said.append(f"{file}: line {line}: {what}" if line else f"{file}: {what}")
     said += [
         _nothing(name, one["format"], one["left_out"]) for name, one in results.items() if not one["points"]
     ]
@@ -273,7 +285,7 @@ def _contradictions(
 ) -> list[str]:
     """What is stated next to a file that says otherwise."""
     wrong = []
-    for name in stated.given():
+    for name in stated.given(OF_RESULTS):
         for point, names in zip(points, known, strict=True):
             own = names[name] if name in names else getattr(point, name)
             if own is not None and own != getattr(stated, name):

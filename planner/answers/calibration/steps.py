@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
 from planner.answers.calibration.reading import Workload
 from planner.inputs.catalogue import Catalogue
-from planner.performance.bundles import Split, bundled, search_bundles, step_bundles
-from planner.performance.calibrate import calibrated_efficiency_fraction
+from planner.performance.bundles import (
+    KeptBytes,
+    Split,
+    TrainedTransformer,
+    TrainingLayout,
+    TrainingRun,
+    bundled,
+    search_bundles,
+    step_bundles,
+)
+from planner.performance.calibrate import calibrated_efficiency_fraction, kernels_s
 from planner.performance.layouts import NoLayout, best_layout, require_layout
+from planner.performance.memory import memory_shortage, training_memory_parts
 from planner.performance.power import training_compute_use_fraction, training_power_kw
 from planner.performance.training import StepTime, training_step_s
 from planner.physics.nodes import POWER_CURVE
@@ -20,6 +31,15 @@ from planner.trace.units import convert_factor, unit_of
 
 LEAST_EFFICIENCY = 0.01  # below it a measurement is not about matrices
 EFFICIENCY = "matrix_efficiency_fraction"
+KERNELS = ("matrix_s", "attention_s", "elementwise_s", "head_s", "optimizer_s")
+EXCHANGES = (
+    "tensor_parallel_s",
+    "expert_parallel_s",
+    "context_parallel_s",
+    "weight_gather_s",
+    "pipeline_transfer_s",
+    "data_parallel_s",
+)
 DIVIDED = (
     "accelerators",
     "global_batch",
@@ -76,17 +96,35 @@ class Step:
 
         @wraps(calibrated_efficiency_fraction)
         def of_step(*, measured_tokens_per_s: float, **arguments: Any) -> float:
-            def step_s(efficiency: float) -> float:
-                return float(training_step_s(**step_bundles({**arguments, EFFICIENCY: efficiency})).total_s)
-
-            return calibrated_efficiency_fraction(
-                step_s=step_s,
-                measured_step_s=self.workload.tokens / measured_tokens_per_s,
-                least_fraction=LEAST_EFFICIENCY,
-            )
+            measured_s = self.workload.tokens / measured_tokens_per_s
+            return _efficiency(arguments, lambda time: float(time.total_s), measured_s)
 
         others = {name: one for name, one in self.traced.items() if name != EFFICIENCY}
         return Derived(found, "1", call=Call(of_step, {"measured_tokens_per_s": measured_per_s} | others))
+
+    def efficiency_of_kernels(self, measured_s: Traced) -> Traced:
+        """The efficiency at which kernels that do not communicate take as long as measured.
+
+        Raises:
+            ValueError: there is none.
+        """
+
+        @wraps(calibrated_efficiency_fraction)
+        def of_kernels(*, measured_compute_s: float, **arguments: Any) -> float:
+            return _efficiency(
+                arguments, lambda time: float(kernels_s(**terms(time, KERNELS))), measured_compute_s
+            )
+
+        others = {name: one for name, one in self.traced.items() if name != EFFICIENCY}
+        inputs = {"measured_compute_s": measured_s} | others
+        found = of_kernels(**{name: one.value for name, one in inputs.items()})
+        return Derived(found, "1", call=Call(of_kernels, inputs))
+
+    def with_constant(self, name: str, value: Traced) -> Step:
+        """The same step with another constant of its software."""
+        return replace(
+            self, arguments=self.arguments | {name: value.value}, traced=self.traced | {name: value}
+        )
 
     def accelerator_kw(self, efficiency: Traced) -> Traced:
         """Power of one accelerator in training."""
@@ -116,6 +154,36 @@ class Step:
             exchange_power_fraction=known(self.catalogue, "performance.power.exchange", "power_fraction"),
             **curve,
         )
+
+
+def terms(time: StepTime | Parts, names: Iterable[str]) -> dict[str, Any]:
+    """Some terms of a step by their names, as numbers or traced."""
+    return {name: getattr(time, name) for name in names}
+
+
+def _efficiency(arguments: dict[str, Any], part_s: Callable[[StepTime], float], measured_s: float) -> float:
+    """The efficiency at which a part of the step takes as long as measured."""
+
+    def modelled_s(efficiency: float) -> float:
+        return part_s(training_step_s(**step_bundles({**arguments, EFFICIENCY: efficiency})))
+
+    return calibrated_efficiency_fraction(
+        step_s=modelled_s, measured_step_s=measured_s, least_fraction=LEAST_EFFICIENCY
+    )
+
+
+def without_memory(catalogue: Catalogue, workload: Workload) -> str:
+    """Why the stated layout of a workload does not fit in memory; empty where it does."""
+    values = {**_arguments(catalogue, workload), **dict(workload.layout or ())}
+    kinds = {"model": TrainedTransformer, "run": TrainingRun, "layout": TrainingLayout, "kept": KeptBytes}
+    held = bundled(values, **kinds)
+    needed = training_memory_parts(**{name: held[name] for name in kinds})
+    chip = f"accelerator.{workload.sku.accelerator}"
+    return memory_shortage(
+        memory=needed,
+        memory_gb=value(catalogue, f"{chip}.memory", "memory_gb"),
+        usable_fraction=value(catalogue, "performance.training.usable_memory", "usable_fraction"),
+    )
 
 
 def step_of(catalogue: Catalogue, workload: Workload) -> Step:

@@ -8,8 +8,8 @@ from planner.report.columns import Column, aligned
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
-SERVED = (
-    "# Serving: keep what --json prints as mine.json, and name it in a scenario,\n"
+KEPT = (
+    "# {}: keep what --json prints as mine.json, and name it in a scenario,\n"
     '# [performance] calibration = "mine.json", or by `everfleet throughput --calibration`.'
 )
 
@@ -19,8 +19,10 @@ def to_text(document: Record) -> str:
     lines: list[str] = list(_files(document))
     for one in document["hardware"]:
         lines.append(one["accelerator"])
+        if one["traced"]:
+            lines += _traced(one["traced"])
         if one["speed"]:
-            lines += _speed(one["speed"])
+            lines += _speed(one["speed"], "memory" if one["traced"] else "networks, memory and host")
         if one["power"]:
             lines += _power(one["power"])
         if one["constants"]:
@@ -50,17 +52,75 @@ def facts_toml(document: Record) -> str:
     """The `[facts]` of a scenario or a job file; what was measured of serving needs the whole document."""
     rows = [f'"{key}" = "{stated}"' for key, stated in document["facts"].items()]
     lines = [f"# Calibrated on {_plain(document['file'])}"]
-    if any(one["serving"] for one in document["hardware"]):
-        lines.append(SERVED)
+    parts = {"Exchanges and fixed time": "traced", "Serving": "serving"}
+    more = [what for what, part in parts.items() if any(one[part] for one in document["hardware"])]
+    if more:
+        lines.append(KEPT.format("; ".join(more)))
     if rows:
         lines += ["# Put this table into a scenario or a job file.", "[facts]", *rows]
     return "\n".join([*lines, ""])
 
 
-def _speed(speed: Record) -> Iterator[str]:
+TERMS = {
+    "compute": "kernels that compute",
+    "exposed": "communication with nothing else running",
+    "idle": "idle device",
+    "step": "step",
+}
+
+
+def _traced(traced: Record) -> Iterator[str]:
+    """The step of a trace by its terms, and what explains them."""
+    yield f"  step of {_plain(traced['trace'])} ({traced['format']}, {count_text(traced['steps'])} recorded)"
     yield from aligned(
         [
-            Column("line", lambda row: str(row["line"]), 4),
+            Column("", lambda row: TERMS[row["term"]], right=False),
+            _ms("measured ms", "measured_s"),
+            _ms("ours", "before_s"),
+            _ms("after", "after_s"),
+        ],
+        traced["terms"],
+        indent="  ",
+        gap=" ",
+    )
+    exchanges, fixed = traced["constants"]
+    yield (
+        f"  exchanges x {fixed_text(exchanges['value'], 3)}; fixed time of a step "
+        f"{number_text(1e3 * fixed['before'])} ms, now {number_text(1e3 * fixed['value'])} ms"
+    )
+    if traced["note"]:
+        yield f"  {traced['note']}"
+
+
+def _layouts(rows: list[Record]) -> Iterator[str]:
+    """Other layouts, the fastest first, and why some are none."""
+    yield "  the same run at other layouts, most tokens a second first:"
+    yield from aligned(
+        [
+            Column("accelerators", lambda row: count_text(row["accelerators"]), 17),
+            Column("batch", lambda row: count_text(row["batch_sequences"]), 7),
+            *(_ms(f"{name} ms", f"{name}_s") for name in ("step", "compute", "exposed", "bubble", "idle")),
+            _rate("tokens/s", "tokens_per_s", 11),
+            Column("low .. high", _between, 23),
+            Column(" layout", lambda row: f" {row['named']}", right=False),
+        ],
+        [row for row in rows if "reason" not in row],
+        indent="  ",
+        gap=" ",
+    )
+    for row in rows:
+        if "reason" in row:
+            yield f"  {count_text(row['accelerators']):>17} {row['named']}: {row['reason']}"
+
+
+def _ms(heading: str, key: str) -> Column:
+    return Column(heading, lambda row: number_text(1e3 * row[key]), 9)
+
+
+def _speed(speed: Record, kept: str) -> Iterator[str]:
+    yield from aligned(
+        [
+            Column("line", lambda row: str(row["line"] or ""), 4),
             Column("accelerators", lambda row: count_text(row["accelerators"]), 12),
             _rate("measured", "measured_tokens_per_s", 13),
             _rate("ours", "before_tokens_per_s", 13),
@@ -76,8 +136,7 @@ def _speed(speed: Record) -> Iterator[str]:
     )
     yield (
         f"  matrix efficiency {number_text(speed['before'])} x {fixed_text(speed['factor'], 3)} = "
-        f"{number_text(speed['after'])}; "
-        "networks, memory and host as before"
+        f"{number_text(speed['after'])}; {kept} as before"
     )
     yield f"  error to expect at other sizes: {_error(speed['expected_error'])}"
     works = [size for size in speed["sizes"] if "reason" not in size]
@@ -96,6 +155,8 @@ def _speed(speed: Record) -> Iterator[str]:
     for size in speed["sizes"]:
         if "reason" in size:
             yield f"  {count_text(size['accelerators']):>17} {size['reason']}"
+    if speed["layouts"]:
+        yield from _layouts(speed["layouts"])
 
 
 def _rate(heading: str, key: str, width: int) -> Column:

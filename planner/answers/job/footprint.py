@@ -28,7 +28,7 @@ from planner.answers.job.equations import (
 )
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
-from planner.answers.job.ingestion import fast_tier, with_stalls, workers_of
+from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, workers_of
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
@@ -210,7 +210,7 @@ def _storage(setting: Setting) -> Phase:
     """Drives that hold the data, for as long as they do."""
     stated = setting.job.storage
     assert stated is not None, "checked by the caller"
-    stored = setting.yours("storage.amount", stated.amount_gb or 0.0, "GB")
+    stored, described = stored_data(setting)
     kept = setting.yours("storage.duration", stated.duration_h or 0.0, "h")
     copies: Traced = setting.stated("storage.copies", stated.copies, "1", "job.storage_copies")
     fast, hits = fast_tier(setting, stored, kept)
@@ -241,7 +241,7 @@ def _storage(setting: Setting) -> Phase:
         embodied=made,
         boundary="storage",
         said=f"{number_text(stored.value / 1000)} TB on {stated.medium}, {copies.value:g} times{said}, "
-        f"{number_text(kept.value / 730.5, 3)} months",
+        f"{number_text(kept.value / 730.5, 3)} months{described}",
     )
 
 

@@ -16,12 +16,13 @@ from planner.answers.job.equations import (
 )
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
+from planner.inputs.croissant import read_data_set
 from planner.performance.ingestion import hot_tier_gb
 from planner.performance.power import stalled_power_kw
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.surroundings import stored_kwh
-from planner.trace.numbers import number_text, percent_text
-from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.numbers import count_text, number_text, percent_text
+from planner.trace.quantities import Fact, Source, Traced, chosen, derive
 
 FED = ("training", "fine_tuning")  # phases that workers feed
 WORKER = "xeon-6980p-2"  # a worker where the job names none
@@ -96,6 +97,26 @@ def workers_of(setting: Setting, work: Mapping[str, Done]) -> tuple[Workers, str
     return Workers(
         sku.name, worker_h, it
     ), f"{number_text(each.value, 3)} workers of {sku.name} for each node of {named}"
+
+
+def stored_data(setting: Setting) -> tuple[Fact, str]:
+    """What a job keeps, as it states or as its data set is described; and the data set in words.
+
+    Raises:
+        InputError: the description cannot be read, or does not say the size of a file.
+    """
+    stated = setting.job.storage
+    assert stated is not None, "checked by the caller"
+    if stated.dataset is None:
+        return setting.yours("storage.amount", stated.amount_gb or 0.0, "GB"), ""
+    path = setting.folder / stated.dataset
+    found = read_data_set(path)
+    files = f"{count_text(found.files)} files of {found.name}"
+    source = Source("data-set", f"description of {found.name}", link=path.name)
+    size = Fact(
+        found.size_gb, "GB", key="job.storage.amount", source=source, locator="contentSize", kind="yours"
+    )
+    return size, f", {files}"
 
 
 def fast_tier(setting: Setting, stored: Traced, kept: Traced) -> tuple[Tier | None, Traced]:

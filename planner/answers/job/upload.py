@@ -165,7 +165,7 @@ def _strangers(tables: Mapping[str, Any], files: Files) -> Iterator[Problem]:
 
 def _names_file(key: str, value: str) -> bool:
     match key:
-        case "metered":
+        case "metered" | "dataset":
             return True
         case "hourly":
             return value not in shipped_series() and bool(Path(value).suffix)

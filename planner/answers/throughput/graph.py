@@ -14,7 +14,7 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.hardware_question import TEXT, VISION, Question
 from planner.inputs.models import with_model_cards
 from planner.physics.requests import inputs_of
-from planner.report.chakra import COLLECTIVE_NODE, COMPUTE_NODE, SEND_NODE, Operation
+from planner.report.chakra import COLLECTIVE_NODE, COMPUTE_NODE, RECEIVE_NODE, SEND_NODE, Operation
 from planner.trace.errors import InputError
 
 VALUE_BYTES = 2.0  # of activations, gradients and gathered weights
@@ -26,16 +26,15 @@ WAITED = (
     ("keys and values around", "context_parallel_s", "all_gather"),
     ("weights gathered", "weight_gather_s", "all_gather"),
 )
-# After all micro-batches: work, and what only passes time.
-AFTER = (("optimizer", "optimizer_s"), ("host", "fixed_s"))
-GAPS = ("pipeline_bubble_s", "scale_drag_s")
+GAPS = ("fixed_s", "scale_drag_s")  # the accelerator waits for its host, or for others that are slower
 
 
 def step_graph(question: Question, catalogue: Catalogue | None = None) -> list[Operation]:
     """What one rank does in a step of the row that the question is about, operation by operation.
 
-    Exposed parts of collectives have their time here; what is hidden has none. The bubble of the pipeline and
-    what grows with the size of the run are gaps before the gradients.
+    Exposed parts of collectives have their time here; what is hidden has none. In the bubble of the pipeline
+    a receive waits, as that of a real one does. Time of the host and what grows with the size of the run are
+    gaps before the gradients.
 
     Raises:
         InputError: the question is wrong, is not about one SKU and one size of a training, or nothing fits.
@@ -72,11 +71,12 @@ def _operations(run: StepRun, parameters: float) -> Iterator[Operation]:
                 yield operation(f"{part}: {name}", COLLECTIVE_NODE, terms[term] / many, collective)
         if layout.pp > 1:
             yield operation(f"{part}: to the next stage", SEND_NODE, terms["pipeline_transfer_s"] / many)
+    if terms["pipeline_bubble_s"] > 0:
+        yield operation("from the stage before", RECEIVE_NODE, terms["pipeline_bubble_s"])
     reached += sum(terms[one] for one in GAPS)
     if terms["data_parallel_s"] > 0:
         yield operation("gradients", COLLECTIVE_NODE, terms["data_parallel_s"], "all_reduce")
-    for name, term in AFTER:
-        yield operation(name, COMPUTE_NODE, terms[term])
+    yield operation("optimizer", COMPUTE_NODE, terms["optimizer_s"])
 
 
 def _sizes(run: StepRun, parameters: float) -> dict[str, float]:

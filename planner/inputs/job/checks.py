@@ -261,9 +261,13 @@ def _storage(job: Job) -> Iterator[Problem]:
     table = job.storage
     examples = {"amount": '"500 TB"', "duration": '"24 month"', "medium": '"hdd"'}
     attributes = {"amount": "amount_gb", "duration": "duration_h", "medium": "medium"}
+    if table is None:
+        return
     for name, attribute in attributes.items():
-        if table is not None and not table.has(attribute):
+        if not table.has(attribute) and not (name == "amount" and table.has("dataset")):
             yield Problem(f"storage.{name}", f"is missing: write for example {name} = {examples[name]}")
+    if table.has("dataset") and table.has("amount_gb"):
+        yield Problem("storage.amount", "is next to dataset, which says it: leave one of them out")
 
 
 def _on_nodes(job: Job) -> Iterator[Problem]:

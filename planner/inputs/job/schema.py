@@ -415,6 +415,11 @@ class Storage(Part):
     amount_gb: Annotated[float | None, Quantity('"500 TB"', "GB", Range(0, 1e12, open=True))] = Field(
         None, alias="amount", description="What is kept, without its copies"
     )
+    dataset: Annotated[str | None, Text('"croissant.json"', name=False)] = Field(
+        None,
+        description="Croissant description of the data set that is kept, as a path from the folder of the "
+        "job, in place of `amount`",
+    )
     duration_h: Annotated[float | None, Quantity('"24 month"', "h", Range(0, 1e6, open=True))] = Field(
         None, alias="duration", description="How long it is kept"
     )

@@ -33,6 +33,14 @@ def people_accelerator_h(*, people: float, person_h_per_month: float, months: in
     return people * person_h_per_month * months
 
 
+def held_accelerator_h(*, accelerators: float, months: int) -> float:
+    """Accelerator-hours that jobs take in a period which always hold so many.
+
+    H = n M (365.25 x 24 h / 12)
+    """
+    return accelerators * months * 365.25 * 24.0 / 12.0
+
+
 def racks_for_power(*, power_cap_kw: float, rack_kw: float) -> int:
     """Racks of a site of which only the power is known.
 

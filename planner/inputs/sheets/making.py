@@ -14,6 +14,7 @@ from planner.inputs.aliases import accelerator_called, model_called
 from planner.inputs.catalogue import Catalogue, data_folder
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.sheets.demand import (
+    held_accelerator_h,
     peak_requests_per_s,
     people_accelerator_h,
     racks_for_power,
@@ -26,7 +27,7 @@ from planner.trace.units import parse_quantity
 
 DIGITS = 6  # of a rate that is worked out
 MOST_PERIODS = 40
-_COUNTED = ("users", "requests_per_day", "people")  # what a rate or hours are worked out from
+_COUNTED = ("users", "requests_per_day", "people", "accelerators")  # what a rate or hours are worked out from
 _LARGE = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # how people end large counts
 _WHOLE = ("nodes", "racks", "supply_nodes", "order_nodes", "sequence_tokens", "tokens_in", "tokens_out")
 _NUMBERS = ("tokens", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation", *_COUNTED)
@@ -232,6 +233,10 @@ def _demand(table: str, name: str, entry: dict[str, Any], where: str, making: _M
         entry["gpu_time"] = f"{written_text(hours, DIGITS)} h"
         each = f"each uses {number_text(fact.value)} accelerator-hours a month"
         making.notes.append(f"{name}: {count_text(counted['people'])} people, {each} {_guess(fact, 1.0)}")
+    if "accelerators" in counted:
+        hours = held_accelerator_h(accelerators=counted["accelerators"], months=making.months)
+        entry["gpu_time"] = f"{written_text(hours, DIGITS)} h"
+        making.notes.append(f"{name}: {count_text(counted['accelerators'])} accelerators, held in every hour")
     if "users" in counted:
         fact = making.catalogue.fact("planning.user_requests")
         counted["requests_per_day"] = requests_per_day(users=counted["users"], requests_per_user_h=fact.value)

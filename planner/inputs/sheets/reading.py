@@ -16,6 +16,7 @@ from typing import Any
 
 from planner.inputs.catalogue import data_folder
 from planner.inputs.files import csv_rows, parse_json, read_limited
+from planner.inputs.sheets.pods import is_pods, pod_rows
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 
@@ -219,7 +220,10 @@ def _with_unit(cell: str, unit: str) -> str:
 
 
 def _nodes(name: str, content: bytes) -> Sheet:
-    """Nodes of `kubectl get nodes -o json`, or of `scontrol show nodes --json`, counted by kind and place."""
+    """Nodes of `kubectl get nodes -o json`, or of `scontrol show nodes --json`, counted by kind and place.
+
+    Pods of `kubectl get pods -o json` are work of pools.
+    """
     try:
         found = parse_json(content)
     except ValueError as error:
@@ -227,12 +231,19 @@ def _nodes(name: str, content: bytes) -> Sheet:
     held = found if isinstance(found, dict) else {}
     counted: Counter[tuple[str, str]] = Counter()
     without = 0
+    if is_pods(held):
+        work, left_out = pod_rows(held["items"])
+        if not work:
+            raise InputError(
+                f"{name}: none of its {len(held['items'])} pods is of a job that holds accelerators"
+            )
+        return Sheet(name, "pools", tuple(enumerate(work, start=1)), left_out)
     if isinstance(held.get("items"), list):
         kinds = [_of_kubernetes(one) for one in held["items"]]
     elif isinstance(held.get("nodes"), list):
         kinds = [_of_slurm(one) for one in held["nodes"]]
     else:
-        wanted = "kubectl get nodes -o json, or scontrol show nodes --json"
+        wanted = "kubectl get nodes -o json, kubectl get pods -A -o json, or scontrol show nodes --json"
         raise InputError(f"{name}: lists no nodes: write what {wanted} prints")
     for kind, place in kinds:
         if kind:

@@ -13,6 +13,8 @@ from typing import Any
 import pandas as pd
 
 from planner.inputs.files import LARGEST_BYTES, limited_lines, parse_json, read_limited
+from planner.inputs.telemetry.gcm import is_gcm, read_records
+from planner.inputs.telemetry.goodput import LostTime, is_goodput, read_goodput
 from planner.inputs.telemetry.otlp import is_otlp, read_export
 from planner.inputs.telemetry.prometheus import is_prometheus, read_answer, read_scrapes
 from planner.inputs.telemetry.samples import COLUMNS, Samples
@@ -22,16 +24,17 @@ from planner.trace.errors import InputError
 GZIP = b"\x1f\x8b"
 EXPECTED = (
     "is no monitoring that can be read: the JSON of Prometheus' query_range, the text of an exporter, "
-    "metrics as OTLP JSON, or sacct --json; gzip or not"
+    "metrics as OTLP JSON, sacct --json, records of GCM, or time series of ml-goodput; gzip or not"
 )
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """All files together: samples (columns of `COLUMNS`), jobs of Slurm, what was left out, and formats."""
+    """All files together: samples (columns of `COLUMNS`), jobs, lost time, what was left out, and formats."""
 
     frame: pd.DataFrame
     jobs: tuple[SlurmJobs, ...]
+    lost: tuple[LostTime, ...]
     files: tuple[tuple[str, str], ...]  # name and format
     notes: tuple[str, ...]
 
@@ -40,7 +43,7 @@ def read_telemetry(paths: Sequence[Path], *, interval_s: float | None = None) ->
     """What files of monitoring say.
 
     Args:
-        paths: Prometheus, OTLP or Slurm, each packed by gzip or not.
+        paths: Prometheus, OTLP, Slurm, GCM or ml-goodput, each packed by gzip or not.
         interval_s: seconds between scrapes whose samples have no time.
 
     Raises:
@@ -48,14 +51,15 @@ def read_telemetry(paths: Sequence[Path], *, interval_s: float | None = None) ->
     """
     if interval_s is not None and not 0 < interval_s < 1e6:
         raise InputError(f"interval_s is a number of seconds above 0, got {interval_s:g}")
-    frames, jobs, files, notes = list[pd.DataFrame](), list[SlurmJobs](), list[tuple[str, str]](), list[str]()
+    frames, files, notes = list[pd.DataFrame](), list[tuple[str, str]](), list[str]()
+    jobs, lost = list[SlurmJobs](), list[LostTime]()
     for path in paths:
-        samples = Samples(path.name)
-        form = _read(path, samples, jobs, interval_s)
+        samples, before = Samples(path.name), len(jobs) + len(lost)
+        form = _read(path, samples, jobs, lost, interval_s)
         files.append((path.name, form))
         if samples.count:
             frames.append(samples.frame())
-        elif form != "sacct --json":
+        elif len(jobs) + len(lost) == before:
             known = ", ".join(sorted(samples.unknown)[:5]) or "none"
             raise InputError(
                 f"{path.name}: holds no counter that is understood; it has {known}: query for example "
@@ -63,10 +67,13 @@ def read_telemetry(paths: Sequence[Path], *, interval_s: float | None = None) ->
             )
         notes += [f"{path.name}: left out {count} samples: {why}" for why, count in samples.left_out.items()]
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
-    return Telemetry(whole.sort_values("time_s", kind="stable"), tuple(jobs), tuple(files), tuple(notes))
+    whole = whole.sort_values("time_s", kind="stable")
+    return Telemetry(whole, tuple(jobs), tuple(lost), tuple(files), tuple(notes))
 
 
-def _read(path: Path, samples: Samples, jobs: list[SlurmJobs], interval_s: float | None) -> str:
+def _read(
+    path: Path, samples: Samples, jobs: list[SlurmJobs], lost: list[LostTime], interval_s: float | None
+) -> str:
     """Read one file; gives the name of its format."""
     text = _text(path)
     start = text.lstrip()[:1]
@@ -76,8 +83,13 @@ def _read(path: Path, samples: Samples, jobs: list[SlurmJobs], interval_s: float
         if not samples.count and not samples.unknown:
             raise InputError(f"{path.name}: {EXPECTED}")
         return "Prometheus text"
-    held = [_json(path, line) for line in text.splitlines() if line.strip()] if _by_line(text) else None
-    for one in held if held is not None else [_json(path, text)]:
+    lines = [line for line in text.splitlines() if line.strip()] if _by_line(text) else [text]
+    held = [_json(path, line) for line in lines]
+    if all(map(is_gcm, held)):
+        found = read_records(held, samples)
+        jobs += [found] if found else []
+        return "GCM"
+    for one in held:
         if is_otlp(one):
             read_export(one, samples)
             form = "OTLP JSON"
@@ -87,6 +99,9 @@ def _read(path: Path, samples: Samples, jobs: list[SlurmJobs], interval_s: float
         elif is_slurm(one):
             jobs.append(read_jobs(one))
             form = "sacct --json"
+        elif is_goodput(one):
+            lost.append(read_goodput(one))
+            form = "ml-goodput"
         else:
             raise InputError(f"{path.name}: {EXPECTED}")
     return form
@@ -95,7 +110,7 @@ def _read(path: Path, samples: Samples, jobs: list[SlurmJobs], interval_s: float
 def _by_line(text: str) -> bool:
     """Whether every line is a table of its own, as the file exporter of a collector writes."""
     first, _, rest = text.strip().partition("\n")
-    return first.endswith("}") and rest.startswith("{")
+    return first.endswith(("}", "]")) and rest.startswith(("{", "["))
 
 
 def _json(path: Path, text: str) -> Any:

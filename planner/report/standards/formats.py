@@ -47,6 +47,13 @@ FORMATS: Mapping[str, Format] = {
         "https://docs.mlcommons.org/croissant/docs/croissant-spec.html",
         "croissant",
     ),
+    "dynamo": Format(
+        "services with their workers, for Kubernetes",
+        "DynamoGraphDeployment nvidia.com/v1beta1",
+        "plan",
+        "https://docs.nvidia.com/dynamo/kubernetes/api-reference",
+        "dynamo",
+    ),
     "eu-model-form": Format(
         "computation and energy as the documentation of a general-purpose AI model states them",
         "Model Documentation Form, Code of Practice of 10 July 2025; Annex XI of Regulation (EU) 2024/1689",
@@ -88,6 +95,13 @@ FORMATS: Mapping[str, Format] = {
         "plan",
         "https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/",
         "kueue",
+    ),
+    "llm-d": Format(
+        "services as values of a Helm chart",
+        "llm-d-modelservice v0.4",
+        "plan",
+        "https://github.com/llm-d-incubation/llm-d-modelservice",
+        "llm_d",
     ),
     "sci": Format(
         "carbon for a unit of work, of who provides a model and of who uses it",

@@ -138,6 +138,51 @@ def test_nodes_of_a_cluster_are_counted_by_kind_and_place() -> None:
         scenario_from([first, *sites, *pools], load_catalogue(), title="x", today=TODAY)
 
 
+def pod(namespace: str, count: str, owner: str = "Job", phase: str = "Running", product: str = "") -> Any:
+    box = {"resources": {"limits": {"nvidia.com/gpu": count, "cpu": "8"}}}
+    return {
+        "kind": "Pod",
+        "metadata": {"namespace": namespace, "ownerReferences": [{"kind": owner}]},
+        "spec": {
+            "containers": [box],
+            "nodeSelector": {"nvidia.com/gpu.product": product} if product else {},
+        },
+        "status": {"phase": phase},
+    }
+
+
+def test_pods_of_jobs_are_pools_by_namespace() -> None:
+    """8 + 4 of one team; those that wait, and those of services, are none of a pool's."""
+    product = "NVIDIA-H100-80GB-HBM3"
+    pods = [pod("tuning", "8"), pod("tuning", "4", "PyTorchJob"), pod("tuning", "8", phase="Pending")]
+    pods += [pod("chat", "2", "ReplicaSet"), pod("lab", "16", product=product)]
+    (sheet,) = read_sheets("pods.json", json.dumps({"kind": "List", "items": pods}).encode())
+
+    assert (sheet.table, [row for _, row in sheet.rows]) == (
+        "pools",
+        [
+            {"name": "lab", "accelerators": "16", "reference": product},
+            {"name": "tuning", "accelerators": "12"},
+        ],
+    )
+    assert sheet.left_out == (
+        "2 accelerators of services: state their requests",
+        "1 pods without accelerators, or that do not run",
+    )
+
+
+def test_a_list_of_pods_becomes_work_that_always_holds_its_accelerators() -> None:
+    """12 accelerators through a quarter of 91.3125 days are 26,298 hours; its model is a stated guess."""
+    (sheet,) = read_sheets("pods.json", json.dumps({"items": [pod("tuning", "12")]}).encode())
+    (sites,) = read_sheets("sites.csv", SITES.encode())
+    (fleet,) = read_sheets("fleet.csv", FLEET.encode())
+    made = scenario_from([sheet, sites, fleet], load_catalogue(), title="x", today=TODAY)
+
+    (pool,) = made.tables["pools"]
+    assert pool["gpu_time"] == "26298 h"
+    assert any("pools.*.model" in note for note in made.notes)
+
+
 @pytest.mark.parametrize(
     ("files", "said"),
     [
@@ -181,6 +226,11 @@ def test_what_cannot_be_understood_is_told_with_its_place(files: dict[str, str],
         ("x.json", b"[]", "lists no nodes"),
         ("x.json", b'{"items": [{"metadata": 3}, 4]}', "none of its 2 nodes"),
         ("x.json", b'{"nodes": [3]}', "none of its 1 nodes"),
+        (
+            "x.json",
+            b'{"items": [{"kind": "Pod", "spec": {"containers": [7]}}]}',
+            "none of its 1 pods is of a job",
+        ),
         ("x.csv", b"Site,Racks\n" + b"a,1\n" * 20_001, "more than 20,000 rows"),
     ],
 )

@@ -136,10 +136,15 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
             yield f"job {jobs.name[job]}: there is no way to run it"
         elif late.min() > jobs.allowed_late_h[job]:
             yield f"job {jobs.name[job]}: every way to run it is late, by {late.min():.0f} h at least"
-    serves = problem.serve_options
+    serves, may_lose = problem.serve_options, problem.services.mean_loss_limit_fraction
     for service in np.flatnonzero(problem.services.demand.any(axis=1)):
         if not serves.capacity[serves.service == service].any():
             yield f"service {problem.services.name[service]}: no way to serve it carries any load"
+        elif serves.lost_fraction[serves.service == service].min() > may_lose[service]:
+            yield (
+                f"service {problem.services.name[service]}: every way to serve it loses more quality than it "
+                "may on average"
+            )
     options = problem.work_options
     for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):
         if not options.speed[options.work == work].any():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_slots
+from solver import account, account_slots, quality
 from solver.problem import Problem, Solution, Terms
 from solver.solution import Decisions
 from solver.tables import Floats
@@ -215,6 +215,14 @@ def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("shed", plan.shed_fraction, np.isfinite(services.unmet_usd), tolerance)
 
 
+def quality_is_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_v lost[v] * r[v,t] <= limit[i] * sum_v r[v,t], requests/s r to options that lose least first"""
+    answered = quality.answered_per_s(problem, plan)
+    limit = quality.mean_loss_limit_per_s(problem, answered)
+    size = problem.services.demand
+    yield from _above("mean quality", quality.lost_per_s(problem, answered), limit, tolerance, size=size)
+
+
 def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """replicas[v,t] >= least[v,t], or none"""
     least = problem.serve_options.least
@@ -376,6 +384,7 @@ CHECKS: tuple[Check, ...] = (
     pausable_jobs_are_done,
     pausable_jobs_have_nodes,
     demand_is_met,
+    quality_is_kept,
     deployments_are_large_enough,
     work_is_done,
     nodes_suffice,

@@ -189,6 +189,7 @@ class Way:
     base: int
     techniques: tuple[str, ...] = ()
     usable_h: float = 0.0
+    lost_fraction: float = 0.0  # of its quality, where the service limits what is lost on average
 
 
 @dataclass(frozen=True, slots=True)

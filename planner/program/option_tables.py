@@ -98,7 +98,14 @@ def services_of(inputs: Inputs) -> Services:
     price = np.full(peak.shape, np.inf)
     for i, items in unmet_items(inputs).items():
         price[i] = np.array([item.value for item in items]) / peak[i]
-    return Services(name=tuple(one.name for one in services), demand=peak, unmet_usd=price)
+    budgets = [one.mean_quality_budget_fraction for one in services]
+    limits = np.array([np.inf if budget is None else budget for budget in budgets])
+    return Services(
+        name=tuple(one.name for one in services),
+        demand=peak,
+        unmet_usd=price,
+        mean_loss_limit_fraction=limits,
+    )
 
 
 def _hourly(options: Any, rented: Rented) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -214,10 +221,12 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
-    service = each.service
+    service, lost = each.service, np.zeros(len(each))
     if ways := inputs.ways.services:
+        lost = np.array([way.lost_fraction for way in ways])[service]
         service = np.array([way.of for way in ways])[service]
         columns.append(deployments.begun_usd.value)  # what a technique takes to adopt
+        columns.append(lost[:, None])
     group = service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
@@ -241,6 +250,7 @@ def serve_option_table(
         start_kwh=starts.kwh.value[row],
         deployed_usd=deployments.kept_usd.value[row],
         begun_usd=deployments.begun_usd.value[row],
+        lost_fraction=lost[row],
     )
     return options, row, too_slow, len(each)
 

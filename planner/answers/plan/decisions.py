@@ -99,6 +99,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
         "standby": "replicas beyond those that carry, for those that restart after a failure; with the "
         "spares of the node group enough are up for services.{service}.availability",
+        "share_fraction": f"{DECIDED}: requests go to what loses least first, as far as it carries the peak",
     },
     "hours": {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},

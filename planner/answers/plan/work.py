@@ -15,6 +15,7 @@ from planner.answers.plan.fleet import (
     rental_sentences,
 )
 from planner.answers.plan.promises import kept, standing_by
+from planner.answers.plan.quality import quality_columns
 from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
@@ -106,7 +107,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
-    found, tried = [], plan.assembled.tried
+    found, tried, shares = [], plan.assembled.tried, quality_columns(plan, solution)
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
             count = int(solution.replicas[v, t])
@@ -135,6 +136,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                         "1/s",
                     ),
                     **_latencies(plan, service, replicas, row, t),
+                    **shares.get((int(v), t), {}),
                     "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )

@@ -247,6 +247,12 @@ class Service(Part):
         description="Largest share of quality that other formats, models and techniques may lose together; "
         "default: no limit",
     )
+    mean_quality_budget_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
+        None,
+        alias="mean_quality_budget",
+        description="Largest share of quality that requests may lose on average: the plan may serve a part "
+        "of them by formats, models and techniques that lose more; default: no limit",
+    )
     engine: Annotated[str | None, Text('"vllm"')] = Field(
         None, description="Serving engine; default: the newest of the catalogue"
     )
@@ -361,6 +367,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def limits_quality(self) -> bool:
+        """Whether it says how much quality may be lost."""
+        return self.quality_budget_fraction is not None or self.mean_quality_budget_fraction is not None
 
     @property
     def items(self) -> float | None:

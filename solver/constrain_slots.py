@@ -12,11 +12,12 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import account_slots, quality
+from solver import account_slots, pipelines, quality
+from solver.constrain_services import taking
 from solver.constrain_tasks import serving
 from solver.program import Program
 from solver.rows import NO_PART, Part, Variables, cells, made
-from solver.tables import Floats, Whole
+from solver.tables import Flags, Floats, Whole
 
 
 def spread_over_slots(program: Program) -> None:
@@ -256,10 +257,23 @@ def keep_mean_quality_in_a_slot(program: Program) -> None:
         _answer_enough(program, "slot_quality", service, gains)
 
 
-def _answer_enough(program: Program, stem: str, service: Whole, counts: Floats) -> None:
-    """The first kind of rows of `stay_ready`, each replica times counts[n,v]: rows of (n, period, slot)
+def answer_in_time_in_a_slot(program: Program) -> None:
+    """sum_v awake[v,t,y] >= ready[i,t,y] * demand * (sum_k takes[k] - shed)
 
-    In the periods in which any replica of the service may rest.
+    As `share_response_time` by period, of the same shares; awake as in `keep_mean_quality_in_a_slot`.
+    """
+    service, fast, smaller = pipelines.in_time(program.problem)
+    if service.size:
+        _answer_enough(program, "slot_stage", service, fast.astype(float), smaller)
+
+
+def _answer_enough(
+    program: Program, stem: str, service: Whole, counts: Floats, takes: Flags | None = None
+) -> None:
+    """The first kind of rows of `stay_ready`, each replica times counts[n,v]: rows of (n, period, slot).
+
+    In the periods in which any replica of the service may rest. Where shares of time are given, their sum
+    replaces the 1.
     """
     problem, serves = program.problem, program.problem.serve_options
     if not len(problem.slots) or not made(program.quiet).any():
@@ -284,13 +298,18 @@ def _answer_enough(program: Program, stem: str, service: Whole, counts: Floats) 
             _in_slot(row, program.rest[rows], -share),
             _standing_by(program, rows, row, -share),
         ]
+        if takes is not None:
+            smaller = np.flatnonzero(takes[n])
+            wanted = np.broadcast_to(-ready[n], (smaller.size, *ready.shape[1:]))
+            taken = np.broadcast_to(taking(program)[smaller, None, None], wanted.shape)
+            parts.append(_in_slot(np.full(smaller.size, n), taken, wanted))
     sheds = np.isfinite(problem.services.unmet_usd)[service][:, :, None]
     shed = np.broadcast_to(program.shed[service][:, :, None], ready.shape)
     program.add_rows(
         stem,
         cells(*ready.shape),
         pulp.LpConstraintGE,
-        np.where(sleeps, ready, -np.inf).ravel(),
+        np.where(sleeps, ready if takes is None else 0.0, -np.inf).ravel(),
         *parts,
         _in_slot(np.arange(len(service)), shed, np.where(sheds, ready, 0.0)),
         _given(program, "demand", np.where(sleeps, ready, 0.0), demand, service),

@@ -94,6 +94,7 @@ class Program:
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
+    takes: Variables | None = None  # [K] of `pipelines.shares`, once they are made
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
     objective: Any = None  # pulp.LpAffineExpression
 

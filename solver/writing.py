@@ -78,6 +78,7 @@ _ROWS = {
     "demand": "IT",
     "quality": "NT",
     "slot_quality": "NT",
+    "one_share": "IT",
     "work": "WT",
     "in_service": "PT",
     "standing": "HT",

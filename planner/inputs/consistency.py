@@ -12,6 +12,7 @@ from planner.inputs.housing import not_housed
 from planner.inputs.kind_checks import kind_problems
 from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of, score_key
 from planner.inputs.models import ModelCardError, with_model_cards
+from planner.inputs.pipeline_checks import pipeline_problems
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Service, Site
 from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
 from planner.inputs.scenario.fields import CARD, Frame
@@ -111,6 +112,7 @@ def _against(
         *_idle_budget(document),
         *_without_effect(document, catalogue),
         *kind_problems(document, catalogue),
+        *pipeline_problems(document, catalogue),
     ]
 
 

@@ -49,6 +49,7 @@ from planner.physics.nodes import (
     idle_node_items,
     working_node_kw,
 )
+from planner.physics.pipelines import answer_target
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
 from planner.physics.promises import standing_by
 from planner.physics.serving_options import (
@@ -676,9 +677,8 @@ def _targets(inputs: Inputs, service: NDArray[np.intp], key: str, stated: list[f
     """Column of a target of each service; an answer that comes at once has one for all of it."""
     facts = []
     for one, value in zip(_services(inputs), stated, strict=True):
-        whole = one.first_answer_s if key == "first_token" else one.further_s
-        said = (key, value) if value is not None else ("response_time", whole)
-        facts.append(inputs.yours(f"services.{one.name}.{said[0]}", said[1], "s"))
+        own = None if value is None else inputs.yours(f"services.{one.name}.{key}", value, "s")
+        facts.append(own or answer_target(inputs, one))
     return pick(facts, service)
 
 

@@ -10,6 +10,8 @@ from planner.inputs.model_kinds import score_key
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.techniques import Way, Ways, technique_named
+from planner.physics.pipelines import time_fractions
+from planner.trace.numbers import seconds_text
 from planner.trace.quantities import Traced, chosen, derive, total
 
 
@@ -19,35 +21,41 @@ def every_way(inputs: Inputs) -> Inputs:
     The first way of a service is as it is stated. What the quality budget does not allow is not tried.
     """
     services = inputs.scenario.services
-    found = [(i, one, names) for i, service in enumerate(services) for one, names in _of(inputs, service)]
+    found = [(i, *each) for i, service in enumerate(services) for each in _of(inputs, service)]
     if len(found) == len(services):
         return inputs
     ways: list[Way] = []
     base = 0
-    for at, (i, one, names) in enumerate(found):
+    for at, (i, one, names, share) in enumerate(found):
         base = base if names else at
         usable = max((usable_h(inputs, name) for name in names), default=0.0)
         lost = _lost_on_average(inputs, services[i], one, names)
-        ways.append(Way(of=i, base=base, techniques=names, usable_h=usable, lost_fraction=lost))
-    scenario = inputs.scenario.model_copy(update={"services": tuple(one for _, one, _ in found)})
+        ways.append(Way(i, base, names, usable_h=usable, lost_fraction=lost, time_fraction=share))
+    scenario = inputs.scenario.model_copy(update={"services": tuple(one for _, one, *_ in found)})
     return replace(inputs, scenario=scenario, ways=Ways(services=tuple(ways)))
 
 
-def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, ...]]]:
-    """The ways of a service: each model in each precision, without techniques first."""
+def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, ...], float]]:
+    """The ways of a service: each model in each precision, without techniques first.
+
+    A stage of a pipeline has each of them for every share of the response time that it may take.
+    """
     budget = service.quality_budget_fraction
     kinds = product(
         dict.fromkeys((service.model, *service.models)),
         dict.fromkeys((service.precision, *service.precisions)),
+        time_fractions(inputs, service),
     )
-    for model, precision in kinds:
+    for model, precision, share in kinds:
         as_stated = model == service.model and precision == service.precision
         if budget is not None and not as_stated and _lost(inputs, service, model, precision) > budget:
             continue
         kind = service.but(model=model, precision=precision)
+        if service.pipeline is not None:
+            kind = kind.but(response_time_s=share * service.first_answer_s)
         for names in sets_together(allowed_techniques(inputs, service)):
             if not names or budget is None or _lost(inputs, service, model, precision, names) <= budget:
-                yield kind, names
+                yield kind, names, share if service.pipeline is not None else 0.0
 
 
 def allowed_techniques(inputs: Inputs, service: Service) -> tuple[str, ...]:
@@ -134,13 +142,15 @@ def sets_together(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
                 yield some
 
 
-def way_said(inputs: Inputs, row: int) -> str:
-    """One way in words: model, precision and techniques."""
+def way_said(inputs: Inputs, row: int, *, with_time: bool = True) -> str:
+    """One way in words: model, precision, techniques, and the time that a stage of a pipeline takes."""
     service, way = inputs.scenario.services[row], inputs.ways.services[row]
-    return f"{service.model} in {service.precision}" + "".join(f", {name}" for name in way.techniques)
+    said = f"{service.model} in {service.precision}" + "".join(f", {name}" for name in way.techniques)
+    within = with_time and way.time_fraction > 0
+    return f"{said}, within {seconds_text(service.first_answer_s)}" if within else said
 
 
 def service_said(inputs: Inputs, row: int) -> str:
     """The name of a service, with its way where it has several."""
     name = inputs.scenario.services[row].name
-    return f"{name} as {way_said(inputs, row)}" if inputs.ways.services else name
+    return f"{name} as {way_said(inputs, row, with_time=False)}" if inputs.ways.services else name

@@ -21,6 +21,7 @@ from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
+OF_WAYS = ("lost_fraction", "time_fraction")
 TOO_SLOW = "no load meets the latency targets"
 
 InFull = TypeVar("InFull", RunOptions, ServeOptions)
@@ -100,11 +101,14 @@ def services_of(inputs: Inputs) -> Services:
         price[i] = np.array([item.value for item in items]) / peak[i]
     budgets = [one.mean_quality_budget_fraction for one in services]
     limits = np.array([np.inf if budget is None else budget for budget in budgets])
+    named = list(dict.fromkeys(one.pipeline for one in services if one.pipeline is not None))
+    pipelines = [0 if one.pipeline is None else 1 + named.index(one.pipeline) for one in services]
     return Services(
         name=tuple(one.name for one in services),
         demand=peak,
         unmet_usd=price,
         mean_loss_limit_fraction=limits,
+        pipeline=np.array(pipelines, dtype=np.int64),
     )
 
 
@@ -183,6 +187,7 @@ def serve_option_table(
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
     usable = (carried > 0).all(axis=1)
+    longest = _with_the_most_time(inputs)[each.service]
     too_slow = [
         Dropped(
             f"{service_said(inputs, i)}, split over {size}",
@@ -196,7 +201,7 @@ def serve_option_table(
                     int(each.accelerators[v]),
                     int(inputs.node_group_sku[each.node_group[v]]),
                 )
-                for v in np.flatnonzero(~usable)
+                for v in np.flatnonzero(~usable & longest)
             }
         )
     ]
@@ -221,12 +226,12 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
-    service, lost = each.service, np.zeros(len(each))
+    service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
     if ways := inputs.ways.services:
-        lost = np.array([way.lost_fraction for way in ways])[service]
+        lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)
         service = np.array([way.of for way in ways])[service]
         columns.append(deployments.begun_usd.value)  # what a technique takes to adopt
-        columns.append(lost[:, None])
+        columns += [lost[:, None], within[:, None]]
     group = service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
@@ -251,8 +256,21 @@ def serve_option_table(
         deployed_usd=deployments.kept_usd.value[row],
         begun_usd=deployments.begun_usd.value[row],
         lost_fraction=lost[row],
+        time_fraction=within[row],
     )
     return options, row, too_slow, len(each)
+
+
+def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:
+    """Which ways have no less of the response time than any other of their service."""
+    ways = inputs.ways.services
+    if not ways:
+        return np.ones(len(inputs.scenario.services), dtype=bool)
+    of, share = np.array([way.of for way in ways]), np.array([way.time_fraction for way in ways])
+    most = np.zeros(of.max() + 1)
+    np.maximum.at(most, of, share)
+    longest: NDArray[np.bool_] = share == most[of]
+    return longest
 
 
 def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:

@@ -21,6 +21,7 @@ def way_sentences(plan: Plan, solution: Solution) -> list[str]:
     return [
         said
         for i in np.flatnonzero(np.bincount(of) > 1).tolist()
+        if not plan.problem.services.pipeline[i]
         for said in _of_service(plan, solution, i, np.flatnonzero(of == i).tolist())
     ]
 

@@ -16,6 +16,7 @@ from planner.answers.plan.fleet import (
 )
 from planner.answers.plan.promises import kept, standing_by
 from planner.answers.plan.quality import quality_columns
+from planner.answers.plan.stages import stage_columns
 from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
@@ -137,6 +138,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     ),
                     **_latencies(plan, service, replicas, row, t),
                     **shares.get((int(v), t), {}),
+                    **stage_columns(plan, int(v)),
                     "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )

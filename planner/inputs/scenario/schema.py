@@ -333,6 +333,11 @@ class Service(Part):
         description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
         "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
+    pipeline: Annotated[str | None, Text('"ranking"')] = Field(
+        None,
+        description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
+        "of all of it, and the plan divides that among them; default: a service of its own",
+    )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
         description="Share of time in which enough replicas are up for the peak, failures, repair and "

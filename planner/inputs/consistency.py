@@ -21,6 +21,7 @@ from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
 from planner.inputs.scenario.writing import tables
 from planner.inputs.techniques import techniques
+from planner.inputs.user_checks import user_problems
 from planner.performance.hardware import require_dense_peak, require_one_way_link
 from planner.trace.numbers import stated_text
 from planner.trace.units import UnitError, parse_quantity
@@ -113,6 +114,7 @@ def _against(
         *_without_effect(document, catalogue),
         *kind_problems(document, catalogue),
         *pipeline_problems(document, catalogue),
+        *user_problems(document, catalogue),
     ]
 
 

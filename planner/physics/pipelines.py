@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.trace.quantities import Traced, chosen
+from planner.performance.users import time_left_s
+from planner.physics.users import farthest_latency
+from planner.trace.quantities import Traced, chosen, derive
 
 TIME_STEPS = "planning.pipeline.time_steps"
 WHOLE = (1.0,)  # of the response time: that of a service of no pipeline
@@ -23,9 +25,14 @@ def time_fractions(inputs: Inputs, service: Service) -> tuple[float, ...]:
 
 
 def answer_target(inputs: Inputs, service: Service) -> Traced:
-    """Longest time to an answer that comes at once: as stated, or the part that a stage is tried with."""
-    seconds = service.first_answer_s
-    if service.pipeline is None or not inputs.ways.services:
-        return inputs.yours(f"services.{service.name}.response_time", seconds, "s")
-    reason = f"enumerated: a part of services.{service.name}.response_time, which stages share"
-    return chosen("response_target_s", seconds, reason)
+    """Longest time to the first token, or to an answer that comes at once, for the site that gives it.
+
+    As stated, or the part of it that a stage is tried with; less the way to the users.
+    """
+    seconds, late = service.first_answer_s, farthest_latency(inputs, service)
+    if service.pipeline is not None and inputs.ways.services:
+        reason = f"enumerated: a part of services.{service.name}.response_time, which stages share"
+        return chosen("response_target_s", seconds, reason)
+    key = "response_time" if service.first_token_s is None else "first_token"
+    stated = inputs.yours(f"services.{service.name}.{key}", seconds, "s")
+    return stated if late is None else derive(time_left_s, target_s=stated, latency_s=late)

@@ -11,6 +11,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.techniques import Way, Ways, technique_named
 from planner.physics.pipelines import time_fractions
+from planner.physics.users import site_groups
 from planner.trace.numbers import seconds_text
 from planner.trace.quantities import Traced, chosen, derive, total
 
@@ -22,7 +23,7 @@ def every_way(inputs: Inputs) -> Inputs:
     """
     services = inputs.scenario.services
     found = [(i, *each) for i, service in enumerate(services) for each in _of(inputs, service)]
-    if len(found) == len(services):
+    if len(found) == len(services) and not any(one.pipeline for one in services):
         return inputs
     ways: list[Way] = []
     base = 0
@@ -30,7 +31,8 @@ def every_way(inputs: Inputs) -> Inputs:
         base = base if names else at
         usable = max((usable_h(inputs, name) for name in names), default=0.0)
         lost = _lost_on_average(inputs, services[i], one, names)
-        ways.append(Way(i, base, names, usable_h=usable, lost_fraction=lost, time_fraction=share))
+        near = services[i].users is None or one.sites == site_groups(inputs, services[i])[0]
+        ways.append(Way(i, base, names, usable, lost_fraction=lost, time_fraction=share, nearest=near))
     scenario = inputs.scenario.model_copy(update={"services": tuple(one for _, one, *_ in found)})
     return replace(inputs, scenario=scenario, ways=Ways(services=tuple(ways)))
 
@@ -38,19 +40,21 @@ def every_way(inputs: Inputs) -> Inputs:
 def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, ...], float]]:
     """The ways of a service: each model in each precision, without techniques first.
 
-    A stage of a pipeline has each of them for every share of the response time that it may take.
+    A stage of a pipeline has each of them for every share of the response time that it may take, a service
+    that says where its users are, for sites that are equally far from them.
     """
     budget = service.quality_budget_fraction
     kinds = product(
         dict.fromkeys((service.model, *service.models)),
         dict.fromkeys((service.precision, *service.precisions)),
         time_fractions(inputs, service),
+        site_groups(inputs, service),
     )
-    for model, precision, share in kinds:
+    for model, precision, share, sites in kinds:
         as_stated = model == service.model and precision == service.precision
         if budget is not None and not as_stated and _lost(inputs, service, model, precision) > budget:
             continue
-        kind = service.but(model=model, precision=precision)
+        kind = service.but(model=model, precision=precision, sites=sites)
         if service.pipeline is not None:
             kind = kind.but(response_time_s=share * service.first_answer_s)
         for names in sets_together(allowed_techniques(inputs, service)):

@@ -187,7 +187,7 @@ def serve_option_table(
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
     usable = (carried > 0).all(axis=1)
-    longest = _with_the_most_time(inputs)[each.service]
+    most = _with_the_most_time(inputs)[each.service]
     too_slow = [
         Dropped(
             f"{service_said(inputs, i)}, split over {size}",
@@ -201,7 +201,7 @@ def serve_option_table(
                     int(each.accelerators[v]),
                     int(inputs.node_group_sku[each.node_group[v]]),
                 )
-                for v in np.flatnonzero(~usable & longest)
+                for v in np.flatnonzero(~usable & most)
             }
         )
     ]
@@ -262,15 +262,15 @@ def serve_option_table(
 
 
 def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:
-    """Which ways have no less of the response time than any other of their service."""
+    """Which ways have no less time for an answer than any other of their service."""
     ways = inputs.ways.services
     if not ways:
         return np.ones(len(inputs.scenario.services), dtype=bool)
     of, share = np.array([way.of for way in ways]), np.array([way.time_fraction for way in ways])
     most = np.zeros(of.max() + 1)
     np.maximum.at(most, of, share)
-    longest: NDArray[np.bool_] = share == most[of]
-    return longest
+    found: NDArray[np.bool_] = (share == most[of]) & np.array([way.nearest for way in ways])
+    return found
 
 
 def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:

@@ -333,6 +333,11 @@ class Service(Part):
         description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
         "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
+    users: Annotated[str | None, Text('"de"', name=False)] = Field(
+        None,
+        description="Where its users are: a country by its code, or a region of a provider. The way between "
+        "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "

@@ -309,12 +309,21 @@ def spares_of_promise(problem: Problem, nodes: Floats, promise: int, tolerance: 
 def carried(problem: Problem, replicas: Whole) -> Floats:
     """Requests/s that replicas carry, those on standby not counted.
 
-    c[i,t] = sum_v capacity[v,t] / (1 + standby share[v,t]) * max(0, replicas[v,t] - standby[v,t])
+    c[i,t] = sum_v c[v,t], as in `carried_by_option`
+    """
+    each = carried_by_option(problem, replicas)
+    return totals_by(problem.serve_options.service, len(problem.services), each)
+
+
+def carried_by_option(problem: Problem, replicas: Whole) -> Floats:
+    """Requests/s that the replicas of each option carry, those on standby not counted.
+
+    c[v,t] = capacity[v,t] / (1 + standby share[v,t]) * max(0, replicas[v,t] - standby[v,t])
     """
     serves = problem.serve_options
     each = serves.capacity / (1 + serves.standby_fraction)
-    carrying = np.maximum(replicas - serves.standby, 0)
-    return totals_by(serves.service, len(problem.services), each * carrying)
+    carrying: Floats = each * np.maximum(replicas - serves.standby, 0)
+    return carrying
 
 
 def rebate_fraction(problem: Problem, orders: Whole) -> Floats:

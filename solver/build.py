@@ -1,11 +1,11 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
-The constraints stand in `constrain_tasks`, `constrain_fleet`, `constrain_limits` and `constrain_slots`; the
-letters are those of `solver.problem`. Two helpers are variables of their own, so that rows stay short:
-`in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas and pausable jobs
-hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the period), clean energy
-in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the caps, which keeps
-coefficients near one.
+The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_limits` and
+`constrain_slots`; the letters are those of `solver.problem`. Two helpers are variables of their own, so that
+rows stay short: `in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas
+and pausable jobs hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the
+period), clean energy in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the
+caps, which keeps coefficients near one.
 
 A family of limits named in `relaxed` may give way: its rows get a slack, counted in shares of the limit, and
 the program then minimises the sum of all slacks instead of money and carbon.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 
 from solver import constrain_fleet as fleet
 from solver import constrain_limits as limits
+from solver import constrain_services as services
 from solver import constrain_slots as slots
 from solver import constrain_tasks as tasks
 from solver.problem import Problem
@@ -33,6 +34,8 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.do_pausable_jobs,
     tasks.choose_before_doing_a_part,
     tasks.meet_demand,
+    services.keep_mean_quality,
+    services.share_response_time,
     tasks.start_what_did_not_run,
     tasks.set_up_what_did_not_serve,
     tasks.do_the_work,
@@ -70,6 +73,8 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     slots.use_what_is_free_in_a_slot,
     slots.lend_what_rests,
     slots.stay_ready,
+    slots.keep_mean_quality_in_a_slot,
+    slots.answer_in_time_in_a_slot,
     slots.switch_off_what_is_free,
     slots.stay_within_power_in_a_slot,
     slots.pay_for_the_highest_slot,

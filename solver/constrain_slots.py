@@ -12,11 +12,12 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import account_slots
+from solver import account_slots, pipelines, quality
+from solver.constrain_services import taking
 from solver.constrain_tasks import serving
 from solver.program import Program
 from solver.rows import NO_PART, Part, Variables, cells, made
-from solver.tables import Floats, Whole
+from solver.tables import Flags, Floats, Whole
 
 
 def spread_over_slots(program: Program) -> None:
@@ -167,11 +168,14 @@ def _work_rows(
     program.add_rows(stem, cells(*wanted.shape), pulp.LpConstraintGE, wanted.ravel(), *found, given)
 
 
-def _given(program: Program, family: str, sizes: Floats, limits: Floats) -> Part:
+def _given(
+    program: Program, family: str, sizes: Floats, limits: Floats, limit_of: Whole | None = None
+) -> Part:
     """What the rows of a slot give way by where those of the period do, in the same share of their size."""
     found: list[tuple[int, Any, float]] = []
     for index, of_slot in (((x, t), sizes[x, t]) for x, t in np.ndindex(limits.shape)):
-        slack = program.slacks.get((family, index))
+        one = index[0] if limit_of is None else int(limit_of[index[0]])
+        slack = program.slacks.get((family, (one, index[1])))
         if slack is not None and slack.size:
             row = int(np.ravel_multi_index(index, limits.shape)) * len(of_slot)
             share = slack.size / (abs(float(limits[index])) or slack.size)
@@ -228,56 +232,100 @@ def stay_ready(program: Program) -> None:
     problem, serves, slots = program.problem, program.problem.serve_options, program.problem.slots
     if not len(slots) or not made(program.quiet).any():
         return
-    count = len(slots)
-    shape = program.quiet.shape
-    scale = np.zeros(problem.services.demand.shape)
-    np.maximum.at(scale, serves.service, serves.capacity)
-    scale[scale == 0] = 1.0
-    capacity = (serves.capacity / scale[serves.service])[:, :, None] * np.ones(count)
-    share = 1 / (1 + serves.standby_fraction)[:, :, None] * np.ones(count)
-    ready = problem.slot_demand.ready_fraction * (problem.services.demand / scale)[:, :, None]
-    sleeps = np.zeros(problem.services.demand.shape, dtype=bool)
-    np.logical_or.at(sleeps, serves.service, made(program.quiet).any(axis=2))
-    sheds = np.isfinite(problem.services.unmet_usd)[:, :, None]
-    replicas = np.broadcast_to(program.replicas[:, :, None], shape)
-    asleep = (program.quiet, program.rest)
-    every = np.arange(shape[0])
-    program.add_rows(
-        "ready",
-        cells(*ready.shape),
-        pulp.LpConstraintGE,
-        np.where(sleeps[:, :, None], ready, -np.inf).ravel(),
-        _in_slot(serves.service, replicas, capacity * share),
-        *(_in_slot(serves.service, one, -capacity) for one in asleep),
-        _standing_by(program, serves.service, -capacity),
-        _in_slot(
-            np.arange(len(problem.services)),
-            np.broadcast_to(program.shed[:, :, None], ready.shape),
-            np.where(sheds, ready, 0.0),
-        ),
-        _given(program, "demand", np.where(sleeps[:, :, None], ready, 0.0), problem.services.demand),
-    )
+    every = np.arange(len(problem.services))
+    _answer_enough(program, "ready", every, (serves.service == every[:, None]).astype(float))
+    shape, each = program.quiet.shape, np.arange(len(serves))
+    share = 1 / (1 + serves.standby_fraction)[:, :, None] * np.ones(len(slots))
     program.add_rows(
         "asleep",
         cells(*shape),
         pulp.LpConstraintLE,
         np.where(made(program.quiet), 0.0, np.inf).ravel(),
-        *(_in_slot(every, one, np.ones(shape)) for one in asleep),
-        _in_slot(every, replicas, -share),
-        _standing_by(program, every, np.ones(shape)),
+        *(_in_slot(each, one, np.ones(shape)) for one in (program.quiet, program.rest)),
+        _in_slot(each, np.broadcast_to(program.replicas[:, :, None], shape), -share),
+        _standing_by(program, each, each, np.ones(shape)),
     )
 
 
-def _standing_by(program: Program, row_of: Whole, coefficients: Floats) -> Part:
-    """standby[v,t] * serves[v,t] in every slot, times a coefficient, in the rows of `row_of`."""
+def keep_mean_quality_in_a_slot(program: Program) -> None:
+    """sum_v max(0, x - lost[v]) * awake[v,t,y] >= (x - limit[i]) * ready[i,t,y] * demand * (1 - shed)
+
+    As `keep_mean_quality` by period; awake[v,t,y] is what the first kind of rows of `stay_ready` adds up.
+    """
+    service, gains = quality.gains(program.problem)
+    if service.size:
+        _answer_enough(program, "slot_quality", service, gains)
+
+
+def answer_in_time_in_a_slot(program: Program) -> None:
+    """sum_v awake[v,t,y] >= ready[i,t,y] * demand * (sum_k takes[k] - shed)
+
+    As `share_response_time` by period, of the same shares; awake as in `keep_mean_quality_in_a_slot`.
+    """
+    service, fast, smaller = pipelines.in_time(program.problem)
+    if service.size:
+        _answer_enough(program, "slot_stage", service, fast.astype(float), smaller)
+
+
+def _answer_enough(
+    program: Program, stem: str, service: Whole, counts: Floats, takes: Flags | None = None
+) -> None:
+    """The first kind of rows of `stay_ready`, each replica times counts[n,v]: rows of (n, period, slot).
+
+    In the periods in which any replica of the service may rest. Where shares of time are given, their sum
+    replaces the 1.
+    """
+    problem, serves = program.problem, program.problem.serve_options
+    if not len(problem.slots) or not made(program.quiet).any():
+        return
+    demand, slots = problem.services.demand[service], np.ones(len(problem.slots))
+    capacity = counts[:, :, None] * serves.capacity
+    scale = capacity.max(axis=1, initial=0.0)
+    scale[scale == 0] = 1.0
+    ready = problem.slot_demand.ready_fraction[service] * (demand / scale)[:, :, None]
+    sleeps = np.zeros(problem.services.demand.shape, dtype=bool)
+    np.logical_or.at(sleeps, serves.service, made(program.quiet).any(axis=2))
+    sleeps = sleeps[service][:, :, None]
+    parts: list[Part] = []
+    for n, each in enumerate(counts):
+        rows = np.flatnonzero(each)
+        share, row = (capacity[n, rows] / scale[n])[:, :, None] * slots, np.full(rows.size, n)
+        replicas = np.broadcast_to(program.replicas[rows, :, None], share.shape)
+        standing = 1 / (1 + serves.standby_fraction[rows])[:, :, None]
+        parts += [
+            _in_slot(row, replicas, share * standing),
+            _in_slot(row, program.quiet[rows], -share),
+            _in_slot(row, program.rest[rows], -share),
+            _standing_by(program, rows, row, -share),
+        ]
+        if takes is not None:
+            smaller = np.flatnonzero(takes[n])
+            wanted = np.broadcast_to(-ready[n], (smaller.size, *ready.shape[1:]))
+            taken = np.broadcast_to(taking(program)[smaller, None, None], wanted.shape)
+            parts.append(_in_slot(np.full(smaller.size, n), taken, wanted))
+    sheds = np.isfinite(problem.services.unmet_usd)[service][:, :, None]
+    shed = np.broadcast_to(program.shed[service][:, :, None], ready.shape)
+    program.add_rows(
+        stem,
+        cells(*ready.shape),
+        pulp.LpConstraintGE,
+        np.where(sleeps, ready if takes is None else 0.0, -np.inf).ravel(),
+        *parts,
+        _in_slot(np.arange(len(service)), shed, np.where(sheds, ready, 0.0)),
+        _given(program, "demand", np.where(sleeps, ready, 0.0), demand, service),
+    )
+
+
+def _standing_by(program: Program, options: Whole, row_of: Whole, coefficients: Floats) -> Part:
+    """standby[v,t] * serves[v,t] of some options in every slot, times a coefficient, in rows of `row_of`."""
     serves, count = program.problem.serve_options, coefficients.shape[2]
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return NO_PART
     used = np.full((*serves.standby.shape, 1), None, dtype=object)
     used[option, period, 0] = serving(program)
-    stands = np.broadcast_to(used, (*serves.standby.shape, count))
-    return _in_slot(row_of, stands, coefficients * serves.standby[:, :, None])
+    stands = np.broadcast_to(used, (*serves.standby.shape, count))[options]
+    return _in_slot(row_of, stands, coefficients * serves.standby[options, :, None])
 
 
 def switch_off_what_is_free(program: Program) -> None:

@@ -21,7 +21,7 @@ from solver.rows import (
     summed,
     terms,
 )
-from solver.tables import Floats
+from solver.tables import Floats, Whole
 
 
 def run_every_job_once(program: Program) -> None:
@@ -131,24 +131,25 @@ def meet_demand(program: Program) -> None:
     row, variables, sizes = program.gives("demand", wanted)
     for variable in variables:
         variable.upBound = 1.0
+    _tie_to_serving(program)
     program.add_rows(
         "demand",
         cells(*demand.shape),
         pulp.LpConstraintGE,
         (wanted / scale).ravel(),
         grouped(serves.service, program.replicas, share),
-        _standby(program, share),
+        standing_by(program, serves.service, share),
         each(program.shed, np.where(sheds, demand / scale, 0.0)),
         (row, variables, -sizes / scale.ravel()[row]),
     )
 
 
-def _standby(program: Program, share: Floats) -> Part:
-    """What the demand rows lose to standby; its variables are made, and tied to the replicas, here."""
-    serves, periods = program.problem.serve_options, program.problem.periods
+def _tie_to_serving(program: Program) -> None:
+    """The second pair of rows of `meet_demand`."""
+    serves = program.problem.serve_options
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
-        return NO_PART
+        return
     used, begins = serving(program), np.any(serves.begun_usd > 0, axis=1)[option]
     least = np.maximum(serves.least[option, period], begins).astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
@@ -168,9 +169,17 @@ def _standby(program: Program, share: Floats) -> Part:
         (row, used, least),
         (row, program.replicas[option, period], -np.ones(option.size)),
     )
+
+
+def standing_by(program: Program, row_of: Whole, share: Floats) -> Part:
+    """- share[v,t] * standby[v,t] * serves[v,t], in rows of (row_of[v], period)."""
+    serves, periods = program.problem.serve_options, program.problem.periods
+    option, period = np.nonzero(serves.chosen_or_not)
+    if not option.size:
+        return NO_PART
     lost = (share * serves.standby)[option, period]
     stands = lost > 0
-    return (serves.service[option] * periods + period)[stands], used[stands], -lost[stands]
+    return (row_of[option] * periods + period)[stands], serving(program)[stands], -lost[stands]
 
 
 def serving(program: Program) -> Variables:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from solver import backend
+from solver import backend, pipelines
 from solver.answer import Answer, answer
 from solver.build import build
 from solver.problem import Problem
@@ -136,14 +136,32 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
             yield f"job {jobs.name[job]}: there is no way to run it"
         elif late.min() > jobs.allowed_late_h[job]:
             yield f"job {jobs.name[job]}: every way to run it is late, by {late.min():.0f} h at least"
-    serves = problem.serve_options
+    serves, may_lose = problem.serve_options, problem.services.mean_loss_limit_fraction
     for service in np.flatnonzero(problem.services.demand.any(axis=1)):
         if not serves.capacity[serves.service == service].any():
             yield f"service {problem.services.name[service]}: no way to serve it carries any load"
+        elif serves.lost_fraction[serves.service == service].min() > may_lose[service]:
+            yield (
+                f"service {problem.services.name[service]}: every way to serve it loses more quality than it "
+                "may on average"
+            )
+    yield from _too_little_time(problem)
     options = problem.work_options
     for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):
         if not options.speed[options.work == work].any():
             yield f"work {problem.work.name[work]}: there is no node group to do it on"
+
+
+def _too_little_time(problem: Problem) -> Iterable[str]:
+    """Pipelines whose stages take too long even at their fastest."""
+    stage, share = pipelines.shares(problem)
+    fastest = np.zeros(len(problem.services))
+    first = np.unique(stage, return_index=True)[1]
+    fastest[stage[first]] = share[first]
+    for number in np.flatnonzero(pipelines.of_pipelines(problem, fastest) > 1 + NOTHING).tolist():
+        own = np.flatnonzero(problem.services.pipeline == number + 1)
+        names = " and ".join(problem.services.name[i] for i in own)
+        yield f"services {names}: the least times of these stages add up to more than their response time"
 
 
 def relaxed(problem: Problem, gives: Iterable[Give]) -> Problem:

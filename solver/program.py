@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pulp
 
-from solver import account, account_slots, backend, bounds
+from solver import account, account_slots, backend, bounds, quality
 from solver.problem import Problem, Solution
 from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
 from solver.slots import Shifting
@@ -94,6 +94,7 @@ class Program:
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
+    takes: Variables | None = None  # [K] of `pipelines.shares`, once they are made
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
     objective: Any = None  # pulp.LpAffineExpression
 
@@ -306,10 +307,10 @@ class Program:
 def _not_carried(problem: Problem, replicas: Whole) -> Floats:
     """The share of each demand that is paid for instead of carried.
 
-    shed[i,t] = max(0, 1 - c[i,t] / demand[i,t]) where that has a price; else 0
+    shed[i,t] = max(0, 1 - c[i,t] / demand[i,t]) where that has a price; else 0, c within the mean quality
     """
     demand = problem.services.demand
-    carried = account.carried(problem, replicas)
+    carried = quality.carried(problem, replicas)
     short = 1 - np.divide(carried, demand, out=np.ones_like(demand), where=demand > 0)
     shed: Floats = np.where(np.isfinite(problem.services.unmet_usd), np.maximum(short, 0.0), 0.0)
     return shed

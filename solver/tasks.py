@@ -121,15 +121,22 @@ class PausableOptions(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Services(Table):
-    """Demand that has to be carried in every period, at its peak hour, or paid for."""
+    """Demand that has to be carried in every period, at its peak hour, or paid for.
+
+    Stages of one pipeline share its response time: what their options need adds up to no more than that.
+    """
 
     name: tuple[str, ...]  # [I]
     demand: Floats  # [I, T] requests/s
     unmet_usd: Floats = field(default_factory=no_numbers)  # [I, T] per request/s not carried; inf: carry all
+    mean_loss_limit_fraction: Floats = field(default_factory=no_numbers)  # [I] of quality; inf: any loss
+    pipeline: Whole = field(default_factory=no_counts)  # [I] of which it is a stage, from 1 on; 0: of none
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "demand": Shape("*T", low=0),
         "unmet_usd": Shape("*T", low=0, infinite=True, default=math.inf),
+        "mean_loss_limit_fraction": Shape("*", low=0, infinite=True, default=math.inf),
+        "pipeline": Shape("*", int, 0, default=0.0),
     }
 
 
@@ -146,6 +153,8 @@ class ServeOptions(Table):
     A replica that did not run in the period before starts: it runs next to what it takes over from for some
     hours, which is charged on top. What runs before the first period is not known here: what a start in it
     costs is in its column, and 0 where it is free.
+
+    Answers may lose a part of their quality, which counts where a service limits what they lose on average.
 
     An option that serves at all is a deployment, however few its replicas: `deployed_usd` is what keeping it
     takes in a period, `begun_usd` what it takes to set it up where it did not serve in the period before.
@@ -171,6 +180,8 @@ class ServeOptions(Table):
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
     deployed_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any replica runs
     begun_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any runs and none did before
+    lost_fraction: Floats = field(default_factory=no_numbers)  # [V] of quality; below 0: better
+    time_fraction: Floats = field(default_factory=no_numbers)  # [V] of the response time of its pipeline
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
@@ -193,6 +204,8 @@ class ServeOptions(Table):
         "start_kwh": Shape("*T", low=0, default=0.0),
         "deployed_usd": Shape("*T", low=0, default=0.0),
         "begun_usd": Shape("*T", low=0, default=0.0),
+        "lost_fraction": Shape("*", default=0.0),
+        "time_fraction": Shape("*", low=0, high=1, default=0.0),
     }
 
     @property

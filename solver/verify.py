@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_slots
+from solver import account, account_slots, pipelines, quality
 from solver.problem import Problem, Solution, Terms
 from solver.solution import Decisions
 from solver.tables import Floats
-from solver.verify_slots import slot_rules
+from solver.verify_slots import awake_in_slots, slot_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +215,28 @@ def demand_is_met(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("shed", plan.shed_fraction, np.isfinite(services.unmet_usd), tolerance)
 
 
+def quality_is_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_v lost[v] * r[v,t] <= limit[i] * sum_v r[v,t], requests/s r to options that lose least first"""
+    answered = quality.answered_per_s(problem, plan)
+    limit = quality.mean_loss_limit_per_s(problem, answered)
+    size = problem.services.demand
+    yield from _above("mean quality", quality.lost_per_s(problem, answered), limit, tolerance, size=size)
+
+
+def stages_share_the_time(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_i x[i] <= 1 of the stages i of a pipeline, x[i] the least share within which they carry all
+
+    Awake replicas carry what a slot has to be ready for within the same share.
+    """
+    wanted = problem.services.demand * (1 - plan.shed_fraction) - tolerance * problem.services.demand
+    taken = pipelines.taken_fraction(problem, account.carried_by_option(problem, plan.replicas), wanted)
+    if len(problem.slots):
+        awake, ready = awake_in_slots(problem, plan)
+        least = ready - tolerance * problem.services.demand[:, :, None]
+        taken = np.maximum(taken, pipelines.taken_fraction(problem, awake, least))
+    yield from _above("response time", pipelines.of_pipelines(problem, taken), 1.0, tolerance)
+
+
 def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """replicas[v,t] >= least[v,t], or none"""
     least = problem.serve_options.least
@@ -376,6 +398,8 @@ CHECKS: tuple[Check, ...] = (
     pausable_jobs_are_done,
     pausable_jobs_have_nodes,
     demand_is_met,
+    quality_is_kept,
+    stages_share_the_time,
     deployments_are_large_enough,
     work_is_done,
     nodes_suffice,

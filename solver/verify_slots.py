@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_slots
+from solver import account, account_slots, quality
 from solver.problem import Problem, Solution
 from solver.solution import SlotUse
 from solver.tables import Floats
@@ -113,14 +113,29 @@ def _ready(problem: Problem, plan: Solution, used: SlotUse) -> Iterator[Broken]:
     carrying = plan.replicas / (1 + serves.standby_fraction) - stands
     asleep = used.quiet + used.rest
     yield "standby awake", asleep, np.broadcast_to(np.maximum(carrying, 0.0)[:, :, None], asleep.shape)
-    awake = account.totals_by(
-        serves.service, len(services), serves.capacity[:, :, None] * (carrying[:, :, None] - asleep)
-    )
+    each, wanted = awake_in_slots(problem, plan)
+    awake = account.totals_by(serves.service, len(services), each)
     sleeps = np.zeros(services.demand.shape, dtype=bool)
     np.logical_or.at(sleeps, serves.service, asleep.any(axis=2))
-    wanted = (services.demand * (1 - plan.shed_fraction))[:, :, None] * problem.slot_demand.ready_fraction
     size = np.maximum(services.demand, 1e-12)[:, :, None]
     yield "ready in a slot", -awake / size, np.where(sleeps[:, :, None], -wanted / size, np.inf)
+    answered = quality.answered(problem, each, wanted)
+    limit = quality.mean_loss_limit_per_s(problem, answered)
+    most = np.where(sleeps[:, :, None], limit / size, np.inf)
+    yield "mean quality in a slot", quality.lost_per_s(problem, answered) / size, most
+
+
+def awake_in_slots(problem: Problem, plan: Solution) -> tuple[Floats, Floats]:
+    """Requests/s that awake replicas of each option carry [V, T, Y], and what services have to be ready for.
+
+    Those that stand by are not counted.
+    """
+    serves, services = problem.serve_options, problem.services
+    used = account_slots.use_of(problem, plan)
+    carrying = plan.replicas / (1 + serves.standby_fraction) - serves.standby * (plan.replicas > 0)
+    each = serves.capacity[:, :, None] * (carrying[:, :, None] - used.quiet - used.rest)
+    wanted = (services.demand * (1 - plan.shed_fraction))[:, :, None] * problem.slot_demand.ready_fraction
+    return each, wanted
 
 
 def _power(problem: Problem, plan: Solution) -> Iterator[Broken]:

@@ -16,6 +16,7 @@ import pulp
 
 from solver.build import build
 from solver.problem import Problem
+from solver.quality import losses_above
 
 FORMATS = (".lp", ".mps")
 LONGEST = 100  # letters in a name that every reader of these formats takes
@@ -75,6 +76,9 @@ _ROWS = {
     "part": "E",
     "chosen": "J",
     "demand": "IT",
+    "quality": "NT",
+    "slot_quality": "NT",
+    "one_share": "IT",
     "work": "WT",
     "in_service": "PT",
     "standing": "HT",
@@ -206,6 +210,7 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         "H": cohorts,
         "J": problem.jobs.name,
         "I": problem.services.name,
+        "N": [f"{problem.services.name[i]} {loss:g}" for i, loss in zip(*losses_above(problem), strict=True)],
         "W": problem.work.name,
         "Q": _promises(problem),
         "S": sites,

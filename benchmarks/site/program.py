@@ -14,7 +14,13 @@ from benchmarks.site.mathematics import is_statement, latex
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "the-program.md"
-FILES = ("constrain_tasks.py", "constrain_fleet.py", "constrain_limits.py", "constrain_slots.py")
+FILES = (
+    "constrain_tasks.py",
+    "constrain_services.py",
+    "constrain_fleet.py",
+    "constrain_limits.py",
+    "constrain_slots.py",
+)
 _BEGINS = re.compile(r"(sum_|max_|\(|[A-Za-z]\w*\[)")
 _INLINE = re.compile(r"(?<![\w`])([A-Za-z]\w*\[[^\]]*\])(?![\w`])")
 

@@ -10,9 +10,10 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
 from planner.inputs.kind_checks import kind_problems
-from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of
+from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of, score_key
 from planner.inputs.models import ModelCardError, with_model_cards
-from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Site
+from planner.inputs.pipeline_checks import pipeline_problems
+from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Service, Site
 from planner.inputs.scenario.checks import entries_of, list_in, own_facts, unknown_names
 from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.parts import once, read_far
@@ -20,9 +21,12 @@ from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
 from planner.inputs.scenario.writing import tables
 from planner.inputs.techniques import techniques
+from planner.inputs.user_checks import user_problems
 from planner.performance.hardware import require_dense_peak, require_one_way_link
 from planner.trace.numbers import stated_text
 from planner.trace.units import UnitError, parse_quantity
+
+BUDGETS = ("quality_budget", "mean_quality_budget")
 
 
 def with_cards(scenario: Scenario, catalogue: Catalogue) -> Catalogue:
@@ -106,8 +110,11 @@ def _against(
         *doubled_figures(own_facts(document), catalogue),
         *_measured_elsewhere(measured, shipped),
         *_quality_unknown(document, catalogue),
+        *_idle_budget(document),
         *_without_effect(document, catalogue),
         *kind_problems(document, catalogue),
+        *pipeline_problems(document, catalogue),
+        *user_problems(document, catalogue),
     ]
 
 
@@ -156,9 +163,10 @@ def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterat
         every += models
         yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), models, catalogue)
         chosen = ("precisions", "models", "techniques")
-        if "quality_budget" in entry and not of_all and not any(entry.get(key) for key in chosen):
+        budget = next((key for key in BUDGETS if key in entry), "")
+        if budget and not of_all and not any(entry.get(key) for key in chosen):
             yield Problem(
-                f"{at}.quality_budget",
+                f"{at}.{budget}",
                 f"has no effect without {', '.join(chosen[:-1])} or {chosen[-1]}: write one, or remove this",
             )
     yield from _idle_techniques("policy.techniques", of_all, every, catalogue)
@@ -179,14 +187,33 @@ def _quality_unknown(document: Mapping[str, Any], catalogue: Catalogue) -> Itera
     """Models to choose from under a quality budget whose score nobody published."""
     for i, entry in entries_of(document, "services"):
         others = entry.get("models")
-        if "quality_budget" not in entry or not isinstance(others, list) or not others:
+        budget = next((key for key in BUDGETS if key in entry), "")
+        if not budget or not isinstance(others, list) or not others:
             continue
         named = [one for one in (entry.get("model"), *others) if isinstance(one, str)]
-        if unknown := [one for one in named if not catalogue.has(f"model.{one}.mmlu")]:
+        if unknown := [one for one in named if not catalogue.has(score_key(catalogue, one))]:
+            fact = score_key(catalogue, unknown[0])
+            score = fact.split(".")[-1]
             yield Problem(
-                f"{place(('services', i), document)}.quality_budget",
-                f"the catalogue has no score (mmlu) of {', '.join(unknown)}: leave the budget out and name "
-                "only models that are good enough, or add model.*.mmlu to facts of your own",
+                f"{place(('services', i), document)}.{budget}",
+                f"the catalogue has no score ({score}) of {', '.join(unknown)}: leave the budget out and "
+                f"name only models that are good enough, or add {fact} to facts of your own",
+            )
+
+
+def _idle_budget(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """A mean of quality that no request may go below anyway."""
+    for i, entry in entries_of(document, "services"):
+        stated = {key: entry[key] for key in BUDGETS if key in entry}
+        service = read_far(Service, stated, Frame()) if len(stated) == len(BUDGETS) else None
+        if service is None or not service.has(*(f"{key}_fraction" for key in BUDGETS)):
+            continue
+        each, mean = service.quality_budget_fraction, service.mean_quality_budget_fraction
+        if mean is not None and each is not None and mean >= each:
+            yield Problem(
+                f"{place(('services', i), document)}.mean_quality_budget",
+                f"{mean:g} limits nothing, as no request may lose more than quality_budget = {each:g}: write "
+                "less, or remove one of them",
             )
 
 

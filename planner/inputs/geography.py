@@ -1,4 +1,4 @@
-"""Where places lie, and the outlines of land: for a map, nothing is counted with it."""
+"""Where places lie, for a map and for the way between users and sites; and the outlines of land."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def spots() -> dict[str, Spot]:
             row["name"]: Spot(row["city"], float(row["latitude_deg"]), float(row["longitude_deg"]))
             for row in csv.DictReader(file)
         }
+
+
+def place_of(*names: object) -> Spot | None:
+    """The first of some names (a region, a grid) whose place is known."""
+    return next((spots()[name] for name in names if isinstance(name, str) and name in spots()), None)
 
 
 @cache

@@ -36,6 +36,13 @@ def kind_of_model(catalogue: Catalogue, model: str | None) -> str:
     return ""
 
 
+def score_key(catalogue: Catalogue, model: str) -> str:
+    """Key of the score by which a model is compared with others of its kind."""
+    if kind_of_model(catalogue, model) == RECOMMENDATION:
+        return f"recommendation.{model}.score"
+    return f"model.{model}.mmlu"
+
+
 def models_of(catalogue: Catalogue, kinds: Iterable[str] = KINDS) -> tuple[str, ...]:
     """Names of the models of some kinds, in the order of their rooms."""
     wanted = set(kinds)

@@ -189,6 +189,9 @@ class Way:
     base: int
     techniques: tuple[str, ...] = ()
     usable_h: float = 0.0
+    lost_fraction: float = 0.0  # of its quality, where the service limits what is lost on average
+    time_fraction: float = 0.0  # of the response time of the pipeline of which it is a stage; 0: of none
+    nearest: bool = True  # whether no other sites of the service are nearer to its users
 
 
 @dataclass(frozen=True, slots=True)

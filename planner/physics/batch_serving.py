@@ -21,6 +21,7 @@ from planner.performance.power import served_power_kw
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
 from planner.physics.equations.batches import batch_items
 from planner.physics.nodes import power_curve
+from planner.physics.pipelines import answer_target
 from planner.physics.training_options import Indices, allowed, without_precision
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
 
@@ -199,7 +200,7 @@ def batch_law(inputs: Inputs, service: Service, sku: Indices, size: Indices) -> 
     sizes = _sizes(inputs, service)
     requests = np.broadcast_to(sizes, (len(sku), len(sizes))).copy()
     kind = kind_of_model(inputs.catalogue, service.model)
-    target = inputs.yours(f"services.{service.name}.response_time", service.first_answer_s, "s")
+    target = answer_target(inputs, service)
     return BatchLaw(
         inputs=inputs,
         service=service,

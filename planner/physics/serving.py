@@ -49,6 +49,7 @@ from planner.physics.nodes import (
     idle_node_items,
     working_node_kw,
 )
+from planner.physics.pipelines import answer_target
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
 from planner.physics.promises import standing_by
 from planner.physics.serving_options import (
@@ -625,8 +626,8 @@ def replica_arguments(
         "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp)),
         "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
         "targets": Targets(
-            ttft_target_s=_targets(inputs, service, "first_token", [s.first_token_s for s in services]),
-            tpot_target_s=_targets(inputs, service, "per_token", [s.per_token_s for s in services]),
+            ttft_target_s=pick([answer_target(inputs, one) for one in services], service),
+            tpot_target_s=pick([_per_token(inputs, one) for one in services], service),
             quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
             tpot_quantile_fraction=chosen(
                 "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
@@ -672,14 +673,11 @@ def _services(inputs: Inputs) -> tuple[Service, ...]:
     return inputs.scenario.services
 
 
-def _targets(inputs: Inputs, service: NDArray[np.intp], key: str, stated: list[float | None]) -> Traced:
-    """Column of a target of each service; an answer that comes at once has one for all of it."""
-    facts = []
-    for one, value in zip(_services(inputs), stated, strict=True):
-        whole = one.first_answer_s if key == "first_token" else one.further_s
-        said = (key, value) if value is not None else ("response_time", whole)
-        facts.append(inputs.yours(f"services.{one.name}.{said[0]}", said[1], "s"))
-    return pick(facts, service)
+def _per_token(inputs: Inputs, service: Service) -> Traced:
+    """Longest time for each further token; of an answer that comes at once, that of all of it."""
+    if service.per_token_s is None:
+        return answer_target(inputs, service)
+    return inputs.yours(f"services.{service.name}.per_token", service.per_token_s, "s")
 
 
 def accelerator_kw(

@@ -173,7 +173,7 @@ def assemble(inputs: Inputs) -> Assembled:
         terms,
         by_slot,
         tried,
-        dropped=(*not_housed(inputs), *no_layout, *no_room, *too_slow, *work.dropped),
+        dropped=(*not_housed(inputs), *no_layout, *dict.fromkeys(no_room), *too_slow, *work.dropped),
         candidates=count,
         dominated=count - kept - len(too_slow),
     )

@@ -71,7 +71,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
         }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
-    as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget")
+    as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget", "mean_quality_budget")
     for i in range(len(scenario.services)):
         changes |= {f"services[{i}].{key}": None for key in as_stated}
     if today:

@@ -21,6 +21,7 @@ from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
+OF_WAYS = ("lost_fraction", "time_fraction")
 TOO_SLOW = "no load meets the latency targets"
 
 InFull = TypeVar("InFull", RunOptions, ServeOptions)
@@ -98,7 +99,17 @@ def services_of(inputs: Inputs) -> Services:
     price = np.full(peak.shape, np.inf)
     for i, items in unmet_items(inputs).items():
         price[i] = np.array([item.value for item in items]) / peak[i]
-    return Services(name=tuple(one.name for one in services), demand=peak, unmet_usd=price)
+    budgets = [one.mean_quality_budget_fraction for one in services]
+    limits = np.array([np.inf if budget is None else budget for budget in budgets])
+    named = list(dict.fromkeys(one.pipeline for one in services if one.pipeline is not None))
+    pipelines = [0 if one.pipeline is None else 1 + named.index(one.pipeline) for one in services]
+    return Services(
+        name=tuple(one.name for one in services),
+        demand=peak,
+        unmet_usd=price,
+        mean_loss_limit_fraction=limits,
+        pipeline=np.array(pipelines, dtype=np.int64),
+    )
 
 
 def _hourly(options: Any, rented: Rented) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -176,6 +187,7 @@ def serve_option_table(
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
     usable = (carried > 0).all(axis=1)
+    most = _with_the_most_time(inputs)[each.service]
     too_slow = [
         Dropped(
             f"{service_said(inputs, i)}, split over {size}",
@@ -189,7 +201,7 @@ def serve_option_table(
                     int(each.accelerators[v]),
                     int(inputs.node_group_sku[each.node_group[v]]),
                 )
-                for v in np.flatnonzero(~usable)
+                for v in np.flatnonzero(~usable & most)
             }
         )
     ]
@@ -214,10 +226,12 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
-    service = each.service
+    service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
     if ways := inputs.ways.services:
+        lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)
         service = np.array([way.of for way in ways])[service]
         columns.append(deployments.begun_usd.value)  # what a technique takes to adopt
+        columns += [lost[:, None], within[:, None]]
     group = service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
@@ -241,8 +255,22 @@ def serve_option_table(
         start_kwh=starts.kwh.value[row],
         deployed_usd=deployments.kept_usd.value[row],
         begun_usd=deployments.begun_usd.value[row],
+        lost_fraction=lost[row],
+        time_fraction=within[row],
     )
     return options, row, too_slow, len(each)
+
+
+def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:
+    """Which ways have no less time for an answer than any other of their service."""
+    ways = inputs.ways.services
+    if not ways:
+        return np.ones(len(inputs.scenario.services), dtype=bool)
+    of, share = np.array([way.of for way in ways]), np.array([way.time_fraction for way in ways])
+    most = np.zeros(of.max() + 1)
+    np.maximum.at(most, of, share)
+    found: NDArray[np.bool_] = (share == most[of]) & np.array([way.nearest for way in ways])
+    return found
 
 
 def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:

@@ -18,10 +18,10 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.housing import rack_need_kw
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, with_changes
+from planner.inputs.scenario import Scenario, Service, with_changes
 from planner.program.assembly import assemble
 from planner.trace.errors import InputError
-from planner.trace.numbers import written_text
+from planner.trace.numbers import seconds_text, written_text
 from solver.answer import answer
 from solver.conflict import Conflict
 from solver.infeasible import LIMITS, Infeasibility
@@ -136,9 +136,29 @@ def _whole(key: str, count: int) -> Mapping[str, Any]:
     return {key: count}
 
 
+def _pipeline_time(trials: _Trials, stage: Service) -> Iterator[Remedy]:
+    """The response time that the stages of a pipeline share, told once: with its first stage."""
+    stages = [one.name for one in trials.scenario.services if one.pipeline == stage.pipeline]
+    if stage.name != stages[0]:
+        return
+
+    def all_of(seconds: float) -> Mapping[str, Any]:
+        return {f"services.{name}.response_time": seconds_text(seconds) for name in stages}
+
+    stated = stage.first_answer_s
+    lax = min(WIDER * stated, 3600.0)
+    if trials.has_plan(all_of(lax)):
+        needed = _above(trials.least(all_of, stated, lax))
+        key = " and ".join(all_of(needed))
+        yield Remedy(key, seconds_text(stated), seconds_text(needed), all_of(needed))
+
+
 def _latency(trials: _Trials, name: str) -> Iterator[Remedy]:
     """Latency targets of a service: each alone, else both."""
     service = next(one for one in trials.scenario.services if one.name == name)
+    if service.pipeline is not None:
+        yield from _pipeline_time(trials, service)
+        return
     paths = {f"services.{name}.{key}": value for key, value in service.targets_s.items()}
     lax = {path: min(WIDER * stated, 3600.0) for path, stated in paths.items()}
     alone = [path for path in paths if trials.has_plan({path: seconds_text(lax[path])})]
@@ -258,11 +278,6 @@ def _rack_power(trials: _Trials) -> Iterator[Remedy]:
             if trials.has_plan(changes := {path: f"{needed} kW"}):
                 yield Remedy(path, f"{site.rack_power_kw:g} kW", f"{needed} kW", changes)
                 break
-
-
-def seconds_text(seconds: float) -> str:
-    """A time as a file states it: thousandths of a second below one."""
-    return f"{written_text(1000 * seconds)} ms" if seconds < 1.0 else f"{written_text(seconds)} s"
 
 
 def days_text(days: float) -> str:

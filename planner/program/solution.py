@@ -37,6 +37,7 @@ from solver.problem import (
     WorkOptions,
 )
 from solver.program import Index
+from solver.quality import answered_per_s
 
 answer = refusing(answering.answer)
 
@@ -66,6 +67,7 @@ __all__ = [
     "Work",
     "WorkOptions",
     "answer",
+    "answered_per_s",
     "capex_usd",
     "covered_nodes",
     "lent_work_h",

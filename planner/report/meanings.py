@@ -161,6 +161,13 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "first_token_s": "time to the first token, at the percentile of the target",
         "per_token_s": "time for each further token, at the percentile of the target",
         "response_s": "mean time to the whole answer, of scores and images",
+        "user_latency_s": "way between its users and the site, both ways; the targets hold with it",
+        "pipeline": "pipeline of which it is a stage",
+        "time_fraction": "share of the response time of the pipeline within which it answers",
+        "stage_time_s": "the same as a time: its longest answer, at the percentile of the target",
+        "share_fraction": "share of the service's requests at the peak; what loses least is used first",
+        "quality_loss_fraction": "share of the quality that its answers lose, next to the service as stated",
+        "mean_quality_loss_fraction": "the same on average over the requests of the service at the peak",
     },
     "verification": {
         "measure": "time to the first token, or for each further one",

@@ -144,6 +144,11 @@ def share_of(part: float | None, whole: float | None) -> float | None:
     return None if part is None or whole is None or whole <= 0 else part / whole
 
 
+def seconds_text(seconds: float) -> str:
+    """A time as a file states it: thousandths of a second below one."""
+    return f"{written_text(1000 * seconds)} ms" if seconds < 1.0 else f"{written_text(seconds)} s"
+
+
 def _decimals(value: float, digits: int) -> int:
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 

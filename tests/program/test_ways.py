@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.chosen_ways import way_sentences
+from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.work import service_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.model_kinds import score_key
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.physics.nodes import node_columns
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
-from planner.physics.ways import every_way, way_said
+from planner.physics.ways import every_way, quality_loss, way_said
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
 
@@ -144,6 +146,29 @@ def test_a_quality_budget_leaves_out_what_loses_more() -> None:
     }
 
 
+def test_a_mean_of_quality_keeps_every_way_and_what_it_loses() -> None:
+    """8B as stated next to 405B, which loses 1 - 87.3/69.4: it is better, and so makes up for others."""
+    more = 'models = ["llama-3.1-405b"]\nprecisions = ["nvfp4"]\nmean_quality_budget = 0.01'
+    stated = scenario(more).services[0]
+    tried = every_way(Inputs(scenario(more), CATALOGUE))
+    lost = {way_said(tried, row): way.lost_fraction for row, way in enumerate(tried.ways.services)}
+    format_lost = float(CATALOGUE.fact("precision.nvfp4.quality_loss").value)
+
+    assert lost == {
+        "llama-3.1-8b in bf16": 0.0,
+        "llama-3.1-8b in nvfp4": pytest.approx(format_lost),
+        "llama-3.1-405b in bf16": pytest.approx(1 - 0.873 / 0.694),
+        "llama-3.1-405b in nvfp4": pytest.approx(1 - 0.873 / 0.694 + format_lost),
+    }
+    one = quality_loss(tried, stated, "llama-3.1-405b", "nvfp4")
+    assert float(one.value) == lost["llama-3.1-405b in nvfp4"]
+
+
+def test_recommendation_models_are_compared_by_their_own_score() -> None:
+    assert CATALOGUE.has(score_key(CATALOGUE, "dlrm-dcnv2"))
+    assert score_key(CATALOGUE, "llama-3.1-8b") == "model.llama-3.1-8b.mmlu"
+
+
 def test_the_way_as_stated_stays_an_option_of_the_program() -> None:
     """So an optional technique never makes the optimum worse; each adoption is paid for by people."""
     plain = assemble(Inputs(scenario(), CATALOGUE)).problem.serve_options
@@ -171,6 +196,15 @@ def test_the_way_as_stated_stays_an_option_of_the_program() -> None:
         ('techniques = ["chai"]', "it is for attention with keys for each head"),
         ("quality_budget = 0.1", "has no effect without precisions, models or techniques"),
         ("quality_budget = 2", "services.chat.quality_budget: 2 is out of range"),
+        ("mean_quality_budget = 0.1", "chat.mean_quality_budget: has no effect without precisions, models"),
+        (
+            'precisions = ["nvfp4"]\nquality_budget = 0.02\nmean_quality_budget = "2 %"',
+            "chat.mean_quality_budget: 0.02 limits nothing, as no request may lose more than quality_budget",
+        ),
+        (
+            'models = ["gemma-7b"]\nmean_quality_budget = 0.1',
+            "chat.mean_quality_budget: the catalogue has no score (mmlu) of gemma-7b",
+        ),
     ],
 )
 def test_bad_keys_are_answered_in_one_line(more: str, said: str) -> None:
@@ -196,6 +230,28 @@ def test_a_plan_says_what_it_chose_and_why() -> None:
     assert {row["way"] for row in rows if row["period"] == "2027-03"} == {
         "llama-3.1-8b in fp8, kv-fp8 from 2027-01-15"
     }
+
+
+@pytest.mark.solve
+def test_a_plan_tells_who_answers_which_share_and_what_is_lost_on_average() -> None:
+    """The stated 70B and the 8B, which loses 17 %: within 5 % on average."""
+    text = TEXT.replace('"60 /s"', '"20 /s"').replace("llama-3.1-8b", "llama-3.1-70b")
+    text = text.replace("40 ms", "60 ms").replace("periods = 3", "periods = 1")
+    more = 'models = ["llama-3.1-8b"]\nmean_quality_budget = 0.05'
+    mixed = plan_fleet(parse_scenario(text.format(sku="h100-8", more=more), "mine.toml"), baselines=False)
+    solution = mixed.answer.solution
+    assert solution is not None
+    rows = service_records(mixed, solution)
+    each = [(float(row["share_fraction"].value), float(row["quality_loss_fraction"].value)) for row in rows]
+    mean = sum(share * lost for share, lost in each)
+
+    assert len({row["way"] for row in rows}) == 2
+    assert sum(share for share, _ in each) == pytest.approx(1.0)
+    assert [float(row["mean_quality_loss_fraction"].value) for row in rows] == pytest.approx([mean, mean])
+    assert 0 < mean <= 0.05
+    (said,) = quality_sentences(mixed, solution)
+    assert said.startswith("Of the requests of chat, ")
+    assert said.endswith("of 5.0 % that are allowed.")
 
 
 def with_bought_nodes(more: str) -> Scenario:

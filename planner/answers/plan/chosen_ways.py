@@ -21,7 +21,9 @@ def way_sentences(plan: Plan, solution: Solution) -> list[str]:
     return [
         said
         for i in np.flatnonzero(np.bincount(of) > 1).tolist()
-        for said in _of_service(plan, solution, i, np.flatnonzero(of == i).tolist())
+        if (ways := np.flatnonzero(of == i).tolist())
+        and len({way_said(tried, row, with_time=False) for row in ways}) > 1
+        for said in _of_service(plan, solution, i, ways)
     ]
 
 

@@ -32,13 +32,12 @@ from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
 from planner.program.option_tables import TOO_SLOW
 from planner.program.plan import Plan, Watch, first_tolerance, silent
-from planner.program.remedies import seconds_text
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
 from planner.report.shape import PLAN_SCHEMA
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
-from planner.trace.numbers import percent_text, tonne_price
+from planner.trace.numbers import percent_text, seconds_text, tonne_price
 from planner.trace.quantities import facts_of
 from planner.trace.records import (
     Record,

@@ -15,8 +15,10 @@ from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
 from planner.answers.plan.places import place_sentences
+from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
+from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
 from planner.answers.plan.work import (
     flexibility_sentences,
@@ -74,6 +76,8 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     why += stand_in_sentences(plan)
     why += hour_sentences(plan, solution)
     why += way_sentences(plan, solution)
+    why += quality_sentences(plan, solution)
+    why += stage_sentences(plan, solution)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)
     return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]

@@ -150,6 +150,10 @@ def _why_not_played(plan: Plan, row: int) -> str:
         return "what its technique does to single requests is not known"
     if in_batches(plan.inputs, stated):
         return "its requests are answered in batches, which only engines of tokens are played with"
+    if stated.pipeline is not None:
+        return "it has a part of a response time, as a stage of a pipeline"
+    if stated.users is not None:
+        return "the way to its users takes a part of its response time"
     if stated.cache_hits_fraction:
         return "which of its requests find their prompts in the cache is not known"
     return ""

@@ -15,6 +15,8 @@ from planner.answers.plan.fleet import (
     rental_sentences,
 )
 from planner.answers.plan.promises import kept, standing_by
+from planner.answers.plan.quality import quality_columns
+from planner.answers.plan.stages import stage_columns
 from planner.inputs.resolved import Inputs
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
@@ -25,6 +27,7 @@ from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import UNCAPPED
+from planner.physics.users import latency_at, places
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
@@ -106,7 +109,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
-    found, tried = [], plan.assembled.tried
+    found, tried, shares = [], plan.assembled.tried, quality_columns(plan, solution)
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
             count = int(solution.replicas[v, t])
@@ -135,6 +138,9 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                         "1/s",
                     ),
                     **_latencies(plan, service, replicas, row, t),
+                    **_user_latency(plan, int(v)),
+                    **shares.get((int(v), t), {}),
+                    **stage_columns(plan, int(v)),
                     "availability_fraction": kept(plan, solution, int(v), t),
                 }
             )
@@ -152,6 +158,16 @@ def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -
     if plan.inputs.scenario.services[service].response_time_s is not None:
         return {"response_s": replicas.ttft_s[row, t]}
     return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
+
+
+def _user_latency(plan: Plan, option: int) -> Record:
+    """How far the site of a replica is from its users, where the service says where they are."""
+    options, groups, inputs = plan.problem.serve_options, plan.problem.node_groups, plan.inputs
+    service = inputs.scenario.services[int(options.service[option])]
+    if service.users is None:
+        return {}
+    site = int(groups.site[options.node_group[option]])
+    return {"user_latency_s": latency_at(inputs, service, places(inputs)[site])}
 
 
 def _run_way(inputs: Inputs, way: int) -> Record:

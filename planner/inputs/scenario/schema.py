@@ -247,6 +247,12 @@ class Service(Part):
         description="Largest share of quality that other formats, models and techniques may lose together; "
         "default: no limit",
     )
+    mean_quality_budget_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
+        None,
+        alias="mean_quality_budget",
+        description="Largest share of quality that requests may lose on average: the plan may serve a part "
+        "of them by formats, models and techniques that lose more; default: no limit",
+    )
     engine: Annotated[str | None, Text('"vllm"')] = Field(
         None, description="Serving engine; default: the newest of the catalogue"
     )
@@ -327,6 +333,16 @@ class Service(Part):
         description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
         "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
+    users: Annotated[str | None, Text('"de"', name=False)] = Field(
+        None,
+        description="Where its users are: a country by its code, or a region of a provider. The way between "
+        "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
+    )
+    pipeline: Annotated[str | None, Text('"ranking"')] = Field(
+        None,
+        description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
+        "of all of it, and the plan divides that among them; default: a service of its own",
+    )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
         alias="availability",
         description="Share of time in which enough replicas are up for the peak, failures, repair and "
@@ -361,6 +377,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def limits_quality(self) -> bool:
+        """Whether it says how much quality may be lost."""
+        return self.quality_budget_fraction is not None or self.mean_quality_budget_fraction is not None
 
     @property
     def items(self) -> float | None:

@@ -6,6 +6,7 @@ The solver is asked in this room alone; other rooms take its words from here.
 from planner.program.engines import refusing
 from solver import answer as answering
 from solver.account import (
+    bought_usd,
     capex_usd,
     covered_nodes,
     nodes_of_runs,
@@ -66,6 +67,7 @@ __all__ = [
     "Work",
     "WorkOptions",
     "answer",
+    "bought_usd",
     "capex_usd",
     "covered_nodes",
     "lent_work_h",

@@ -69,6 +69,7 @@ _SHEETS = {
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "needs": ("What pools need", "pool period stated need unit reference needed_h"),
+    "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
     "chance": (
         "How sure each service, pool and deadline is",
@@ -81,11 +82,11 @@ _SHEETS = {
     "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),
     "cash": (
         "Cash, month by month",
-        "month deposits_usd deliveries_usd bills_usd sales_usd cash_usd so_far_usd",
+        "month deposits_usd deliveries_usd bills_usd data_usd sales_usd cash_usd so_far_usd",
     ),
     "accounts": (
         "The accounts, period by period",
-        "period bills_usd depreciation_usd loss_usd expense_usd book_usd value_usd",
+        "period bills_usd data_usd depreciation_usd loss_usd expense_usd book_usd value_usd",
     ),
     "present_value": (
         "Present cost, by what the fleet is worth at the end",

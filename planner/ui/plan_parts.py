@@ -335,6 +335,7 @@ def details(made: Planned) -> None:
         "services",
         "pools",
         "needs",
+        "data",
         "contracts",
         "site_energy",
         "clean_energy",

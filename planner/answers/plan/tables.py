@@ -7,6 +7,7 @@ from planner.answers.plan.alternatives import alternative_records, tie_records
 from planner.answers.plan.chance import chance_records
 from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
+from planner.answers.plan.data_mix import data_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.hours import hour_records, lever_records
@@ -139,6 +140,8 @@ def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, lis
             "accelerator_hours": accelerator_hour_records(plan, solution),
             "use": use_records(plan, solution),
         }
+        if data := data_records(plan, solution):
+            tables["data"] = data
         horizon = plan.inputs.scenario.horizon
         days = [day.isoformat() for day in horizon.period_starts]
         tables["actions"] = action_records(tables, dict(zip(horizon.period_labels, days, strict=True)))

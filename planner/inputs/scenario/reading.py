@@ -14,6 +14,7 @@ from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
+from planner.inputs.scenario.data_mix import with_feeds
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
@@ -80,8 +81,9 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
     document, twice = with_growth(document, _whole(horizon))
+    document, unfed = with_feeds(document, _whole(horizon))
     shapes, without = shapes_in(document, folder)
-    lost += [*unread, *twice, *without]
+    lost += [*unread, *twice, *unfed, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)

@@ -32,6 +32,7 @@ from planner.inputs.scenario.fields import (
     Fraction,
     Number,
     Overrides,
+    PricePerMillion,
     Quantity,
     Range,
     Several,
@@ -139,6 +140,29 @@ class TrainingJob(Part):
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"
     )
+    passes: Annotated[float | None, Number("4", Range(1, 1e6))] = Field(
+        None,
+        description="How often it goes through its data, which are so many times fewer to buy or to "
+        "generate than it trains on; default: once",
+    )
+    data_usd_per_million: Annotated[
+        float | None, PricePerMillion('"0.5 USD / 1e6 tokens"', Range(0, 1e9))
+    ] = Field(
+        None,
+        alias="data_price",
+        description="Price of the tokens or samples that are bought, each once for a run",
+    )
+    bought_fraction: Annotated[float | None, Fraction("0.6", Range(0, 1))] = Field(
+        None,
+        alias="bought",
+        description="Share of its data that is bought at `data_price`; default: what is not generated",
+    )
+    generated_fraction: Annotated[float | None, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        None,
+        alias="generated",
+        description="Share of its tokens that a pool writes before its `earliest` day: one that `feeds` it. "
+        "What is neither bought nor generated is your own, and free",
+    )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
         date.min,  # replaced on reading: what a job leaves out is the start of the horizon
@@ -206,6 +230,24 @@ class TrainingJob(Part):
     def amount_key(self) -> str:
         """Key of what there is to train on."""
         return "tokens" if self.samples is None else "samples"
+
+    @property
+    def data_shares(self) -> dict[str, float]:
+        """Shares of its data that are bought, generated, and its own."""
+        generated = self.generated_fraction or 0.0
+        priced = self.data_usd_per_million is not None
+        bought = self.bought_fraction if self.bought_fraction is not None else (1.0 - generated) * priced
+        return {"bought": bought, "generated": generated, "own": max(1.0 - bought - generated, 0.0)}
+
+    @property
+    def buys_data(self) -> bool:
+        """Whether any of its data has a price."""
+        return self.data_usd_per_million is not None and self.data_shares["bought"] > 0
+
+    @property
+    def states_data(self) -> bool:
+        """Whether it says where its data comes from."""
+        return self.data_usd_per_million is not None or self.generated_fraction is not None
 
 
 class RequestClass(Part):

@@ -18,6 +18,7 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.parts import once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
+from planner.inputs.scenario.table_files import table_problems
 from planner.inputs.scenario.writing import tables
 from planner.inputs.techniques import techniques
 from planner.performance.hardware import require_dense_peak, require_one_way_link
@@ -108,6 +109,7 @@ def _against(
         *_quality_unknown(document, catalogue),
         *_without_effect(document, catalogue),
         *kind_problems(document, catalogue),
+        *table_problems(document, folder, catalogue),
     ]
 
 

@@ -52,6 +52,7 @@ from planner.physics.nodes import (
     power_curve,
     working_node_kw,
 )
+from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
@@ -416,7 +417,10 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
     """Steps of one recommendation model, which trains on samples."""
     job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
     samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
-    found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples)
+    imbalance = imbalance_column(
+        inputs, job.tables, f"training.{job.name}", sku, np.asarray(accelerators.value)
+    )
+    found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples, imbalance)
     each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
     size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)

@@ -69,6 +69,10 @@ _SHEETS = {
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "needs": ("What pools need", "pool period stated need unit reference needed_h"),
+    "placements": (
+        "Embedding tables on accelerators that share them",
+        "work file sku accelerators fits imbalance_ratio",
+    ),
     "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
     "chance": (

@@ -336,6 +336,7 @@ def details(made: Planned) -> None:
         "pools",
         "needs",
         "data",
+        "placements",
         "contracts",
         "site_energy",
         "clean_energy",

@@ -15,6 +15,7 @@ from planner.answers.plan.hours import hour_sentences
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.placements import placement_sentences
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
@@ -74,6 +75,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     why += place_sentences(plan, solution)
     why += ledger_sentences(plan, whole or whole_ledger(plan, solution))
     why += stand_in_sentences(plan)
+    why += placement_sentences(plan)
     why += hour_sentences(plan, solution)
     why += way_sentences(plan, solution)
     why += rate_sentences(plan, solution)

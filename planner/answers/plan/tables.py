@@ -22,6 +22,7 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.placements import placement_records
 from planner.answers.plan.places import place_records
 from planner.answers.plan.site_energy import site_energy_records
 from planner.answers.plan.stress import stress_tables
@@ -140,6 +141,8 @@ def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, lis
             "accelerator_hours": accelerator_hour_records(plan, solution),
             "use": use_records(plan, solution),
         }
+        if placed := placement_records(plan):
+            tables["placements"] = placed
         if data := data_records(plan, solution):
             tables["data"] = data
         horizon = plan.inputs.scenario.horizon

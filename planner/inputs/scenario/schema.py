@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import (
@@ -45,6 +46,7 @@ from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.schema_tables import Tables
 from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
@@ -162,6 +164,11 @@ class TrainingJob(Part):
         alias="generated",
         description="Share of its tokens that a pool writes before its `earliest` day: one that `feeds` it. "
         "What is neither bought nor generated is your own, and free",
+    )
+    tables: Tables | None = Field(
+        None,
+        description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
+        "what that gives replaces even parts; a file name alone is enough",
     )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
@@ -323,6 +330,11 @@ class Service(Part):
     )
     candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
         None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    tables: Tables | None = Field(
+        None,
+        description="Embedding tables of a recommendation model, placed on the accelerators that share them "
+        "in a replica: what that gives replaces even parts; a file name alone is enough",
     )
     images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
         None,
@@ -661,6 +673,7 @@ class Scenario(Part):
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
     _shapes: Shapes = PrivateAttr(default_factory=Shapes)
+    _tables: dict[Tables, tuple[EmbeddingTable, ...]] = PrivateAttr(default_factory=dict)
 
     @property
     def path(self) -> Path | None:
@@ -691,6 +704,10 @@ class Scenario(Part):
     def shapes(self) -> Shapes:
         """The hours of the files that it names for their shape, where operation is decided by them."""
         return self._shapes
+
+    def tables_of(self, part: Tables) -> tuple[EmbeddingTable, ...]:
+        """The embedding tables of a file that a run or a service names."""
+        return self._tables[part]
 
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""

@@ -368,8 +368,10 @@ _SUFFIXES = {
     "fraction": "%",
     "h": "h",
     "s": "s",
+    "ms": "ms",
     "min": "min",
     "d": "d",
+    "gb": "GB",
 }
 
 
@@ -411,6 +413,22 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
         cells=tuple(tuple(_cell(value, exact=name.startswith("facts")) for value in row) for row in values),
         keys=tuple(keys),
     )
+
+
+def in_milliseconds(row: Record) -> Record:
+    """A row whose times are those of a step: `step_s` as `step_ms`, and a total in s in ms."""
+    if row.get("unit") == "s":
+        return (
+            row
+            | {end: 1e3 * row[end] for end in ("value", "p5", "p95") if _is_number(row.get(end))}
+            | {"unit": "ms"}
+        )
+    return {
+        f"{key.removesuffix('_s')}_ms" if key.endswith("_s") else key: 1e3 * value
+        if key.endswith("_s") and _is_number(value)
+        else value
+        for key, value in row.items()
+    }
 
 
 def column_unit(key: str, rows: Sequence[Record] = ()) -> str:

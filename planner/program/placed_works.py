@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from planner.inputs.embedding_tables import EmbeddingTable
@@ -40,9 +40,45 @@ class Wanted:
 def place_tables(inputs: Inputs) -> None:
     """Place the tables of every run and service that names them; nothing where none does."""
     for one in (*_of_runs(inputs), *_of_services(inputs)):
-        key = one.work, inputs.skus[one.sku].name, one.accelerators
-        if key not in inputs.placements:
-            inputs.placements[key] = _imbalance(inputs, one)
+        _place(inputs, one, inputs.scenario.tables_of(one.tables))
+
+
+def place_for_training(
+    inputs: Inputs,
+    work: str,
+    tables: tuple[Tables, tuple[EmbeddingTable, ...]],
+    model: str,
+    sizes: Iterable[tuple[int, int]],
+    samples: int,
+) -> None:
+    """Place tables that a question names on SKUs with so many nodes each, for a step of so many samples."""
+    part, held = tables
+    for k, nodes in sizes:
+        _place(inputs, _training(inputs, work, part, model, k, nodes, samples), held)
+
+
+def _place(inputs: Inputs, one: Wanted, held: tuple[EmbeddingTable, ...]) -> None:
+    key = one.work, inputs.skus[one.sku].name, one.accelerators
+    if key not in inputs.placements:
+        inputs.placements[key] = _imbalance(inputs, one, held)
+
+
+def _training(
+    inputs: Inputs, work: str, part: Tables, model: str, sku: int, nodes: int, samples: int
+) -> Wanted:
+    count = nodes * int(inputs.server("accelerators")[sku].value)
+    return Wanted(
+        work,
+        part,
+        sku,
+        count,
+        samples,
+        True,
+        inputs.fact("performance.recommendation.table_bytes"),
+        inputs.fact("performance.recommendation.value_bytes"),
+        without_tables_gb(inputs, model, sku, count, samples),
+        inputs.fact("performance.training.usable_memory"),
+    )
 
 
 def _of_runs(inputs: Inputs) -> Iterator[Wanted]:
@@ -53,18 +89,8 @@ def _of_runs(inputs: Inputs) -> Iterator[Wanted]:
             if cannot_train(inputs, k):
                 continue
             for nodes in job.nodes:
-                count = nodes * int(inputs.server("accelerators")[k].value)
-                yield Wanted(
-                    f"training.{job.name}",
-                    job.tables,
-                    k,
-                    count,
-                    int(job.step_amount),
-                    True,
-                    inputs.fact("performance.recommendation.table_bytes"),
-                    inputs.fact("performance.recommendation.value_bytes"),
-                    without_tables_gb(inputs, job.model, k, count, job.step_amount),
-                    inputs.fact("performance.training.usable_memory"),
+                yield _training(
+                    inputs, f"training.{job.name}", job.tables, job.model, k, nodes, int(job.step_amount)
                 )
 
 
@@ -95,7 +121,7 @@ def _skus(inputs: Inputs, work: TrainingJob | Service) -> list[int]:
     return sorted({k for k, s in inputs.node_groups if allowed(inputs, work, k, s)})
 
 
-def _imbalance(inputs: Inputs, wanted: Wanted) -> Traced | None:
+def _imbalance(inputs: Inputs, wanted: Wanted, tables: tuple[EmbeddingTable, ...]) -> Traced | None:
     """What look-ups of even parts are multiplied with on this size; None where the tables do not fit."""
     part = wanted.tables
     count = chosen("accelerators", float(wanted.accelerators), "enumerated: they share the tables")
@@ -113,9 +139,7 @@ def _imbalance(inputs: Inputs, wanted: Wanted) -> Traced | None:
         batch=wanted.batch, train=wanted.train, ways=part.ways or WAYS, time_limit_s=SEARCH_S
     )
     width = float(wanted.value_bytes.value)
-    held: tuple[EmbeddingTable, ...] = tuple(
-        replace(one, value_bytes=width) for one in inputs.scenario.tables_of(part)
-    )
+    held = tuple(replace(one, value_bytes=width) for one in tables)
     placed = placed_once(held, question, device, float(wanted.exchange_bytes.value))
     if placed is None:
         return None

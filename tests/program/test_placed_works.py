@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planner.answers.placement import placement_document
+from planner.answers.throughput import Question, throughput_document
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.placement_question import PlacementQuestion
@@ -103,6 +104,20 @@ def test_a_run_takes_the_imbalance_that_place_answers_and_no_other_number() -> N
     assert float(np.min(of_tables.runs.step_s.value)) > 1.2 * float(np.min(even.runs.step_s.value))
     assert "performance.recommendation.imbalance" not in facts_of(of_tables.runs.step_s)
     assert "performance.recommendation.imbalance" in facts_of(even.runs.step_s)
+
+
+def test_throughput_places_tables_as_a_plan_does() -> None:
+    """The step of one node with whole tables is that of the run of a plan; sizes have to be named."""
+    _, of_tables = assembled(RUN + f"tables = {WHOLE}\n")
+    asked = Question(
+        "dlrm-dcnv2", skus=("h100-8",), nodes=(1,), tables=Path(FILE), table_set=SET, table_ways=("whole",)
+    )
+    (row,) = throughput_document(asked, CATALOGUE)["rows"]
+
+    assert of_tables.runs is not None
+    assert row["step_s"] == pytest.approx(float(np.min(of_tables.runs.step_s.value)), rel=1e-6)
+    with pytest.raises(ScenarioError, match="name --sku and --nodes"):
+        throughput_document(Question("dlrm-dcnv2", tables=Path(FILE)), CATALOGUE)
 
 
 def test_a_replica_needs_as_many_accelerators_as_hold_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:

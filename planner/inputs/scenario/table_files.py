@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -96,21 +96,26 @@ def table_problems(
                 held = tables_of(part, folder)
             except InputError:  # told of its own
                 continue
-            rows, width, read = (
-                float(catalogue.fact(f"{own}.{word}").value)
-                for word in ("embedding_rows", "embedding_dim", "lookups")
+            if problem := of_another_model(held, part.file, str(entry["model"]), catalogue):
+                yield Problem(at, problem)
+
+
+def of_another_model(held: Sequence[EmbeddingTable], file: str, model: str, catalogue: Catalogue) -> str:
+    """How tables differ from the facts of a recommendation model; empty where they are its own."""
+    rows, width, read = (
+        float(catalogue.fact(f"recommendation.{model}.{word}").value)
+        for word in ("embedding_rows", "embedding_dim", "lookups")
+    )
+    for what, ours, theirs in (
+        ("rows are read for a sample", sum(one.pooling for one in held), read),
+        ("values are held", sum(one.rows * one.dim for one in held), rows * width),
+    ):
+        if abs(ours - theirs) > APART * theirs:
+            return (
+                f"{count_text(ours)} {what} by {file}, and {count_text(theirs)} by the facts of {model}: "
+                "name the tables of this model, or state its facts"
             )
-            for what, ours, theirs in (
-                ("rows are read for a sample", sum(one.pooling for one in held), read),
-                ("values are held", sum(one.rows * one.dim for one in held), rows * width),
-            ):
-                if abs(ours - theirs) > APART * theirs:
-                    yield Problem(
-                        at,
-                        f"{count_text(ours)} {what} by {part.file}, and {count_text(theirs)} by the facts of "
-                        f"{entry.get('model')}: name the tables of this model, or state its facts",
-                    )
-                    break
+    return ""
 
 
 def _path(name: str, folder: Path | None) -> Path:

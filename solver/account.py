@@ -351,6 +351,26 @@ def capex_usd(problem: Problem, orders: Whole) -> Floats:
     return total
 
 
+def bought_usd(problem: Problem, chosen: Decisions) -> Floats:
+    """Cash for what is bought for runs when they begin, and for pausable jobs as they are done.
+
+    c[t] = sum_r bought[r] * run[r] of the runs that begin in t + sum_e bought[e] * done[e,t]
+    """
+    runs, pausable = problem.run_options, problem.pausable_options
+    begins = runs.start[:, None] == np.arange(problem.periods)
+    begun: Floats = ((runs.bought_usd * chosen.run)[:, None] * begins).sum(axis=0)
+    done: Floats = (pausable.bought_usd_per_node_h[:, None] * chosen.done_node_h).sum(axis=0)
+    return begun + done
+
+
+def budget_usd(problem: Problem, chosen: Decisions) -> Floats:
+    """Cash of each period that the budget holds.
+
+    c[t] = capex[t] + bought[t]
+    """
+    return capex_usd(problem, chosen.orders) + bought_usd(problem, chosen)
+
+
 def _usd_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, in_service: Whole, idle_nodes: Floats
 ) -> Terms:

@@ -196,11 +196,15 @@ def reach_tiers(program: Program) -> None:
 
 
 def stay_within_budget(program: Program) -> None:
-    """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) <= budget[t] + give
+    """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) + data <= budget[t] + give
 
-    In thousands.
+    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * done[e,t]
+
+    In thousands. What is bought for a job that may pause is paid as it is done.
     """
     problem, groups, tiers = program.problem, program.problem.node_groups, program.problem.tiers
+    runs, pausable = problem.run_options, problem.pausable_options
+    begins = runs.start[:, None] == np.arange(problem.periods)
     budget, capex = problem.limits.budget_usd, groups.capex_usd_per_node / THOUSAND
     rebate = tiers.rebate_fraction[:, None, None] * capex * (program.most_rebated > 0)
     one = np.zeros(len(groups), dtype=np.int64)
@@ -215,6 +219,16 @@ def stay_within_budget(program: Program) -> None:
             np.zeros(rebate.shape[0] * len(groups), dtype=np.int64),
             program.rebated.reshape(-1, problem.periods),
             -rebate.reshape(-1, problem.periods),
+        ),
+        grouped(
+            np.zeros(len(runs), dtype=np.int64), program.run, runs.bought_usd[:, None] * begins / THOUSAND
+        ),
+        grouped(
+            np.zeros(len(pausable), dtype=np.int64),
+            program.done,
+            np.repeat(pausable.bought_usd_per_node_h[:, None], problem.periods, axis=1)
+            * groups.hours
+            / THOUSAND,
         ),
         (row, variables, sizes / THOUSAND),
     )

@@ -220,7 +220,7 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     supplied = account.totals_by(groups.sku, len(problem.sku_names), ordered)
     yield from _each("supply", supplied, limits.supply_nodes)
     yield from _each("minimum order", np.where(wanted > 0, bought, np.nan), wanted)
-    yield from _each("budget", account.capex_usd(problem, plan.orders), limits.budget_usd)
+    yield from _each("budget", account.budget_usd(problem, plan), limits.budget_usd)
     yield from _each("carbon cap", np.array(plan.kgco2e), np.array(limits.carbon_cap_kgco2e))
     emitted = plan.kgco2e_terms.by_period()
     yield from _each("carbon cap by period", emitted, limits.carbon_cap_by_period_kgco2e)

@@ -56,6 +56,7 @@ class RunOptions(Table):
     kwh: Floats = field(default_factory=no_numbers)  # [R, T] at the facility's meter, only contracts read it
     from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
+    bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -70,6 +71,7 @@ class RunOptions(Table):
         "kwh": Shape("*T", low=0, default=0.0),
         "from_h": Shape("*T", low=0, default=0.0),
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
+        "bought_usd": Shape("*", low=0, default=0.0),
     }
 
     def instants_h(self, group: int, period: int) -> Floats:
@@ -104,6 +106,8 @@ class PausableOptions(Table):
     kgco2e_per_node_h: Floats  # [E, T]
     kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] only contracts read it
     nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
+    bought_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E] of `usd_per_node_h`: cash of the
+    # budget
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -116,6 +120,7 @@ class PausableOptions(Table):
         "kgco2e_per_node_h": Shape("*T"),
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "nodes_least": Shape("*", int, 0, default=0.0),
+        "bought_usd_per_node_h": Shape("*", low=0, default=0.0),
     }
 
 

@@ -338,9 +338,9 @@ def market_delivers(problem: Problem, plan: Solution, tolerance: float) -> Itera
 
 
 def means_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Cash for orders in t <= budget[t]; carbon of the plan and of each period, and money, <= their caps"""
+    """Cash for orders and runs in t <= budget[t]; carbon of plan and period, and money, <= their caps"""
     limits = problem.limits
-    yield from _above("budget", account.capex_usd(problem, plan.orders), limits.budget_usd, tolerance)
+    yield from _above("budget", account.budget_usd(problem, plan), limits.budget_usd, tolerance)
     yield from _above("carbon cap", np.array([plan.kgco2e]), limits.carbon_cap_kgco2e, tolerance)
     emitted = plan.kgco2e_terms.by_period()
     yield from _above("carbon cap by period", emitted, limits.carbon_cap_by_period_kgco2e, tolerance)

@@ -19,6 +19,7 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.parts import once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
+from planner.inputs.scenario.table_files import table_problems
 from planner.inputs.scenario.writing import tables
 from planner.inputs.techniques import techniques
 from planner.inputs.user_checks import user_problems
@@ -115,6 +116,7 @@ def _against(
         *kind_problems(document, catalogue),
         *pipeline_problems(document, catalogue),
         *user_problems(document, catalogue),
+        *table_problems(document, folder, catalogue),
     ]
 
 

@@ -50,7 +50,7 @@ def rates_in(document: Mapping[str, Any]) -> dict[str, float]:
     """USD for one of each currency that a file may be written in; what is wrong in it is passed over."""
     found = dict(default_rates())
     own, facts = (document.get(key) for key in ("exchange", "facts"))
-    stated = {_key(code): code for code in found}
+    stated = {rate_key(code): code for code in found}
     texts = {code: facts.get(key) for key, code in stated.items()} if isinstance(facts, Mapping) else {}
     texts |= dict(own) if isinstance(own, Mapping) else {}
     for code, text in texts.items():
@@ -64,7 +64,8 @@ def rates_in(document: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _key(code: str) -> str:
+def rate_key(code: str) -> str:
+    """Key of the fact that says what one of a currency is in USD."""
     return f"exchange.{code.lower()}.rate"
 
 
@@ -93,7 +94,7 @@ def rate_fact(states: States, catalogue: Catalogue, code: str, source: Source) -
 
     It has no range here: one rate holds for the whole of an answer, and is no part of how sure that is.
     """
-    key = _key(code)
+    key = rate_key(code)
     day = states.exchange.get("date")
     stated_day = f"of {day.isoformat()}" if isinstance(day, date) else "of no stated day"
     text = states.exchange.get(code) or states.facts.get(key)

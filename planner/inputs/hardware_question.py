@@ -58,6 +58,24 @@ class Question:
         group="training",
         kinds=(TEXT,),
     )
+    tables: Path | None = question_field(  # noqa: RUF009  # makes a field, as `field` does
+        "CSV of embedding tables, placed on each size in place of even parts",
+        reads="path",
+        value="FILE",
+        group="training",
+        kinds=(RECOMMEND,),
+    )
+    table_set: str = question_field(
+        "set of tables, where the file has several", "", value="NAME", group="training", kinds=(RECOMMEND,)
+    )
+    table_ways: tuple[str, ...] = question_field(
+        "how a table may be laid out: whole, columns, rows, copies; all",
+        (),
+        reads="names",
+        value="WAY,...",
+        group="training",
+        kinds=(RECOMMEND,),
+    )
     target_per_s: float | None = question_field(
         "tokens or samples a second: the smallest size of each SKU that delivers them",
         reads="rate",

@@ -19,23 +19,30 @@ SIZES = (1, 2, 3, 4)
 class PlacementQuestion:
     """Tables of one model, the nodes that may hold them, and what is to be least."""
 
-    model: str = question_field("set of tables, where the file has several", "")
+    model: str = question_field("set of tables, where the file has several", "", label="Set of tables")
     reuse: Path | None = question_field(  # noqa: RUF009  # makes a field, as `field` does
         "CSV of how often rows are read; without it each row is read alike", reads="path", value="FILE"
     )
     dataset: str = question_field("histogram, where that file has several", "")
-    sku: str = question_field("kind of node", "h100-8")
-    nodes: tuple[int, ...] = question_field("sizes to look at; 1..4", (), reads="counts", value="N..M")
-    batch: int = question_field("samples of a step, over all devices", 65_536, reads="count")
-    train: bool = question_field("rows are updated and gradients sent back", False, reads="flag")
+    sku: str = question_field("kind of node", "h100-8", label="Kind of node")
+    nodes: tuple[int, ...] = question_field(
+        "sizes to look at; 1..4", (), reads="counts", value="N..M", label="Nodes"
+    )
+    batch: int = question_field(
+        "samples of a step, over all devices", 65_536, reads="count", label="Samples of a step"
+    )
+    train: bool = question_field(
+        "rows are updated and gradients sent back", False, reads="flag", label="Train"
+    )
     tiers: tuple[str, ...] = question_field(
-        "memories that may hold tables; hbm,host,ssd", (), reads="names", value="TIER,..."
+        "memories that may hold tables; hbm,host,ssd", (), reads="names", value="TIER,...", label="Memories"
     )
     ways: tuple[str, ...] = question_field(
         "how a table may be laid out: whole, columns, rows, and copies of its most read rows everywhere; all",
         (),
         reads="names",
         value="WAY,...",
+        label="Ways",
     )
     aim: str = question_field("time: least time of a step; nodes: fewest nodes", TIME)
     within_s: float | None = question_field(

@@ -58,6 +58,9 @@ class Inputs:
     catalogue: Catalogue
     facts_used: dict[str, Fact] = field(default_factory=dict, repr=False, compare=False)
     ways: Ways = field(default_factory=Ways)
+    placements: dict[tuple[str, str, int], Traced | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # of tables, by work, SKU and accelerators that share them: `planner.program.placed_works`
 
     @cached_property
     def source(self) -> Source:

@@ -28,6 +28,9 @@ def throughput(
     adapter_rank: int | None = None,
     across: str = "",
     link: str = "",
+    tables: str | Path | None = None,
+    table_set: str = "",
+    table_ways: str | Iterable[str] = (),
     target_per_s: Quantity | None = None,
     tokens: float | None = None,
     by_h: Quantity | None = None,
@@ -74,6 +77,9 @@ def throughput(
         adapter_rank: trains adapters of this rank, all else frozen (LoRA).
         across: sites that share the run, each with its nodes: "dallas:64,oregon:64".
         link: between two of them: "800 Gbit/s, 20 ms, 2:1".
+        tables: CSV of embedding tables, placed on each size in place of even parts.
+        table_set: set of tables, where the file has several.
+        table_ways: how a table may be laid out: whole, columns, rows, copies; all.
         target_per_s: tokens or samples a second: the smallest size of each SKU that delivers them.
         tokens: the same from tokens to train on, with `by_h`.
         by_h: time to train them in, "90 d".

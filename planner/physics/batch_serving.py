@@ -22,6 +22,7 @@ from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_tog
 from planner.physics.equations.batches import batch_items
 from planner.physics.nodes import power_curve
 from planner.physics.pipelines import answer_target
+from planner.physics.placed_tables import imbalance_column, no_room
 from planner.physics.training_options import Indices, allowed, without_precision
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
 
@@ -51,6 +52,8 @@ def why_not(inputs: Inputs, service: Service, sku: int, size: int) -> str:
     accelerator = inputs.skus[sku].accelerator
     if reason := without_precision(inputs, accelerator, service.precision):
         return reason
+    if service.tables is not None:
+        return no_room(inputs, service.tables, f"services.{service.name}", sku, size)
     one = np.array([sku], dtype=np.intp)
     largest = np.full((1, 1), _sizes(inputs, service)[-1])
     held = float(np.ravel(_work(inputs, service, one, np.array([size]), largest).memory_gb.value)[0])
@@ -106,7 +109,8 @@ def _work(
         items=inputs.yours(f"services.{service.name}.{key}", service.items, "1"),
     )
     units = chosen("accelerators", size.astype(float), "enumerated: accelerators of a unit")
-    return batch_work(inputs, service.model, service.precision, sku, items, units)
+    imbalance = imbalance_column(inputs, service.tables, f"services.{service.name}", sku, size)
+    return batch_work(inputs, service.model, service.precision, sku, items, units, imbalance)
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,12 @@ def batch_work(
     sku: Indices,
     items: Traced,
     accelerators: Traced | None = None,
+    imbalance: Traced | None = None,
 ) -> BatchWork:
     """A batch of so many samples or images on units of so many accelerators, of one where none is said."""
     kind = kind_of_model(inputs.catalogue, model)
     if kind == RECOMMENDATION:
-        return scored_batch(inputs, model, precision, sku, items, accelerators)
+        return scored_batch(inputs, model, precision, sku, items, accelerators, imbalance)
     return made_batch(inputs, model, precision, sku, items)
 
 
@@ -106,8 +107,12 @@ def scored_batch(
     sku: Indices,
     samples: Traced,
     accelerators: Traced | None = None,
+    imbalance: Traced | None = None,
 ) -> BatchWork:
-    """Samples scored by accelerators that each hold every table, or that share them and exchange vectors."""
+    """Samples scored by accelerators that each hold every table, or that share them and exchange vectors.
+
+    `imbalance` is that of a placement, by SKU, in place of the fact.
+    """
     fact, own, chips = inputs.fact, f"recommendation.{model}", len(sku)
     tall = np.ndim(samples.value) > 1
     size = fact("performance.recommendation.serving_bytes")
@@ -150,7 +155,9 @@ def scored_batch(
             table_bytes=size,
             **looked_up,
             **memory,
-            imbalance_ratio=chosen("imbalance_ratio", 1.0, whole)
+            imbalance_ratio=_tall(imbalance, tall)
+            if imbalance is not None
+            else chosen("imbalance_ratio", 1.0, whole)
             if alone
             else fact("performance.recommendation.imbalance"),
         ),
@@ -192,6 +199,28 @@ def scored_batch(
             peak_tflop_per_s=_tall(peak_column(inputs, sku, "bf16"), tall),
         ),
         error=fact("performance.recommendation.rate_error"),
+    )
+
+
+def scored_without_tables_gb(inputs: Inputs, model: str, samples: float, accelerators: int) -> Traced:
+    """Memory of each accelerator that scores, without its tables: dense layers and its samples."""
+    fact, own = inputs.fact, f"recommendation.{model}"
+    size = fact("performance.recommendation.serving_bytes")
+    count = chosen("accelerators", float(accelerators), "enumerated: accelerators of a unit")
+    return derive(
+        recommendation_memory_gb,
+        embedding_rows=chosen("embedding_rows", 0.0, "tables are placed on their own"),
+        table_bytes=size,
+        embedding_dim=fact(f"{own}.embedding_dim"),
+        dense_parameters=fact(f"{own}.dense_parameters"),
+        row_state_bytes=chosen("row_state_bytes", 0.0, "nothing is trained"),
+        dense_state_bytes=size,
+        samples=derive(
+            rank_samples, global_batch=chosen("samples", samples, "of a batch"), accelerators=count
+        ),
+        sample_values=fact(f"{own}.elementwise"),
+        value_bytes=size,
+        accelerators=count,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.data_mix import data_usd
 from planner.physics.equations.time import active_h, drawn_kwh
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
@@ -75,6 +76,7 @@ class PausableJobs:
     usd: Traced
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each job (C,)
+    data_usd: Traced | None  # of data that is bought, once for each job (C,); None where none is
 
 
 def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> PausableJobs:
@@ -116,6 +118,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
         usd=usd,
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
+        data_usd=data_usd(inputs, candidates.job, candidates.way),
     )
 
 

@@ -40,12 +40,21 @@ class SampleStep:
 
 
 def sample_step(
-    inputs: Inputs, model: str, precision: str, sku: Indices, accelerators: Traced, samples: Traced
+    inputs: Inputs,
+    model: str,
+    precision: str,
+    sku: Indices,
+    accelerators: Traced,
+    samples: Traced,
+    imbalance: Traced | None = None,
 ) -> SampleStep:
-    """Time, rate, memory and power of one accelerator; tables are cut across all, layers are copied."""
+    """Time, rate, memory and power of one accelerator; tables are cut across all, layers are copied.
+
+    `imbalance` is that of a placement, by row, in place of the fact.
+    """
     each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
     peak = peak_column(inputs, sku, precision)
-    arguments = _arguments(inputs, model, sku)
+    arguments = _arguments(inputs, model, sku) | ({} if imbalance is None else {"imbalance_ratio": imbalance})
     shape = {name: arguments[name] for name in SHAPE}
     constants = {name: node for name, node in arguments.items() if name not in (*SHAPE, *CHIP)}
     step = derive_parts(
@@ -79,7 +88,9 @@ def sample_step(
         exchange_power_fraction=inputs.fact("performance.power.exchange"),
         **power_curve(inputs, sku),
     )
-    return SampleStep(step, rate, _memory(inputs, model, shape, constants, each, accelerators), drawn)
+    rows_held = inputs.fact(f"recommendation.{model}.embedding_rows")
+    memory = _memory(inputs, rows_held, shape, constants, each, accelerators)
+    return SampleStep(step, rate, memory, drawn)
 
 
 def checkpoint_gb(inputs: Inputs, model: str) -> Traced:
@@ -118,6 +129,15 @@ def run_memory_gb(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> flo
     return float(np.ravel(found.memory_gb.value)[0])
 
 
+def without_tables_gb(inputs: Inputs, model: str, sku: int, accelerators: int, samples: float) -> Traced:
+    """Memory of each accelerator of a run without its tables: dense layers, activations of its samples."""
+    arguments = _arguments(inputs, model, np.array([sku], dtype=np.intp))
+    count = chosen("accelerators", float(accelerators), "enumerated: a size that the scenario names")
+    each = derive(rank_samples, global_batch=chosen("samples", samples, "of a step"), accelerators=count)
+    none = chosen("embedding_rows", 0.0, "tables are placed on their own")
+    return _memory(inputs, none, arguments, arguments, each, count)
+
+
 def _arguments(inputs: Inputs, model: str, sku: Indices) -> dict[str, Traced]:
     """Arguments of the step as columns; what is the same on every SKU stays one node."""
     each = [
@@ -137,7 +157,7 @@ def _arguments(inputs: Inputs, model: str, sku: Indices) -> dict[str, Traced]:
 
 def _memory(
     inputs: Inputs,
-    model: str,
+    embedding_rows: Traced,
     shape: dict[str, Traced],
     constants: dict[str, Traced],
     each: Traced,
@@ -154,7 +174,7 @@ def _memory(
     )
     return derive(
         recommendation_memory_gb,
-        embedding_rows=inputs.fact(f"recommendation.{model}.embedding_rows"),
+        embedding_rows=embedding_rows,
         embedding_dim=shape["embedding_dim"],
         table_bytes=constants["table_bytes"],
         row_state_bytes=state,

@@ -75,17 +75,26 @@ class Way:
     copied_gb: float  # of those; their gradients are summed over all devices in training
 
 
-def device_of(inputs: Inputs, tiers: Sequence[str], nodes: int) -> Device:
-    """The device of some nodes of the first SKU."""
-    sku, fact = inputs.skus[0], inputs.fact
-    chip, each = f"accelerator.{sku.accelerator}", inputs.server("accelerators")[0]
+def device_of(
+    inputs: Inputs,
+    tiers: Sequence[str],
+    accelerators: Traced,
+    *,
+    sku: int = 0,
+    usable: Traced | None = None,
+    taken_gb: Traced | None = None,
+) -> Device:
+    """One of some accelerators of a SKU, with room for tables next to `taken_gb` of its usable memory."""
+    at, fact = inputs.skus[sku], inputs.fact
+    chip, each = f"accelerator.{at.accelerator}", inputs.server("accelerators")[sku]
+    room = fact(f"{chip}.memory") * (usable or fact("performance.training.usable_memory"))
     links = {
-        "link_domain": link_domain(inputs, 0),
+        "link_domain": link_domain(inputs, sku),
         "link_gb_per_s": fact(f"{chip}.link_bandwidth"),
         "network_gb_per_s": fact(f"{chip}.network_bandwidth"),
         "link_efficiency_fraction": fact(
             f"{chip}.link_efficiency"
-            if inputs.catalogue.link(sku.accelerator) in CARDS
+            if inputs.catalogue.link(at.accelerator) in CARDS
             else "performance.recommendation.link_efficiency"
         ),
         "network_efficiency_fraction": fact("performance.recommendation.network_efficiency"),
@@ -95,14 +104,14 @@ def device_of(inputs: Inputs, tiers: Sequence[str], nodes: int) -> Device:
     made: dict[str, Callable[[], Tier]] = {
         HBM: lambda: Tier(
             HBM,
-            (fact(f"{chip}.memory") * fact("performance.training.usable_memory")).named("capacity_gb"),
+            (room if taken_gb is None else room - taken_gb).named("capacity_gb"),
             fact(f"{chip}.memory_bandwidth"),
             fact("performance.recommendation.memory_efficiency"),
             fact("placement.memory_block").value,
         ),
         HOST: lambda: Tier(
             HOST,
-            (fact(f"server.{sku.server}.cpu_memory") * fact("placement.host_share") / each).named(
+            (fact(f"server.{at.server}.cpu_memory") * fact("placement.host_share") / each).named(
                 "capacity_gb"
             ),
             fact("placement.host_bandwidth"),
@@ -117,9 +126,13 @@ def device_of(inputs: Inputs, tiers: Sequence[str], nodes: int) -> Device:
             fact("placement.ssd_block").value,
         ),
     }
-    size = (chosen("nodes", float(nodes), "a size to look at") * each).named("accelerators")
-    found = tuple(make() for name, make in made.items() if name in tiers)
-    return Device(found, links, size)
+    return Device(tuple(make() for name, make in made.items() if name in tiers), links, accelerators)
+
+
+def accelerators_of(inputs: Inputs, nodes: int) -> Traced:
+    """Accelerators of some nodes of the first SKU."""
+    each = inputs.server("accelerators")[0]
+    return (chosen("nodes", float(nodes), "a size to look at") * each).named("accelerators")
 
 
 def ways_of(

@@ -20,6 +20,7 @@ from planner.performance.power import (
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 from planner.physics.chance import confidence, training_sigma
+from planner.physics.data_mix import data_usd
 from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
@@ -51,6 +52,7 @@ from planner.physics.nodes import (
     power_curve,
     working_node_kw,
 )
+from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
@@ -167,6 +169,7 @@ class TrainingRuns:
     usd: Traced
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each run (C,)
+    data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -320,6 +323,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         usd=usd,
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
+        data_usd=data_usd(inputs, candidates.job, candidates.way),
     )
 
 
@@ -413,7 +417,10 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
     """Steps of one recommendation model, which trains on samples."""
     job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
     samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
-    found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples)
+    imbalance = imbalance_column(
+        inputs, job.tables, f"training.{job.name}", sku, np.asarray(accelerators.value)
+    )
+    found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples, imbalance)
     each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
     size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)

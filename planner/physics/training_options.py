@@ -17,6 +17,7 @@ from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.hybrids import is_hybrid
 from planner.physics.links import link_domain
+from planner.physics.placed_tables import no_room
 from planner.physics.precisions import value_bytes
 from planner.physics.run_ways import sets_of
 from planner.physics.sample_training import run_memory_gb
@@ -171,8 +172,10 @@ def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layou
         return reason
     accelerators = nodes * int(inputs.server("accelerators")[sku].value)
     needed = run_memory_gb(inputs, job, sku, nodes)
+    if reason := no_room(inputs, job.tables, f"training.{job.name}", sku, accelerators):
+        return reason
     usable = inputs.fact("performance.training.usable_memory").value * inputs.accelerator("memory")[sku].value
-    if needed > usable:
+    if job.tables is None and needed > usable:
         return f"tables and activations need {needed:,.3g} GB of {usable:,.3g} GB that are usable"
     return Layout(
         tp=1,

@@ -54,6 +54,7 @@ from planner.program.option_tables import (
     with_rent,
     work_option_table,
 )
+from planner.program.placed_works import place_tables
 from planner.program.places import place_table
 from planner.program.slot_tables import slot_tables
 from solver.frontier import CARBON, MONEY
@@ -96,6 +97,7 @@ def assemble(inputs: Inputs) -> Assembled:
     scenario = inputs.scenario
     nodes = node_columns(inputs)
     buying, standing = buying_columns(inputs, nodes), standing_columns(inputs, nodes)
+    place_tables(inputs)
     single, no_layout = training_candidates(inputs)
     tried = every_way(inputs)
     serving, no_room = serving_candidates(tried)

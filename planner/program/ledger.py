@@ -28,9 +28,9 @@ from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_no
 from planner.physics.serving import Replicas, replica_columns, unmet_items
 from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
-from planner.program.adoption import adopted_part
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
+from planner.program.once import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
@@ -277,7 +277,8 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
-    adopted, adopted_by = adopted_part(problem, solution, runs, run_rows, pausable)
+    adopted, adopted_by = once_part("adopted_usd", problem, solution, runs, run_rows, pausable)
+    data, data_by = once_part("data_usd", problem, solution, runs, run_rows, pausable)
     deployments = {} if replicas is None else _people(assembled.tried, replicas, options, solution)
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
@@ -286,6 +287,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **parts("usd"),
             **deployments,
             **({} if adopted is None else {"adopted": adopted}),
+            **({} if data is None else {"data": data}),
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
             **slot_parts("usd", problem, by_slot),
@@ -326,6 +328,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
         **dict.fromkeys(SLOT_TERMS, np.arange(len(problem.node_groups))),
         "adopted": adopted_by,
+        "data": data_by,
     }
     matched = matched_energy(assembled.contracted, problem, solution, drawn, places)
     contracted = contract_terms(assembled.contracted, matched)

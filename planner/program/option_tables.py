@@ -19,6 +19,7 @@ from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said
+from planner.trace.quantities import Traced
 from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
 OF_WAYS = ("lost_fraction", "time_fraction")
@@ -44,13 +45,16 @@ def pausable_options(
         return PausableOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
     job, node_group = pausable.candidates.job, pausable.candidates.node_group
     total, limit = pausable.node_h.value, pausable.limit_node_h.value
+    once, bought = _once_usd(pausable.adopted_usd, pausable.data_usd)
     columns = [
         total[:, None],
         pausable.increment_kw.value[:, None] * total[:, None],
-        pausable.usd.value * total[:, None] + pausable.adopted_usd.value[:, None],
+        pausable.usd.value * total[:, None] + once[:, None],
         pausable.kgco2e.value * total[:, None],
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
+    if bought is not None:
+        columns.append(bought[:, None])  # what the budget holds
     row = np.flatnonzero((limit.sum(axis=1) >= total) | _may_be_cut(inputs)[job])
     row = row[undominated((job * len(inputs.node_groups) + node_group)[row], np.hstack(columns)[row])]
     options = PausableOptions(
@@ -60,12 +64,20 @@ def pausable_options(
         node_hours=total[row],
         node_hours_limit=limit[row],
         active_kw=pausable.increment_kw.value[row],
-        usd_per_node_h=(pausable.usd.value + pausable.adopted_usd.value[:, None] / total[:, None])[row],
+        usd_per_node_h=(pausable.usd.value + once[:, None] / total[:, None])[row],
         kgco2e_per_node_h=pausable.kgco2e.value[row],
         kwh_per_node_h=pausable.facility_kwh.value[row],
         nodes_least=_fewest_nodes(pausable.candidates)[row],
+        **({} if bought is None else {"bought_usd_per_node_h": (bought / total)[row]}),
     )
     return options, row, len(job)
+
+
+def _once_usd(adopted: Traced, data: Traced | None) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """What each row takes once, and what of it is bought: None where no run buys anything."""
+    if data is None:
+        return adopted.value, None
+    return adopted.value + data.value, data.value
 
 
 def with_rent(options: InFull, rented: Rented) -> InFull:
@@ -147,7 +159,8 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     nodes = runs.candidates.nodes[runs.candidate][:, None] * runs.held
     late = runs.late_h.value[:, 0]
     begins = runs.start[:, None] == np.arange(inputs.periods)
-    usd = runs.usd.value + begins * runs.adopted_usd.value[runs.candidate][:, None]
+    once, bought = _once_usd(runs.adopted_usd, runs.data_usd)
+    usd = runs.usd.value + begins * once[runs.candidate][:, None]
     columns = [
         nodes,
         runs.node_h.value,
@@ -156,6 +169,8 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         runs.kgco2e.value,
         late[:, None],
     ]
+    if bought is not None:
+        columns.append(bought[runs.candidate][:, None])  # what the budget holds
     if (runs.from_h > 0).any():
         columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
     _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
@@ -174,6 +189,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
+        **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
     )
     return options, row, len(runs.candidate)
 

@@ -6,6 +6,7 @@ The solver is asked in this room alone; other rooms take its words from here.
 from planner.program.engines import refusing
 from solver import answer as answering
 from solver.account import (
+    bought_usd,
     capex_usd,
     covered_nodes,
     nodes_of_runs,
@@ -68,6 +69,7 @@ __all__ = [
     "WorkOptions",
     "answer",
     "answered_per_s",
+    "bought_usd",
     "capex_usd",
     "covered_nodes",
     "lent_work_h",

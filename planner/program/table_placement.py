@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.placement_question import PlacementQuestion
+from planner.performance.recommendation.parts import exchange_s
+from planner.performance.recommendation.tiers import (
+    above_bound_fraction,
+    longest_s,
+    placed_imbalance_ratio,
+    tier_s,
+)
 from planner.physics.table_tiers import Device, Way, ways_of
 from planner.trace.errors import InputError
 from planner.trace.numbers import number_text
+from planner.trace.quantities import Traced, chosen, derive
 from solver.placing import Placement, Placing
 from solver.placing_search import Found, by_weight, place
 
 Floats = NDArray[np.float64]
 CLOSE = 1e-6
+EVEN = "of whole tables, as if every device had an even part"
 MOST_CELLS = 40_000_000  # parts of tables by devices by tiers: 320 MB of an answer
 
 # Rules by which others place whole tables one after the other: what a table weighs.
@@ -71,6 +81,86 @@ def placed_tables(
         return None
     whole = [_whole(one, question, device, exchange_bytes) for one in tables]
     return _read(ways, whole, placing, found, question, device)
+
+
+def placed_once(
+    tables: tuple[EmbeddingTable, ...], question: PlacementQuestion, device: Device, exchange_bytes: float
+) -> PlacedTables | None:
+    """As `placed_tables`; what was placed before on a device like this one is not searched again."""
+    found = _REMEMBERED.get(key := (tables, question, exchange_bytes, _numbers(device)), _UNKNOWN)
+    if found is _UNKNOWN:
+        while len(_REMEMBERED) >= MOST_REMEMBERED:
+            _REMEMBERED.pop(next(iter(_REMEMBERED)))
+        found = _REMEMBERED[key] = placed_tables(tables, question, device, exchange_bytes)
+    return None if found is None else replace(found, device=device)
+
+
+_REMEMBERED: dict[Hashable, Any] = {}
+_UNKNOWN = object()
+MOST_REMEMBERED = 64
+
+
+def _numbers(device: Device) -> Hashable:
+    """What a placement depends on of a device."""
+    tiers = tuple(
+        (one.name, float(one.capacity_gb.value), one.s_per_gb, one.block_bytes) for one in device.tiers
+    )
+    return tiers, device.sends_s(0.0), device.sends_s(1.0), float(device.accelerators.value)
+
+
+def placed_times(placed: PlacedTables, said: str) -> dict[str, Traced]:
+    """Times of each device, of the step, of the bound, and how far they are apart; `said` is of what."""
+    device = placed.device
+    lookups = [
+        derive(
+            tier_s,
+            moved_gb=chosen("moved_gb", placed.moved_gb[:, k], said),
+            tier_gb_per_s=tier.gb_per_s,
+            efficiency_fraction=tier.efficiency,
+        )
+        for k, tier in enumerate(device.tiers)
+    ]
+    lookup = lookups[0]
+    for other in lookups[1:]:
+        lookup = lookup + other
+    lookup = lookup.named("lookup_s", "the memories of a device are read one after the other")
+    exchange = derive(
+        exchange_s,
+        sent_gb=chosen("sent_gb", placed.sent_gb, said),
+        accelerators=device.accelerators,
+        **device.links,
+    )
+    each = (lookup + exchange).named("device_s", "look-ups, then their vectors are sent")
+    step = derive(longest_s, device_s=each)
+    # The bound is of what the placement decides; what starting an exchange takes comes to both.
+    starts_s = device.sends_s(0.0)
+    bound = chosen("bound_s", placed.found.bound_s + starts_s, "no placement is below it: solver/placing")
+    even_lookup = derive(
+        tier_s,
+        moved_gb=chosen("moved_gb", placed.even_moved_gb, EVEN),
+        tier_gb_per_s=device.tiers[0].gb_per_s,
+        efficiency_fraction=device.tiers[0].efficiency,
+    )
+    even_exchange = derive(
+        exchange_s,
+        sent_gb=chosen("sent_gb", placed.even_sent_gb, EVEN),
+        accelerators=device.accelerators,
+        **device.links,
+    )
+    return {
+        "lookup_s": lookup,
+        "exchange_s": exchange,
+        "device_s": each,
+        "step_s": step,
+        "bound_s": bound,
+        "gap_fraction": derive(above_bound_fraction, longest_s=step, bound_s=bound),
+        "imbalance_ratio": derive(
+            placed_imbalance_ratio,
+            longest_s=step,
+            even_lookup_s=even_lookup,
+            even_exchange_s=even_exchange,
+        ),
+    }
 
 
 def baselines(

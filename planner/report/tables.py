@@ -69,6 +69,11 @@ _SHEETS = {
     ),
     "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
     "needs": ("What pools need", "pool period stated need unit reference needed_h"),
+    "placements": (
+        "Embedding tables on accelerators that share them",
+        "work file sku accelerators fits imbalance_ratio",
+    ),
+    "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
     "chance": (
         "How sure each service, pool and deadline is",
@@ -81,11 +86,11 @@ _SHEETS = {
     "bridge": ("From the economic cost to cash, and to the accounts", "line to_cash_usd to_accounts_usd"),
     "cash": (
         "Cash, month by month",
-        "month deposits_usd deliveries_usd bills_usd sales_usd cash_usd so_far_usd",
+        "month deposits_usd deliveries_usd bills_usd data_usd sales_usd cash_usd so_far_usd",
     ),
     "accounts": (
         "The accounts, period by period",
-        "period bills_usd depreciation_usd loss_usd expense_usd book_usd value_usd",
+        "period bills_usd data_usd depreciation_usd loss_usd expense_usd book_usd value_usd",
     ),
     "present_value": (
         "Present cost, by what the fleet is worth at the end",
@@ -363,8 +368,10 @@ _SUFFIXES = {
     "fraction": "%",
     "h": "h",
     "s": "s",
+    "ms": "ms",
     "min": "min",
     "d": "d",
+    "gb": "GB",
 }
 
 
@@ -406,6 +413,22 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
         cells=tuple(tuple(_cell(value, exact=name.startswith("facts")) for value in row) for row in values),
         keys=tuple(keys),
     )
+
+
+def in_milliseconds(row: Record) -> Record:
+    """A row whose times are those of a step: `step_s` as `step_ms`, and a total in s in ms."""
+    if row.get("unit") == "s":
+        return (
+            row
+            | {end: 1e3 * row[end] for end in ("value", "p5", "p95") if _is_number(row.get(end))}
+            | {"unit": "ms"}
+        )
+    return {
+        f"{key.removesuffix('_s')}_ms" if key.endswith("_s") else key: 1e3 * value
+        if key.endswith("_s") and _is_number(value)
+        else value
+        for key, value in row.items()
+    }
 
 
 def column_unit(key: str, rows: Sequence[Record] = ()) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,16 @@ import streamlit as st
 from planner.answers.start import GUIDED_NAME, GUIDED_TITLE, Guided, guided
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.exchange import default_rates
+from planner.inputs.model_kinds import (
+    DIFFUSION,
+    LANGUAGE,
+    RECOMMENDATION,
+    SPEECH,
+    VISION,
+    WORDS,
+    kind_of_model,
+    models_of,
+)
 from planner.inputs.sheets.guide import (
     STEPS,
     Answers,
@@ -22,6 +33,7 @@ from planner.inputs.sheets.guide import (
     place_row,
     places,
 )
+from planner.inputs.sheets.making import READING, kind_of_work
 from planner.trace.currency import USD
 from planner.ui import scenario_edits, session, shared
 from planner.ui.begin_map import place_chooser
@@ -34,6 +46,15 @@ OBJECTIVES = {
     "money": "least money",
     "carbon": "least carbon",
     "weighted": "money, and carbon at a price",
+}
+# What a request is and when it is answered, by kind of model; others are language models that write.
+REQUESTS: Mapping[str, Mapping[str, str]] = {
+    "": {"tokens_in": "tokens in", "tokens_out": "tokens out"},
+    READING: {"tokens_in": "tokens in", "tokens_out": "tokens out", "response_time": "answer within"},
+    RECOMMENDATION: {"candidates": "candidates", "response_time": "answer within"},
+    DIFFUSION: {"images": "images", "response_time": "answer within"},
+    VISION: {"images": "images", "response_time": "answer within"},
+    SPEECH: {"audio": "sound", "tokens_out": "tokens out"},
 }
 SPACES = {"": "let, at a price", "owned": "owned"}
 
@@ -120,24 +141,17 @@ def _fleet(answers: Answers, catalogue: Catalogue) -> None:
 def _work(answers: Answers, catalogue: Catalogue) -> None:
     models = [*catalogue.names("model", "layers")]
     st.subheader("Services", anchor=False)
-    _adder("services", "Add a model that is served", models, str, _add_service)
+    said = partial(_model_said, catalogue)
+    _adder("services", "Add a model that is served", models_of(catalogue), said, _add_service)
     for row in answers.tables.get("services", ()):
-        with _entry("services", row, row["model"]):
-            name, users, requests, read, written = st.columns(5)
+        with _entry("services", row, said(row["model"])):
+            wanted = REQUESTS.get(kind_of_work("services", row, catalogue), REQUESTS[""])
+            name, users, requests, *more = st.columns(3 + len(wanted))
             _text("services", row, "name", "name", name)
             _text("services", row, "users", "users", users, "for example 50k")
             _text("services", row, "requests_per_day", "or requests a day", requests, "for example 2M")
-            _text(
-                "services", row, "tokens_in", "tokens in", read, _default("services", "tokens_in", catalogue)
-            )
-            _text(
-                "services",
-                row,
-                "tokens_out",
-                "tokens out",
-                written,
-                _default("services", "tokens_out", catalogue),
-            )
+            for place, (key, label) in zip(more, wanted.items(), strict=True):
+                _text("services", row, key, label, place, default_text("services", key, row, catalogue))
     st.subheader("Teams", anchor=False)
     _adder("pools", "Add a model that a team tunes or tries", models, str, _add_team)
     for row in answers.tables.get("pools", ()):
@@ -147,12 +161,14 @@ def _work(answers: Answers, catalogue: Catalogue) -> None:
             _text("pools", row, "people", "people", people, "for example 20")
             _text("pools", row, "gpu_time", "or accelerator-hours a period", hours, "for example 60000")
     st.subheader("Training runs", anchor=False)
-    _adder("training", "Add a model that is trained", models, str, _add_run)
+    trained = [*models, *models_of(catalogue, [RECOMMENDATION])]
+    _adder("training", "Add a model that is trained", trained, said, _add_run)
     for row in answers.tables.get("training", ()):
-        with _entry("training", row, row["model"]):
+        with _entry("training", row, said(row["model"])):
             name, tokens, deadline, nodes = st.columns(4)
             _text("training", row, "name", "name", name)
-            _text("training", row, "tokens", "tokens", tokens, "for example 2T")
+            amount = "samples" if "samples" in row else "tokens"
+            _text("training", row, amount, amount, tokens, "for example 2T")
             _text("training", row, "deadline", "deadline", deadline, "2027-09-30")
             _text("training", row, "nodes", "nodes to try", nodes, _default("training", "nodes", catalogue))
 
@@ -521,7 +537,15 @@ def _add_team(model: str) -> None:
 
 
 def _add_run(model: str) -> None:
-    _add("training", {"name": _new_name("training", f"train-{model}"), "model": model})
+    by_samples = kind_of_model(session.catalogue(), model) == RECOMMENDATION
+    row = {"name": _new_name("training", f"train-{model}"), "model": model}
+    _add("training", row | ({"samples": ""} if by_samples else {}))
+
+
+def _model_said(catalogue: Catalogue, model: str) -> str:
+    """A model, and of which kind it is where it is no language model."""
+    kind = kind_of_model(catalogue, model)
+    return model if kind in ("", LANGUAGE) else f"{model}: {WORDS[kind]}"
 
 
 def _add_offer(sku: str) -> None:

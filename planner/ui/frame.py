@@ -21,8 +21,13 @@ GROUPS = {
         "tradeoffs": ("Trade-offs", "balance"),
         "futures": ("Futures", "call_split"),
         "compare": ("Compare", "compare_arrows"),
+        "track": ("Plan against actual", "timeline"),
     },
-    "Jobs": {"job": ("Job carbon", "eco"), "throughput": ("Throughput", "speed")},
+    "Jobs": {
+        "job": ("Job carbon", "eco"),
+        "throughput": ("Throughput", "speed"),
+        "placement": ("Placement", "grid_view"),
+    },
     "Reliability": {"checkpoints": ("Checkpoints", "save"), "failures": ("Failures", "monitor_heart")},
     "Evidence": {"sources": ("Sources", "menu_book"), "accuracy": ("Accuracy", "fact_check")},
 }

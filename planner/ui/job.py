@@ -88,7 +88,7 @@ def summary(document: Document, digest: str, why: Why, *, kept_title: bool) -> N
     st.subheader(shared.plain(document["title"]))
     if kept_title:
         st.caption("With the inputs above; the title is that of the job file.")
-    shared.totals(document, "job", ("carbon", "operational", "embodied", "energy", "water", "market"))
+    shared.totals(document, "job", ("carbon", "operational", "embodied", "energy", "water", "data", "market"))
     left, right = st.columns(2)
     with left:
         draw_kept(f"{digest} range_bars", lambda: jobs.range_bars(document))

@@ -335,6 +335,8 @@ def details(made: Planned) -> None:
         "services",
         "pools",
         "needs",
+        "data",
+        "placements",
         "contracts",
         "site_energy",
         "clean_energy",

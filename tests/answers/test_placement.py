@@ -136,7 +136,7 @@ def test_command_and_python_say_the_same(tmp_path: Path, capsys: pytest.CaptureF
 
     assert main(shlex.split(f"place {path} --nodes 1..1 --within '5 ms' --json")) == ANSWER
     assert json.loads(capsys.readouterr().out) == answer.to_dict()
-    assert set(answer.charts) == {"devices"}
+    assert set(answer.charts) == {"devices", "bytes"}
     assert main(["place", str(path), "--csv", "--nodes", "1"]) == ANSWER
     assert capsys.readouterr().out.splitlines()[0].startswith("table,way,pieces,devices")
 

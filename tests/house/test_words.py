@@ -67,6 +67,8 @@ STAYS = {
 POOLS = {
     "work that can wait": {
         "pool": """
+            planner/answers/plan/data_mix.py planner/inputs/scenario/data_mix.py
+            planner/inputs/scenario/writing.py
             planner/answers/telemetry.py planner/report/standards/kueue.py
             benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/plan/chance.py planner/answers/plan/limits.py
@@ -85,6 +87,8 @@ POOLS = {
             planner/program/slot_use.py planner/report/charts/hours.py
             """,
         "pools": """
+            planner/answers/plan/data_mix.py planner/inputs/scenario/data_mix.py
+            planner/inputs/scenario/writing.py
             planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/reading.py

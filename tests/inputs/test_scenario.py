@@ -456,6 +456,8 @@ def test_whole_holds_every_key() -> None:
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
     keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
+    keys -= {"data_usd_per_million", "bought_fraction", "generated_fraction", "feeds"}  # in test_data_mix
+    keys -= {"tables", "file", "table_set", "reuse", "reuse_set", "tiers", "ways"}  # in test_placed_works
     keys -= {"samples", "batch_samples"}  # in place of tokens, in test_sample_training
     keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.answers.plan.unit_costs import unit_cost_records
 from planner.answers.plan.work import job_records, training_sentences
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
@@ -75,6 +76,7 @@ def test_a_technique_in_time_pays_and_one_that_comes_too_late_changes_nothing() 
     (row,) = job_records(sparse, solution)
     assert row["way"] == "2-4-sparsity"
     assert "with 2-4-sparsity from" in training_sentences(sparse, solution)[0]
+    assert unit_cost_records(sparse, solution)[0]["work"] == "train-8b"  # refused where people are in no line
 
 
 @pytest.mark.parametrize(

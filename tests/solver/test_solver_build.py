@@ -648,6 +648,34 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
     assert found[program.in_service[0, 1]] == found[program.in_service[1, 0]] == pytest.approx(0.023)
 
 
+def test_what_runs_buy_is_in_the_budget_of_the_period_in_which_they_begin() -> None:
+    """Runs of period 0 and 1 buy for 500 and 700 USD; 150 node-hours of 3 USD are paid as they are done.
+
+    A mean node through 100 h does 100 of them: 300 USD. Orders cost 400 USD each.
+    """
+    of = problem(
+        periods=2,
+        jobs=one_job(),
+        run_options=run_option([[2, 0], [0, 3]], bought_usd=[500.0, 700.0]),
+        pausable_options=PausableOptions(
+            job=np.array([0]),
+            node_group=np.array([0]),
+            nodes=np.array([2]),
+            node_hours=np.array([150.0]),
+            node_hours_limit=np.full((1, 2), 100.0),
+            active_kw=np.ones(1),
+            usd_per_node_h=np.full((1, 2), 4.0),
+            kgco2e_per_node_h=np.zeros((1, 2)),
+            bought_usd_per_node_h=np.array([3.0]),
+        ),
+        limits=limits(periods=2, budget_usd=[3000.0, 2000.0]),
+    )
+    assert rows(constrain_limits.stay_within_budget, of=of) == (
+        "budget_0: 0.3 done_0_0 + 0.4 order_0_0 + 0.5 run_0 <= 3\n"
+        "budget_1: 0.3 done_0_1 + 0.4 order_0_1 + 0.7 run_1 <= 2\n"
+    )
+
+
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
     known |= set(STARTS) | set(DEPLOYMENTS)

@@ -122,6 +122,15 @@ def test_a_limit_that_is_too_low_is_found(limit: str, value: Any, rule: str) -> 
     assert {violation.rule for violation in verify(narrow, plan(case()), TOLERANCE)} == {rule}
 
 
+def test_what_a_run_buys_beyond_the_budget_is_found() -> None:
+    """A run that begins in period 0 buys more than its budget holds: nothing else is broken."""
+    of = case()
+    buys = changed(of, "run_options", bought_usd=np.full(len(of.run_options), 5e4))
+    narrow = changed(buys, "limits", budget_usd=[4e4, np.inf])
+
+    assert {violation.rule for violation in verify(narrow, plan(of), TOLERANCE)} == {"budget"}
+
+
 def test_a_shared_power_that_is_too_low_is_found() -> None:
     narrow = changed(
         case(),

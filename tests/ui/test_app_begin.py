@@ -105,6 +105,21 @@ def test_a_choice_that_is_told_twice_adds_one_entry(page: AppTest) -> None:
     assert again.value is None
 
 
+def test_each_kind_of_model_is_asked_what_its_requests_are(page: AppTest) -> None:
+    """A recommender by its candidates, also trained by samples; what writes no tokens by a response time."""
+    go(page, "next")
+    go(page, "next")
+    add(page, "Add a model that is served", "dlrm-dcnv2: a recommendation model")
+    assert {"Candidates", "Answer within"} <= {field.label for field in page.text_input}
+    add(page, "Add a model that is trained", "dlrm-dcnv2")
+    assert "Samples" in {field.label for field in page.text_input}
+    assert "Tokens in" not in {field.label for field in page.text_input}
+    add(page, "Add a model that is served", "llama-3.1-8b")
+    assert [field.label for field in page.text_input].count("Answer within") == 1
+    fill(page, "Tokens out", "0")
+    assert [field.label for field in page.text_input].count("Answer within") == 2
+
+
 def test_facts_of_ones_own_can_be_chosen_at_once(page: AppTest) -> None:
     """A region that Sources has just taken is a place here, and in the form of Scenario."""
     page.switch_page(f"{PAGES}/sources.py").run()

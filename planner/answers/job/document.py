@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.answers.job.data_price import data_usd
 from planner.answers.job.equations import both_l, states_kgco2e
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.answers.job.ledger import (
@@ -139,6 +140,8 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
     }
     if (hours := accelerator_hours_of(footprint)) is not None:
         found["accelerator_hours"] = ("Accelerator-hours", hours)
+    if (data := data_usd(footprint.setting)) is not None:
+        found["data"] = ("Data that is bought", data)
     if market is not None:
         found["market"] = ("For comparison: electricity, market-based", market[1])
     return found

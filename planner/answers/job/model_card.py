@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.trace.numbers import count_text, energy, mass, number_text, percent_text
+from planner.trace.numbers import count_text, energy, mass, money, number_text, percent_text
 from planner.trace.records import Record
 
 GRAMS = 0.1  # kg: below it, grams read better
@@ -23,6 +23,8 @@ def said(value: float, unit: str) -> str:
             return energy(value)
         case "L":
             return f"{number_text(value / 1000)} m3" if value >= 1000 else f"{small(value)} L"
+        case "USD":
+            return money(value)
         case _:
             return f"{number_text(value)} {unit}"
 

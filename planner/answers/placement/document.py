@@ -17,25 +17,23 @@ from planner.inputs.placement_question import HBM, NODES, TIERS, TIME, WAYS, Pla
 from planner.inputs.question_fields import flag, out_of_range
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, shown
-from planner.performance.recommendation.parts import exchange_s
-from planner.performance.recommendation.tiers import (
-    above_bound_fraction,
-    longest_s,
-    placed_imbalance_ratio,
-    tier_s,
-)
 from planner.physics.requests import inputs_of
-from planner.physics.table_tiers import Device, device_of
-from planner.program.table_placement import Baseline, PlacedTables, baselines, placed_tables
+from planner.physics.table_tiers import Device, accelerators_of, device_of
+from planner.program.table_placement import (
+    Baseline,
+    PlacedTables,
+    baselines,
+    placed_tables,
+    placed_times,
+)
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, number_text, percent_text, quantity_text
-from planner.trace.quantities import Traced, chosen, derive, facts_of, ratio
+from planner.trace.quantities import Traced, chosen, facts_of, ratio
 from planner.trace.records import Record, numbered, plain_rows, total_records
 
 DRAWS = 400
 MOST_DEVICES = 1024
 PLACED = "of the placement that was found"
-EVEN = "of whole tables, as if every device had an even part"
 IMBALANCE = "performance.recommendation.imbalance"
 
 
@@ -71,9 +69,9 @@ def placement_document(
     exchange_bytes = float(inputs.fact("performance.recommendation.value_bytes").value)
     sizes = []
     for nodes in sorted(set(question.nodes)):
-        device = device_of(inputs, question.tiers, nodes)
+        device = device_of(inputs, question.tiers, accelerators_of(inputs, nodes))
         placed = placed_tables(held, question, device, exchange_bytes)
-        sizes.append(Size(nodes, device, placed, _times(placed) if placed else {}))
+        sizes.append(Size(nodes, device, placed, placed_times(placed, PLACED) if placed else {}))
         if question.aim == NODES and sizes[-1].step_s <= (question.within_s or math.inf):
             break
     return _document(tables, question, catalogue, held, sizes, _meant(question, sizes), exchange_bytes)
@@ -86,61 +84,6 @@ def _meant(question: PlacementQuestion, sizes: Sequence[Size]) -> Size | None:
         return min(fitting, key=lambda one: one.step_s, default=None)
     in_time = [one for one in fitting if one.step_s <= (question.within_s or math.inf)]
     return in_time[0] if in_time else None
-
-
-def _times(placed: PlacedTables) -> dict[str, Traced]:
-    """Times of each device, of the step, of the bound, and how far they are apart."""
-    device = placed.device
-    lookups = [
-        derive(
-            tier_s,
-            moved_gb=chosen("moved_gb", placed.moved_gb[:, k], PLACED),
-            tier_gb_per_s=tier.gb_per_s,
-            efficiency_fraction=tier.efficiency,
-        )
-        for k, tier in enumerate(device.tiers)
-    ]
-    lookup = lookups[0]
-    for other in lookups[1:]:
-        lookup = lookup + other
-    lookup = lookup.named("lookup_s", "the memories of a device are read one after the other")
-    exchange = derive(
-        exchange_s,
-        sent_gb=chosen("sent_gb", placed.sent_gb, PLACED),
-        accelerators=device.accelerators,
-        **device.links,
-    )
-    each = (lookup + exchange).named("device_s", "look-ups, then their vectors are sent")
-    step = derive(longest_s, device_s=each)
-    # The bound is of what the placement decides; what starting an exchange takes comes to both.
-    starts_s = device.sends_s(0.0)
-    bound = chosen("bound_s", placed.found.bound_s + starts_s, "no placement is below it: solver/placing")
-    even_lookup = derive(
-        tier_s,
-        moved_gb=chosen("moved_gb", placed.even_moved_gb, EVEN),
-        tier_gb_per_s=device.tiers[0].gb_per_s,
-        efficiency_fraction=device.tiers[0].efficiency,
-    )
-    even_exchange = derive(
-        exchange_s,
-        sent_gb=chosen("sent_gb", placed.even_sent_gb, EVEN),
-        accelerators=device.accelerators,
-        **device.links,
-    )
-    return {
-        "lookup_s": lookup,
-        "exchange_s": exchange,
-        "device_s": each,
-        "step_s": step,
-        "bound_s": bound,
-        "gap_fraction": derive(above_bound_fraction, longest_s=step, bound_s=bound),
-        "imbalance_ratio": derive(
-            placed_imbalance_ratio,
-            longest_s=step,
-            even_lookup_s=even_lookup,
-            even_exchange_s=even_exchange,
-        ),
-    }
 
 
 def _document(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from planner.answers.plan.decisions import DECIDED
 from planner.answers.plan.fleet import fleet_records, place, purchase_records
 from planner.answers.plan.money import period_records
+from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution
 from planner.trace.numbers import count_text, number_text
@@ -155,11 +156,23 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
                 }
                 nodes = total("ordered_nodes", ordered, "orders of this period")
                 add("supply", sku, label, nodes, limits.supply_nodes[k, t], "nodes")
-        add("budget", "all sites", label, periods[t]["capex_usd"], limits.budget_usd[t], "USD")
+        add(
+            "budget", "all sites", label, _paid(plan, t, periods[t]["capex_usd"]), limits.budget_usd[t], "USD"
+        )
     ledger = plan.ledger
     add("carbon cap", "all sites", "horizon", ledger.carbon, limits.carbon_cap_kgco2e, "kgCO2e")
     add("money cap", "all sites", "horizon", ledger.cost, limits.money_cap_usd, "USD")
     return found
+
+
+def _paid(plan: Plan, period: int, capex: Traced) -> Traced:
+    """What the budget of a period holds: orders, and data that runs buy."""
+    if "data" not in plan.ledger.parts["usd"]:
+        return capex
+    data = part_total(plan, "usd", "data", "data_usd", periods=[period])
+    if data is None:
+        return capex
+    return total("paid_usd", {"orders": capex, "data of runs": data}, "of this period")
 
 
 # A family of limits -> where the scenario states it; {where} is a site or a SKU.

@@ -80,6 +80,7 @@ COST_LABELS = {
     "standing": "Standing nodes: maintenance",
     "training": "Training: electricity",
     "adopted": "Training: people's time to adopt techniques",
+    "data": "Training: data that is bought",
     "serving": "Serving: electricity",
     "starting": "Serving: double running of replicas that start",
     "deployed": "Serving: people's time to keep deployments",

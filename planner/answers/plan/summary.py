@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
 from planner.answers.plan.chosen_ways import way_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
+from planner.answers.plan.data_mix import data_sentences
 from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
     ownership_sentences,
@@ -14,6 +15,7 @@ from planner.answers.plan.hours import hour_sentences
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
+from planner.answers.plan.placements import placement_sentences
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
@@ -54,6 +56,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *tie_sentences(plan),
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
+        *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),
@@ -74,6 +77,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     why += place_sentences(plan, solution)
     why += ledger_sentences(plan, whole or whole_ledger(plan, solution))
     why += stand_in_sentences(plan)
+    why += placement_sentences(plan)
     why += hour_sentences(plan, solution)
     why += way_sentences(plan, solution)
     why += quality_sentences(plan, solution)

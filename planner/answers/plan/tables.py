@@ -7,6 +7,7 @@ from planner.answers.plan.alternatives import alternative_records, tie_records
 from planner.answers.plan.chance import chance_records
 from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
+from planner.answers.plan.data_mix import data_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.hours import hour_records, lever_records
@@ -21,6 +22,7 @@ from planner.answers.plan.money import (
     summary_records,
     term_records,
 )
+from planner.answers.plan.placements import placement_records
 from planner.answers.plan.places import place_records
 from planner.answers.plan.site_energy import site_energy_records
 from planner.answers.plan.stress import stress_tables
@@ -139,6 +141,10 @@ def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, lis
             "accelerator_hours": accelerator_hour_records(plan, solution),
             "use": use_records(plan, solution),
         }
+        if placed := placement_records(plan):
+            tables["placements"] = placed
+        if data := data_records(plan, solution):
+            tables["data"] = data
         horizon = plan.inputs.scenario.horizon
         days = [day.isoformat() for day in horizon.period_starts]
         tables["actions"] = action_records(tables, dict(zip(horizon.period_labels, days, strict=True)))

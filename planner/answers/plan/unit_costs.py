@@ -38,6 +38,7 @@ HELD = (
     "term_left",
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
+ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
 UNUSED = ("idle", "parked", "shifted", "resting", "lent")
 CHANGES = ("ordered", "retired", "sold", "moved")
 SECONDS_PER_H = 3600.0
@@ -149,9 +150,13 @@ def _of_work(
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
+    places = dict.fromkeys(terms, own)
+    if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs
+        terms |= ONCE
+        places |= dict.fromkeys(ONCE, own + (kind == "pausable") * int((solution.run > 0).sum()))
     for term, label in terms.items():
         if term in plan.ledger.parts[measure]:
-            taken = _of_rows(plan, term, own, measure)
+            taken = _of_rows(plan, term, places[term], measure)
             if taken is not None:
                 parts[label] = taken
     return parts

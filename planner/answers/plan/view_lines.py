@@ -170,6 +170,19 @@ class Views:
                 parts["moved"] = (moved - held).named("moved_usd")
         return total("bills_usd", parts, "upkeep, space, electricity, rent, premiums and carriage")
 
+    @property
+    def buys_data(self) -> bool:
+        """Whether any run of the plan buys data."""
+        return "data" in self.plan.ledger.parts["usd"]
+
+    @cached_property
+    def data(self) -> list[Traced]:
+        """Data that is bought, in the period in which its run begins or is done."""
+        return [
+            total("data_usd", {} if (one := self._part("data", t)) is None else {"runs": one})
+            for t in self.periods
+        ]
+
     def _part(self, term: str, t: int) -> Traced | None:
         if term not in self.plan.ledger.parts["usd"]:
             return None

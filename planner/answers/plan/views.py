@@ -31,6 +31,7 @@ GOING_CONCERN = "as a going concern: at its value"
 
 LINES = {
     "bills": "Upkeep, space, electricity, rent, premiums, carriage",
+    "data": "Data that is bought",
     "purchases": "Purchases",
     "sales": "Sales: what they bring",
     "fall": "Fall of value; in the accounts depreciation",
@@ -65,17 +66,20 @@ def view_records(views: Views) -> list[Record]:
 def _lines(views: Views) -> tuple[dict[str, Traced], dict[str, Traced], dict[str, Traced]]:
     bills = views.over("bills_usd", views.bills)
     sales = (chosen("sign", -1.0, "income") * views.over("proceeds_usd", views.proceeds)).named("sales_usd")
+    data = views.over("data_usd", views.data)
     economic = {
         "bills": bills,
+        "data": data,
         "fall": views.over("fall_usd", views.fall),
         "friction": views.over("friction_usd", views.friction),
         "interest": views.over("interest_usd", views.interest),
         "penalties": views.penalties,
         "terms_left": views.terms_left,
     }
-    cash = {"bills": bills, "purchases": views.plan.ledger.capex, "sales": sales}
+    cash = {"bills": bills, "data": data, "purchases": views.plan.ledger.capex, "sales": sales}
     accounts = {
         "bills": bills,
+        "data": data,
         "fall": views.over("depreciation_usd", views.depreciation),
         "friction": views.over("loss_usd", views.loss),
     }
@@ -141,6 +145,7 @@ def account_records(views: Views) -> list[Record]:
     for t, label in enumerate(views.inputs.scenario.horizon.period_labels):
         parts = {
             "bills_usd": views.bills[t],
+            **({"data_usd": views.data[t]} if views.buys_data else {}),
             "depreciation_usd": views.depreciation[t],
             "loss_usd": views.loss[t],
         }
@@ -176,6 +181,8 @@ def cash_records(views: Views) -> list[Record]:
         for day, share in _months(first, after):
             spent = views.bills[t] * chosen("share", share, f"days of the month among those of {label}")
             pay(day, "bills_usd", label, spent.named("bills_usd"))
+        if views.data[t].value:
+            pay(first, "data_usd", f"of runs that begin in {label}", views.data[t])
         if views.proceeds[t].value:
             received = chosen("sign", -1.0, "income") * views.proceeds[t]
             pay(
@@ -185,7 +192,13 @@ def cash_records(views: Views) -> list[Record]:
                 received.named("sales_usd"),
             )
     found: list[Record] = []
-    columns = ("deposits_usd", "deliveries_usd", "bills_usd", "sales_usd")
+    columns = [
+        "deposits_usd",
+        "deliveries_usd",
+        "bills_usd",
+        *(["data_usd"] if views.buys_data else []),
+        "sales_usd",
+    ]
     for month in sorted(paid):
         parts = {name: total(name, paid[month].get(name, {})) for name in columns}
         row: Record = {"month": month, **parts, "cash_usd": total("cash_usd", parts)}

@@ -18,6 +18,7 @@ from planner.answers.plan.promises import kept, standing_by
 from planner.answers.plan.quality import quality_columns
 from planner.answers.plan.stages import stage_columns
 from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.physics.batch_serving import in_batches
@@ -66,7 +67,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 **_run_way(plan.inputs, int(runs.candidates.way[c])),
-                "layout": _layout(runs.candidates.layout, c) if job.samples is None else BY_TABLES,
+                "layout": _layout(runs.candidates.layout, c) if job.samples is None else _by_tables(job),
                 **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
@@ -85,6 +86,11 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
 
 
 BY_TABLES = "tables cut across all, layers copied"
+
+
+def _by_tables(job: TrainingJob) -> str:
+    """How a run by samples is laid out."""
+    return BY_TABLES if job.tables is None else f"tables placed by {job.tables.file}, layers copied"
 
 
 def _rate(key: str, runs: TrainingRuns, row: int) -> Record:

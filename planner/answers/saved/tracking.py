@@ -8,7 +8,7 @@ from pathlib import Path
 from planner.answers.opening import open_answer
 from planner.answers.planning_again import scenario_from_here
 from planner.answers.track import track_document
-from planner.inputs.actuals import read_actuals
+from planner.inputs.actuals import Actual, read_actuals
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.files import read_limited
 from planner.report.shape import written
@@ -49,19 +49,41 @@ def tracked(
     plan = written(held)
     if plan["kind"] != "plan" or not plan["tables"].get("fleet"):
         raise InputError(f"{named}: is no plan that was found: name one that `plan` wrote")
-    currency = currency_of(plan)
-    catalogue = load_catalogue()
-    actuals = read_actuals(
-        files, catalogue, USD if currency is None else currency.code, interval_s=interval_s
-    )
-    document = track_document(plan, actuals, catalogue)
+    document, actuals = tracked_plan(plan, files, interval_s=interval_s)
     if not again:
         return document, None, []
     if text is None:
         raise InputError("--scenario FILE says what the plan was made from: a folder does not keep it")
     name = scenario.name if scenario is not None else plan["scenario"]
+    return document, *from_here(text, name, plan, document, actuals)
+
+
+def tracked_plan(
+    plan: Record, files: Sequence[Path], *, interval_s: float | None = None
+) -> tuple[Record, list[Actual]]:
+    """A plan in the one shape next to what files say of its months, and what they say.
+
+    Raises:
+        InputError: a file cannot be used, or says nothing of the plan.
+    """
+    currency = currency_of(plan)
+    catalogue = load_catalogue()
+    actuals = read_actuals(
+        files, catalogue, USD if currency is None else currency.code, interval_s=interval_s
+    )
+    return track_document(plan, actuals, catalogue), actuals
+
+
+def from_here(
+    text: str, name: str, plan: Record, document: Record, actuals: Sequence[Actual]
+) -> tuple[str, list[str]]:
+    """The scenario that plans what is left, and what was changed, in words.
+
+    Raises:
+        InputError: it needs more than was reported, or no period is left.
+    """
     inside = [one for one in actuals if one.month in document["months"]]
-    return document, *scenario_from_here(text, name, plan, inside)
+    return scenario_from_here(text, name, plan, inside)
 
 
 def _text(path: Path) -> str:

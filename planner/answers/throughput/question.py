@@ -19,6 +19,7 @@ from planner.inputs.hardware_question import (
 )
 from planner.inputs.model_kinds import DIFFUSION, LANGUAGE, RECOMMENDATION, SPEECH, kind_of_model, models_of
 from planner.inputs.model_kinds import VISION as SEES
+from planner.inputs.placement_question import WAYS
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.physics.precisions import FORMATS
@@ -180,6 +181,13 @@ def _together(question: Question) -> Iterator[Problem]:
         yield Problem("--adapter-rank", "has no gradients that are worth a link: leave out --across")
     if question.across and (question.wants_target or question.why):
         yield Problem("--across", "is asked alone: leave out --target, --tokens and --why")
+    if question.tables is not None and not (question.skus and question.nodes):
+        yield Problem("--tables", "are placed on every size: name --sku and --nodes")
+    if question.tables is None and (question.table_set or question.table_ways):
+        yield Problem("--tables", "is what --table-set and --table-ways are of: name a file")
+    wrong = [way for way in question.table_ways if way not in WAYS]
+    if wrong:
+        yield Problem("--table-ways", f"{shown(', '.join(wrong))} is none of {', '.join(WAYS)}")
     if (question.input_tokens is None) != (question.output_tokens is None):
         yield Problem("--input-tokens", "and --output-tokens go together")
     if question.mix is not None and question.input_tokens is not None:

@@ -18,6 +18,7 @@ _ONLY_DESCRIBED = (
     "failures",
     "checkpoint_storage",
     "interval_h",
+    "data_usd_per_million",
 )
 _ONLY_HOURS = ("power_kw", "energy_kwh", "useful_fraction", "duration_h")
 _ONLY_METERED = (
@@ -39,6 +40,7 @@ _OF_HOURS = (
 )
 _TOML = {
     "interval_h": "interval",
+    "data_usd_per_million": "data_price",
     "power_kw": "power",
     "energy_kwh": "energy",
     "useful_fraction": "useful",
@@ -118,6 +120,7 @@ def _work(name: str, work: Work | None) -> Iterator[Problem]:
             said = _TOML.get(key, key)
             reason = "it is predicted" if described else "nothing is predicted from hours"
             yield Problem(f"{name}.{said}", f"has no effect with {(described or measured)[0]}: {reason}")
+    yield from _data_price(name, work)
     if described and not work.has("nodes"):
         yield Problem(f"{name}.nodes", f"is missing: write for example {name}.nodes = 64")
     if work.has("power_kw", "energy_kwh"):
@@ -127,6 +130,15 @@ def _work(name: str, work: Work | None) -> Iterator[Problem]:
     for key in () if work.has("metered") else _ONLY_METERED:
         if work.has(key):
             yield Problem(f"{name}.{_TOML.get(key, key)}", "has no effect without metered")
+
+
+def _data_price(name: str, work: Work) -> Iterator[Problem]:
+    """A price of data where data is trained on, and what belongs to it alone."""
+    if work.has("data_usd_per_million") and name == "data":
+        yield Problem("data.data_price", "is of what training buys: write it there")
+    for attribute, key in (("bought_fraction", "bought"), ("passes", "passes")):
+        if work.has(attribute) and not work.has("data_usd_per_million"):
+            yield Problem(f"{name}.{key}", "has no effect without data_price: write it, or remove this")
 
 
 def _experimentation(job: Job) -> Iterator[Problem]:

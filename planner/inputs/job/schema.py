@@ -22,6 +22,7 @@ from planner.inputs.scenario.fields import (
     ModelName,
     Number,
     Overrides,
+    PricePerMillion,
     Quantity,
     Range,
     Several,
@@ -163,6 +164,19 @@ class Work(Part):
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step; default: the fact job.batch_samples"
+    )
+    passes: Annotated[float | None, Number("4", Range(1, 1e6))] = Field(
+        None, description="How often it goes through its data, with `data_price`; default: once"
+    )
+    data_usd_per_million: Annotated[
+        float | None, PricePerMillion('"0.5 USD / 1e6 tokens"', Range(0, 1e9))
+    ] = Field(
+        None,
+        alias="data_price",
+        description="Price of the tokens or samples that training or fine-tuning buys, each once",
+    )
+    bought_fraction: Annotated[float | None, Share("0.6", _SHARE)] = Field(
+        None, alias="bought", description="Share of its data that is bought at `data_price`; default: all"
     )
     nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = Field(
         None, description="Number of nodes; a described run needs it"

@@ -53,12 +53,16 @@ def keep(scenario: Scenario) -> KeptScenario:
 
 
 def named_files(scenario: Scenario) -> tuple[str, ...]:
-    """Files next to the scenario that it names: models, a fitted log, a calibration, hours, traces."""
+    """Files next to the scenario that it names: models, a log, a calibration, hours, traces, tables."""
     used = [job.model for job in scenario.training] + [pool.model for pool in scenario.pools]
     used += [service.model for service in scenario.services]
     names = {name for name in used if is_card(name)}
     names |= {scenario.reliability.log or "", scenario.performance.calibration or ""}
     names |= set(scenario.files_of_rows)
+    folder = scenario.path.parent if scenario.path else Path()
+    tables = [job.tables for job in scenario.training] + [one.tables for one in scenario.services]
+    listed = {name for part in tables if part is not None for name in (part.file, part.reuse) if name}
+    names |= {name for name in listed if (folder / name).is_file()}  # others are shipped
     if scenario.data is not None and scenario.own is not None:
         names |= {(PurePosixPath(scenario.data).parent / file).as_posix() for file in scenario.own.files}
     return tuple(sorted(names - {""}))

@@ -15,6 +15,13 @@ from typing import Any
 from planner.inputs.exchange import rates_in, usd_text
 from planner.inputs.fits import FittedFleet
 from planner.inputs.ranges import Ranges
+from planner.inputs.scenario.data_mix import (
+    bought_twice,
+    generated_for_nothing,
+    generated_samples,
+    price_of_another,
+    without_price,
+)
 from planner.inputs.scenario.fields import CARD, quantity_like
 from planner.inputs.scenario.parts import reported
 from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
@@ -183,7 +190,15 @@ def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
 
 
 OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
-OF_JOBS = (target_without_curve, partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+OF_DATA = (bought_twice, without_price, generated_samples, generated_for_nothing)
+OF_JOBS = (
+    target_without_curve,
+    partial_without_pause,
+    less_than_a_step,
+    partial_without_price,
+    leaving_out,
+    *OF_DATA,
+)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
@@ -424,6 +439,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "training"):
         yield from amount_problems(entry, place(("training", i), document))
+        yield from price_of_another(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
         yield from request_problems(entry, at)

@@ -110,6 +110,56 @@ class Quantity(Rule):
         return {**text, "$comment": comment}
 
 
+_MANY = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_BY_AMOUNT = re.compile(
+    r"(?P<money>[^/]+)/\s*(?P<count>\d[\d_]*\.?\d*(?:[eE]\+?\d+)?)?\s*"
+    r"(?P<many>thousand|million|billion|trillion)?\s*(?P<what>[a-z]*)\s*",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PricePerMillion(Rule):
+    """Money for an amount of tokens or samples, as text; read as USD for a million of them."""
+
+    range: Range
+
+    def read(self, value: object, frame: Frame) -> float:
+        """USD for a million; money in another currency is converted, and kept next to it."""
+        found = (
+            _BY_AMOUNT.fullmatch(value) if isinstance(value, str) and len(value) <= _MAX_QUANTITY else None
+        )
+        if found is None or (found["what"] and found["what"] not in ("tokens", "samples")):
+            raise ValueError(
+                f"{shown(value)} is not a price for an amount of data: write for example {self.example}"
+            )
+        count = float(found["count"] or 1.0) * _MANY[found["many"] or ""]
+        if not count:
+            raise ValueError(f"{shown(value)} is a price for nothing: write for example {self.example}")
+        money = Quantity(self.example.partition(" /")[0] + '"', USD, Range(0, 1e18)).read(
+            found["money"], frame
+        )
+        scale = 1e6 / count
+        number = money * scale
+        self.range.check(number, value, "USD for a million")
+        return Stated(number, money.amount * scale, money.code) if isinstance(money, Stated) else number
+
+    def write(self, value: float) -> str:
+        """The price of a million, exactly; in the currency in which it was written."""
+        amount, code = (value.amount, value.code) if isinstance(value, Stated) else (value, USD)
+        return f"{amount!r} {code} / 1e6"
+
+    def schema(self) -> dict[str, Any]:
+        """Text: money, then a slash and an amount."""
+        comment = f"money for an amount of tokens or samples, {self.range.words('USD for a million')}"
+        return {
+            "type": "string",
+            "pattern": r"^[^/]+/\s*[\d a-z_.+E]*$",
+            "examples": [self.example.strip('"')],
+            "$comment": comment,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Fraction(Rule):
     """A share of one, as a number or as text in percent."""

@@ -14,6 +14,7 @@ from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
+from planner.inputs.scenario.data_mix import with_feeds
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
@@ -25,6 +26,7 @@ from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
 from planner.inputs.scenario.schema_rental import Rental
 from planner.inputs.scenario.series import shapes_in, with_series
+from planner.inputs.scenario.table_files import tables_of, with_tables
 from planner.inputs.scenario.writing import change, tables
 from planner.trace.errors import InputError
 
@@ -80,8 +82,10 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
     document, twice = with_growth(document, _whole(horizon))
+    document, unfed = with_feeds(document, _whole(horizon))
+    document, unplaced = with_tables(document, folder)
     shapes, without = shapes_in(document, folder)
-    lost += [*unread, *twice, *without]
+    lost += [*unread, *twice, *unfed, *unplaced, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)
@@ -105,6 +109,9 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         scenario._own = own if isinstance(own, OwnFacts) else None
         scenario._rows = (*rows, *(name for name in shapes.names if name not in rows))
         scenario._shapes = shapes
+        named = [job.tables for job in scenario.training] + [one.tables for one in scenario.services]
+        there = {part for part in named if part is not None and not unplaced}
+        scenario._tables = {part: tables_of(part, folder) for part in there}
     stages = [map(meaning.as_written, found) for found in (fields, between, between_values(document, parts))]
     problems = tuple(once([*stages[0], *meaning.unknown], *stages[1:]))
     more += meaning.more

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.reading import OwnFacts
 from planner.inputs.scenario.base import (
@@ -32,6 +33,7 @@ from planner.inputs.scenario.fields import (
     Fraction,
     Number,
     Overrides,
+    PricePerMillion,
     Quantity,
     Range,
     Several,
@@ -44,6 +46,7 @@ from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.schema_tables import Tables
 from planner.inputs.scenario.series import Shapes
 
 _MONTHS = {"month": 1, "quarter": 3}
@@ -139,6 +142,34 @@ class TrainingJob(Part):
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"
     )
+    passes: Annotated[float | None, Number("4", Range(1, 1e6))] = Field(
+        None,
+        description="How often it goes through its data, which are so many times fewer to buy or to "
+        "generate than it trains on; default: once",
+    )
+    data_usd_per_million: Annotated[
+        float | None, PricePerMillion('"0.5 USD / 1e6 tokens"', Range(0, 1e9))
+    ] = Field(
+        None,
+        alias="data_price",
+        description="Price of the tokens or samples that are bought, each once for a run",
+    )
+    bought_fraction: Annotated[float | None, Fraction("0.6", Range(0, 1))] = Field(
+        None,
+        alias="bought",
+        description="Share of its data that is bought at `data_price`; default: what is not generated",
+    )
+    generated_fraction: Annotated[float | None, Fraction("0.3", Range(0, 1, open=True))] = Field(
+        None,
+        alias="generated",
+        description="Share of its tokens that a pool writes before its `earliest` day: one that `feeds` it. "
+        "What is neither bought nor generated is your own, and free",
+    )
+    tables: Tables | None = Field(
+        None,
+        description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
+        "what that gives replaces even parts; a file name alone is enough",
+    )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
         date.min,  # replaced on reading: what a job leaves out is the start of the horizon
@@ -206,6 +237,24 @@ class TrainingJob(Part):
     def amount_key(self) -> str:
         """Key of what there is to train on."""
         return "tokens" if self.samples is None else "samples"
+
+    @property
+    def data_shares(self) -> dict[str, float]:
+        """Shares of its data that are bought, generated, and its own."""
+        generated = self.generated_fraction or 0.0
+        priced = self.data_usd_per_million is not None
+        bought = self.bought_fraction if self.bought_fraction is not None else (1.0 - generated) * priced
+        return {"bought": bought, "generated": generated, "own": max(1.0 - bought - generated, 0.0)}
+
+    @property
+    def buys_data(self) -> bool:
+        """Whether any of its data has a price."""
+        return self.data_usd_per_million is not None and self.data_shares["bought"] > 0
+
+    @property
+    def states_data(self) -> bool:
+        """Whether it says where its data comes from."""
+        return self.data_usd_per_million is not None or self.generated_fraction is not None
 
 
 class RequestClass(Part):
@@ -287,6 +336,11 @@ class Service(Part):
     )
     candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
         None, description="Samples that a recommendation model scores for a request, with `response_time`"
+    )
+    tables: Tables | None = Field(
+        None,
+        description="Embedding tables of a recommendation model, placed on the accelerators that share them "
+        "in a replica: what that gives replaces even parts; a file name alone is enough",
     )
     images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
         None,
@@ -640,6 +694,7 @@ class Scenario(Part):
     _own: OwnFacts | None = PrivateAttr(None)
     _rows: tuple[str, ...] = PrivateAttr(())
     _shapes: Shapes = PrivateAttr(default_factory=Shapes)
+    _tables: dict[Tables, tuple[EmbeddingTable, ...]] = PrivateAttr(default_factory=dict)
 
     @property
     def path(self) -> Path | None:
@@ -670,6 +725,10 @@ class Scenario(Part):
     def shapes(self) -> Shapes:
         """The hours of the files that it names for their shape, where operation is decided by them."""
         return self._shapes
+
+    def tables_of(self, part: Tables) -> tuple[EmbeddingTable, ...]:
+        """The embedding tables of a file that a run or a service names."""
+        return self._tables[part]
 
     def __eq__(self, other: object) -> bool:
         """Alike when they say the same, from whichever file."""

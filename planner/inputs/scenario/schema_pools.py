@@ -50,6 +50,11 @@ class Pool(Part):
         description="In place of `gpu_time`, batch inference: prompts that are answered, whenever that is, "
         "by replicas that are always full",
     )
+    feeds: Annotated[str | None, Text('"pretrain-70b"')] = Field(
+        None,
+        description="In place of `items`, the training run whose `generated` share it writes, in whole "
+        "periods before the `earliest` day of the run",
+    )
     tokens_in: Annotated[float | None, Number("1200", _TOKENS)] = Field(
         None, description="Mean prompt tokens of an item or a rollout"
     )
@@ -252,7 +257,7 @@ _OF_STEPS = ("step_prompts", "longest_tokens")  # that wait for their longest ro
 _ROLLOUTS = ("samples", "tokens_in", "tokens_out")
 WAYS = (
     Way("gpu_time", "gpu_time_h", "h", of_reference=True),
-    Way("items", "items_per_d", "1/d", ("tokens_in", "tokens_out"), ("passes", "engine")),
+    Way("items", "items_per_d", "1/d", ("tokens_in", "tokens_out"), ("passes", "engine", "feeds")),
     Way(
         "jobs",
         "jobs_per_d",

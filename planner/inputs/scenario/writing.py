@@ -26,6 +26,9 @@ def tables(scenario: Scenario) -> dict[str, Any]:
     for job, table in zip(scenario.training, document.get("training", ()), strict=True):
         if job.earliest == scenario.horizon.start:  # the default, which follows the horizon where that moves
             del table["earliest"]
+    for pool, table in zip(scenario.pools, document.get("pools", ()), strict=True):
+        if pool.feeds is not None:  # what it writes follows from its run, also where that is changed
+            del table["items"]
     return document
 
 

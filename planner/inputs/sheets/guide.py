@@ -15,8 +15,8 @@ from planner.inputs.editing.fields import catalogued, default_of, part_at, value
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.sheets.making import (
     Made,
+    defaults_of,
     next_quarter,
-    range_said,
     scenario_from,
     start_defaults,
     take_one_signal,
@@ -41,7 +41,7 @@ NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "sites": (("power_cap",),),
     "fleet": (("nodes",), ("in_service",)),
     "services": (("users", "requests_per_day"),),
-    "training": (("tokens",), ("deadline",)),
+    "training": (("tokens", "samples"), ("deadline",)),
     "pools": (("people", "gpu_time"),),
     "rental": (("region", "grid"),),
 }
@@ -51,6 +51,7 @@ _STAND_INS = {
     "in_service": "2020-01-01",
     "users": "1000",
     "tokens": "1e9",
+    "samples": "1e9",
     "people": "1",
     "region": "aws/us-east-1",
 }
@@ -65,10 +66,21 @@ _LEFT_OUT: Mapping[str, tuple[str, ...]] = {
         "tokens_out",
         "first_token",
         "per_token",
+        "candidates",
+        "images",
+        "audio",
+        "response_time",
         "availability",
         "precision",
     ),
-    "training": ("nodes", "sequence_tokens", "batch_tokens", "precision", "checkpoint_storage"),
+    "training": (
+        "nodes",
+        "sequence_tokens",
+        "batch_tokens",
+        "batch_samples",
+        "precision",
+        "checkpoint_storage",
+    ),
     "pools": ("gpu_time", "utilisation"),
     "policy": ("discount_rate", "node_life", "confidence", "retirement"),
     "reliability": ("failures", "restart", "repair", "spare_confidence"),
@@ -129,7 +141,7 @@ def missing(answers: Answers) -> dict[str, list[str]]:
     for step, tables in STEPS.items():
         for table in tables:
             for row in answers.tables.get(table, ()):
-                lacks = [ways for ways in NEEDED.get(table, ()) if not any(row.get(key) for key in ways)]
+                lacks = [ways for ways in _needed(table, row) if not any(row.get(key) for key in ways)]
                 found[step] += [f"{entry(table, row)}: {' or '.join(map(words, ways))}" for ways in lacks]
     stated = {table for table, rows in answers.tables.items() if rows}
     if "sites" not in stated:
@@ -152,10 +164,16 @@ def with_stand_ins(answers: Answers) -> Answers:
     for table, rows in answers.tables.items():
         held = found.setdefault(table, [])
         for row in rows:
-            lacks = [ways[0] for ways in NEEDED.get(table, ()) if not any(row.get(key) for key in ways)]
+            lacks = [ways[0] for ways in _needed(table, row) if not any(row.get(key) for key in ways)]
             if all(key in _STAND_INS for key in lacks):
                 held.append({**row, **{key: _STAND_INS[key] for key in lacks}})
     return replace(answers, tables=found)
+
+
+def _needed(table: str, row: Row) -> Iterator[tuple[str, ...]]:
+    """What an entry has to state: of a run the samples where it holds a place for them, else the tokens."""
+    for ways in NEEDED.get(table, ()):
+        yield ways if table != "training" or len(ways) < 2 else ways[1:] if "samples" in row else ways[:1]
 
 
 def entry(table: str, row: Row) -> str:
@@ -213,7 +231,7 @@ def default_rows(step: str, answers: Answers, catalogue: Catalogue) -> list[Reco
     take_one_signal(tables, catalogue)
     for table, name, row in _stated(step, replace(answers, tables=tables)):
         for key in _LEFT_OUT.get(table, ()):
-            if (key == "grid" or not row.get(key)) and not _needless(table, key, row):
+            if (key == "grid" or not row.get(key)) and not _needless(table, key, row, catalogue):
                 found.setdefault((key, *_default(table, key, row, catalogue)), []).append(name)
     return [
         {
@@ -248,12 +266,14 @@ def _stated(step: str, answers: Answers) -> Iterator[tuple[str, str, Row]]:
             yield table, entry(table, row), row
 
 
-def _needless(table: str, key: str, row: Row) -> bool:
-    """Whether a default has no part in this row: the space of an owned building, people who are not named."""
+def _needless(table: str, key: str, row: Row, catalogue: Catalogue) -> bool:
+    """Whether a default has no part in a row: space that is owned, people who are not named, other kinds."""
     counted = {"requests_per_day": "users", "gpu_time": "people"}.get(key)
-    return (counted is not None and not row.get(counted)) or (
-        key == "space_price" and row.get("space") == "owned"
-    )
+    if counted is not None:
+        return not row.get(counted)
+    if table in ("services", "training"):
+        return key not in defaults_of(start_defaults(), table, row, catalogue)
+    return key == "space_price" and row.get("space") == "owned"
 
 
 def _default(table: str, key: str, row: Row, catalogue: Catalogue) -> tuple[str, str, str]:
@@ -262,8 +282,8 @@ def _default(table: str, key: str, row: Row, catalogue: Catalogue) -> tuple[str,
     fact = _fact(table, key, row, catalogue)
     if fact is not None:
         return _of_fact(fact)
-    if (value := ours.get(table, {}).get(key)) is not None:
-        spread = range_said(ours, table, key).strip(" ()")
+    if (held := defaults_of(ours, table, row, catalogue).get(key)) is not None:
+        value, spread = held[0], held[1].strip(" ()")
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value), spread, _OURS
     part = part_at(table)
     name = next((name for name, one in part.model_fields.items() if (one.alias or name) == key), None)

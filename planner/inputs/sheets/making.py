@@ -12,6 +12,7 @@ from typing import Any
 
 from planner.inputs.aliases import accelerator_called, model_called
 from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.model_kinds import LANGUAGE, kind_of_model
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.sheets.demand import (
     held_accelerator_h,
@@ -29,8 +30,20 @@ DIGITS = 6  # of a rate that is worked out
 MOST_PERIODS = 40
 _COUNTED = ("users", "requests_per_day", "people", "accelerators")  # what a rate or hours are worked out from
 _LARGE = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # how people end large counts
-_WHOLE = ("nodes", "racks", "supply_nodes", "order_nodes", "sequence_tokens", "tokens_in", "tokens_out")
-_NUMBERS = ("tokens", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation", *_COUNTED)
+_WHOLE = (
+    "nodes", "racks", "supply_nodes", "order_nodes", "sequence_tokens", "tokens_in", "tokens_out",
+    "batch_samples",
+)  # fmt: skip
+_NUMBERS = (
+    "tokens", "samples", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation",
+    "candidates", "images", *_COUNTED,
+)  # fmt: skip
+# What is assumed alike for all kinds of model; the rest is of each kind, or of language models that write.
+_OF_ALL = {
+    "services": ("precision", "mean_to_peak", "availability"),
+    "training": ("precision", "nodes", "checkpoint_storage"),
+}
+READING = "reading"  # of a language model whose answers have no tokens
 _DAYS = ("in_service", "deadline", "earliest")
 _BY_PERIOD = {"services": "peak_rate", "pools": "gpu_time"}
 _MONTHS = {"month": 1, "quarter": 3}
@@ -63,11 +76,11 @@ class _Making:
 
     def default(self, table: str, key: str, entry: dict[str, Any], name: str) -> None:
         """State the default of a key that an entry lacks."""
-        value = self.defaults.get(table, {}).get(key)
-        if key not in entry and value is not None:
+        found = defaults_of(self.defaults, table, entry, self.catalogue).get(key)
+        if key not in entry and found is not None:
+            value, spread = found
             entry[key] = value
-            said = f"{table}.*.{key} = {_shown(value)}{range_said(self.defaults, table, key)}"
-            self.assumed.setdefault(said, []).append(name)
+            self.assumed.setdefault(f"{table}.*.{key} = {_shown(value)}{spread}", []).append(name)
 
 
 def scenario_from(
@@ -137,6 +150,29 @@ def start_defaults() -> Mapping[str, Any]:
     """`data/start.toml`: what is stated where nobody says otherwise."""
     with (data_folder() / "start.toml").open("rb") as file:
         return tomllib.load(file)
+
+
+def kind_of_work(table: str, entry: Mapping[str, Any], catalogue: Catalogue) -> str:
+    """Which defaults an entry takes: of its kind of model, of models that read; empty: of its table."""
+    if table not in _OF_ALL:
+        return ""
+    kind = kind_of_model(catalogue, str(entry.get("model")))
+    if kind == LANGUAGE:
+        return READING if table == "services" and str(entry.get("tokens_out")) == "0" else ""
+    return kind if f"{table}.{kind}" in start_defaults() else ""
+
+
+def defaults_of(
+    defaults: Mapping[str, Any], table: str, entry: Mapping[str, Any], catalogue: Catalogue
+) -> dict[str, tuple[Any, str]]:
+    """What holds for the keys of an entry where nothing is said, each with its range in brackets."""
+    stated = defaults.get(table, {})
+    kind = kind_of_work(table, entry, catalogue)
+    if not kind:
+        return {key: (value, range_said(defaults, table, key)) for key, value in stated.items()}
+    own = f"{table}.{kind}"
+    found = {key: (stated[key], range_said(defaults, table, key)) for key in _OF_ALL[table]}
+    return found | {key: (value, range_said(defaults, own, key)) for key, value in defaults[own].items()}
 
 
 def range_said(defaults: Mapping[str, Any], table: str, key: str) -> str:
@@ -265,7 +301,7 @@ def _complete(table: str, entry: dict[str, Any], where: str, making: _Making) ->
     """State the defaults of what an entry lacks."""
     name = str(entry.get("name") or entry.get("sku") or where)
     region = making.catalogue.regions.get(str(entry.get("region")))
-    for key in making.defaults.get(table, {}):
+    for key in defaults_of(making.defaults, table, entry, making.catalogue):
         if not (table == "sites" and key == "pue" and region is not None and region.pue):
             making.default(table, key, entry, name)
     if table == "rental" and "region" in entry:

@@ -52,6 +52,29 @@ def maintenance_usd(
     return price_usd * maintenance_fraction * hours_h / hours_per_year_h
 
 
+def bought_data_usd(
+    *,
+    million_usd: Column,
+    amount: Column,
+    bought_fraction: Column,
+    passes: Column,
+    reduction_ratio: Column,
+) -> Column:
+    """What the tokens or samples cost that a run buys.
+
+    D = p * b * n / (r * e) / 10^6
+
+    Of n that are trained on n / e are different ones, each seen e times; techniques take r times fewer.
+    Licences by the year, storage and people's work on the data are left out.
+
+    Source: definition; a price by amount is how data markets quote it, e.g. Mazumder et al., "DataPerf",
+    NeurIPS 2023, whose acquisition benchmark buys within a budget.
+    """
+    different = np.divide(np.divide(amount, reduction_ratio), passes)
+    bought: Column = np.multiply(million_usd, bought_fraction) * different / 1e6
+    return bought
+
+
 def space_usd(*, provisioned_kw: Column, space_usd_per_kw_h: Column, hours_h: Column) -> Column:
     """Building, cooling plant and power distribution, rented by the kilowatt that they must carry.
 

@@ -20,6 +20,7 @@ from planner.report.charts.jobs import JOB_PICTURES
 from planner.report.charts.placement import PLACEMENT_PICTURES
 from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 from planner.report.charts.throughput import THROUGHPUT_MEASURES, side_by_side
+from planner.report.charts.track import TRACK_PICTURES
 from planner.trace.records import Document, Record, every
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "SURVIVAL_KEY",
     "THROUGHPUT_MEASURES",
     "TIMELINE_KEY",
+    "TRACK_PICTURES",
     "Document",
     "Picture",
     "Record",

@@ -14,7 +14,7 @@ from planner.report.charts.drawing import (
     row_axis,
     with_room,
 )
-from planner.trace.numbers import number_text
+from planner.trace.numbers import number_text, percent_text
 from planner.trace.records import Document, every
 
 MOST_DEVICES = 32
@@ -71,7 +71,52 @@ def device_loads(document: Document) -> Picture | None:
         f"{number_text(1e3 * meant['device_s'])} ms; no placement takes less than {number_text(bound)} ms "
         "(dashed line)"
     )
-    return Picture("Load of each device", f"Bars in ms. {words}.", layered(16, bars, texts, line))
+    return Picture("Load of each device", f"Bars in ms. {words}.", layered(16, bars, line, texts))
 
 
-PLACEMENT_PICTURES = {"devices": device_loads}
+def device_bytes(document: Document) -> Picture | None:
+    """A bar for each device, or some of many: what it holds of the tables, memory by memory."""
+    devices = document.get("devices", [])
+    tiers = [row["tier"] for row in document.get("tiers", []) if row["held_gb"] > 0]
+    if not devices or not tiers:
+        return None
+    shown = every(devices, MOST_DEVICES)
+    rows, ends = [], []
+    for row in shown:
+        reached = 0.0
+        for tier in tiers:
+            held = row[f"{tier}_gb"]
+            label = f"{row['device']}: {number_text(held)} GB in {tier}"
+            rows.append(
+                {
+                    "device": row["device"],
+                    "tier": tier,
+                    "start": reached,
+                    "end": reached + held,
+                    "label": label,
+                }
+            )
+            reached += held
+        ends.append({"device": row["device"], "end": reached, "label": number_text(reached, 3)})
+    x = alt.X("start:Q", title="GB of tables", scale=with_room(row["end"] for row in rows))
+    bars = (
+        chart_of(rows)
+        .mark_bar(stroke=OUTLINE)
+        .encode(
+            y=row_axis("device"), x=x, x2="end:Q", color=colour("tier", "memory", tiers), tooltip=["label:N"]
+        )
+    )
+    texts = (
+        chart_of(ends)
+        .mark_text(color=INK, align="left", dx=4, fontSize=11)
+        .encode(y=row_axis("device"), x="end:Q", text="label:N")
+    )
+    full = "; ".join(
+        f"{number_text(row['held_gb'], 3)} GB in {row['tier']}, {percent_text(row['full_fraction'])} of it"
+        for row in document["tiers"]
+    )
+    words = f"{len(shown)} of {len(devices)} devices. All devices together hold {full}"
+    return Picture("What each device holds", f"Bars in GB. {words}.", layered(16, bars, texts))
+
+
+PLACEMENT_PICTURES = {"devices": device_loads, "bytes": device_bytes}

@@ -100,10 +100,11 @@ def _months(cash: list[Record], purchases: list[Record], paid: list[Record]) -> 
             ("deposits_usd", "Purchase", "One-Time", "deposits of orders"),
             ("deliveries_usd", "Purchase", "One-Time", "orders that are delivered"),
             ("bills_usd", "Usage", "Usage-Based", "electricity, space, upkeep, people, carriage"),
+            ("data_usd", "Purchase", "One-Time", "data for training"),
             ("sales_usd", "Adjustment", "One-Time", "nodes that are sold"),
         )
         for column, category, frequency, said in parts:
-            usd = row[column] - (rent.get(row["month"], 0.0) if column == "bills_usd" else 0.0)
+            usd = row.get(column, 0.0) - (rent.get(row["month"], 0.0) if column == "bills_usd" else 0.0)
             if not usd:
                 continue
             orders = _orders(purchases, column, row["month"])

@@ -86,6 +86,61 @@ def test_german_sites_and_rented_nodes_in_eur_check_at_once() -> None:
         assert said in "\n".join(found.notes)
 
 
+@pytest.mark.parametrize(
+    ("model", "stated", "asked_by"),
+    [
+        (
+            "llama-3.1-8b",
+            {},
+            {"tokens_in": 1000, "tokens_out": 250, "first_token": "2 s", "per_token": "60 ms"},
+        ),
+        ("llama-3.2-1b", {"tokens_out": "0"}, {"tokens_in": 500, "tokens_out": 0, "response_time": "300 ms"}),
+        ("dlrm-dcnv2", {"candidates": "500"}, {"candidates": 500, "response_time": "100 ms"}),
+        ("sdxl", {"response_time": "9000"}, {"images": 1, "response_time": "9000 ms"}),
+        ("vit-b-16", {}, {"images": 1, "response_time": "200 ms"}),
+        (
+            "whisper-large-v3",
+            {"audio": "20"},
+            {"audio": "20 s", "tokens_out": 50, "first_token": "1 s", "per_token": "60 ms"},
+        ),
+    ],
+)
+def test_a_request_is_asked_for_as_its_kind_of_model_has_it(
+    model: str, stated: dict[str, str], asked_by: dict[str, Any]
+) -> None:
+    """Each kind checks with its own keys and no others; what was assumed is told with its range."""
+    found = of(asked(tables={"services": [{"name": "one", "model": model, "users": "9k", **stated}]}))
+    (service,) = tomllib.loads(found.text)["services"]
+
+    assert not found.wrong
+    of_all = ("name", "model", "precision", "mean_to_peak", "peak_rate", "availability")
+    assert {key: value for key, value in service.items() if key not in of_all} == asked_by
+    said = "\n".join(found.notes)
+    assert all(f"services.*.{key} = " in said for key in asked_by.keys() - stated.keys() - {"tokens_out"})
+    shown = {
+        row["what"]
+        for row in default_rows(
+            "Work",
+            asked(tables={"services": [{"name": "one", "model": model, **stated}], "pools": []}),
+            CATALOGUE,
+        )
+    }
+    assert {key.replace("_", " ") for key in asked_by.keys() - stated.keys()} <= shown
+    assert "candidates" not in shown or model == "dlrm-dcnv2"
+
+
+def test_a_recommendation_model_is_trained_on_samples() -> None:
+    run = {"name": "retrain", "model": "dlrm-dcnv2", "samples": "", "deadline": "2027-06-30"}
+    lacks = of(asked(tables={"training": [run]}))
+    found = of(asked(tables={"training": [{**run, "samples": "4T"}]}))
+
+    assert lacks.missing["Work"] == ["retrain: samples"]
+    assert not found.wrong
+    (stated,) = tomllib.loads(found.text)["training"]
+    assert (stated["samples"], stated["batch_samples"]) == (4e12, 65536)
+    assert "sequence_tokens" not in stated
+
+
 def test_each_step_says_what_lacks_and_what_is_wrong_before_all_is_there() -> None:
     nothing = of(Answers())
     some = of(

@@ -1,4 +1,4 @@
-"""What people do for the techniques of the training runs of a plan."""
+"""What each training run of a plan takes once: people's time for its techniques, and data that is bought."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ Floats = NDArray[np.float64]
 Part = tuple[Traced, Chosen]
 
 
-def adopted_part(
+def once_part(
+    column: str,
     problem: Problem,
     solution: Solution,
     runs: TrainingRuns | None,
     run_rows: NDArray[np.intp],
     pausable: PausableUse | None,
 ) -> tuple[Part | None, NDArray[np.intp]]:
-    """People's time for the techniques of runs: when a run begins, and as a pausable job is done."""
+    """One of these columns of money: when a run begins, and as a pausable job is done."""
     each, counts, groups = list[Traced](), list[Floats](), list[NDArray[np.intp]]()
-    if runs is not None:
+    of_runs = None if runs is None else getattr(runs, column)
+    if runs is not None and of_runs is not None:
         begins = problem.run_options.start[solution.run > 0][:, None] == np.arange(problem.periods)
-        each.append(rows(runs.adopted_usd, runs.candidate[run_rows]))
+        each.append(rows(of_runs, runs.candidate[run_rows]))
         counts.append(solution.run[solution.run > 0][:, None] * begins.astype(float))
         groups.append(problem.run_options.node_group[solution.run > 0])
-    if pausable is not None:
+    of_pausable = None if pausable is None else getattr(pausable.jobs, column)
+    if pausable is not None and of_pausable is not None:
         options = problem.pausable_options
-        each.append(rows(pausable.jobs.adopted_usd, pausable.rows))
+        each.append(rows(of_pausable, pausable.rows))
         done = solution.done_node_h[pausable.options] / options.node_hours[pausable.options][:, None]
         counts.append(done)
         groups.append(options.node_group[pausable.options])
     if not any(np.any(one.value) for one in each):
         return None, np.zeros(0, dtype=np.intp)
     items = [one[i] for one in each for i in range(len(np.atleast_1d(one.value)))]
-    column = pick(items, np.arange(len(items))[:, None])
-    part = column, chosen("counts", np.concatenate(counts), "decided by the program", "1")
+    part = (
+        pick(items, np.arange(len(items))[:, None]),
+        chosen("counts", np.concatenate(counts), "decided by the program", "1"),
+    )
     return part, np.concatenate(groups)

@@ -366,6 +366,7 @@ def _usd_terms(
         deploy=problem.serve_options.deployed_usd * (chosen.replicas > 0)
         + problem.serve_options.begun_usd * begun(chosen.replicas),
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
+        adopt=problem.adoptions.usd * chosen.adopted[:, None],
         idle=groups.idle_usd_per_node * idle_nodes,
         parked=groups.off_usd_per_node * chosen.parked,
         contract=problem.contracts.usd_per_kwh * chosen.matched_kwh,
@@ -380,7 +381,7 @@ def _usd_terms(
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; ordering, retiring, deployments and unmet demand emit nothing"""
+    """Carbon = sum of the same parts; orders, retirements, deployments, adoptions, unmet demand have none"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -397,6 +398,7 @@ def _kgco2e_terms(
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
         deploy=np.zeros(chosen.replicas.shape),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
+        adopt=np.zeros(problem.adoptions.usd.shape),
         idle=groups.idle_kgco2e_per_node * idle_nodes,
         parked=groups.off_kgco2e_per_node * chosen.parked,
         contract=-problem.contracts.kgco2e_per_kwh * chosen.matched_kwh,

@@ -76,6 +76,25 @@ def lent_work_h(problem: Problem, chosen: Decisions) -> Floats:
     return done
 
 
+def adopted_work_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours that options do which use each adoption, on lent nodes as well [A, T].
+
+    D[a,t] = sum_o uses[o,a] * speed[o] * (work[o,t] + eff[o] * sum_y h[y,t] * lent[o,t,y])
+    """
+    done: Floats = problem.work_options.uses.T.astype(float) @ worked_h(problem, chosen)
+    return done
+
+
+def worked_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours that each option does, on lent nodes as well [O, T]."""
+    options = problem.work_options
+    worked: Floats = options.speed[:, None] * chosen.work_node_h
+    if chosen.slots is not None and len(problem.slots):
+        speed = options.speed * problem.work_shifts.lent_speed_fraction
+        worked = worked + speed[:, None] * np.einsum("oty,yt->ot", chosen.slots.lent, problem.slots.hours)
+    return worked
+
+
 def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
     """Facility power of each site in each slot over that of the period [S, T, Y].
 

@@ -57,14 +57,19 @@ def most_begun(problem: Problem, replicas: Whole) -> Whole:
 def most_work_nodes(problem: Problem) -> Floats:
     """Mean nodes that do a work alone.
 
-    most[o,t] = demand_h[w,t] / (speed[o] * hours[t]); none without speed
+    most[o,t] = usable[o,t] * demand_h[w,t] / (speed[o] * hours[t]); none without speed
+
+    usable[o,t] is the least of usable[a,t] over the techniques a that o uses; 1 where it uses none.
 
     Mean nodes that work; it takes held[o,t] times as many.
     """
     options = problem.work_options
     needed = problem.work.demand_h[options.work] / problem.node_groups.hours
+    usable = np.where(options.uses[:, :, None], problem.adoptions.usable_fraction, 1.0)
+    needed = needed * usable.min(axis=1, initial=1.0)
     speed = options.speed[:, None]
-    return np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
+    most: Floats = np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
+    return most
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:

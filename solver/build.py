@@ -36,6 +36,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.start_what_did_not_run,
     tasks.set_up_what_did_not_serve,
     tasks.do_the_work,
+    tasks.adopt_before_use,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,
     fleet.rent_for_the_term,

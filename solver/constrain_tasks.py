@@ -21,7 +21,7 @@ from solver.rows import (
     summed,
     terms,
 )
-from solver.tables import Floats
+from solver.tables import Floats, Whole
 
 
 def run_every_job_once(program: Program) -> None:
@@ -241,15 +241,39 @@ def do_the_work(program: Program) -> None:
     )
 
 
-def _lent_work(program: Program) -> Part:
-    """What work on lent nodes adds to the work rows."""
+def adopt_before_use(program: Program) -> None:
+    """sum_o uses[o,a] * speed[o] * (work[o,t] + lent[o,t]) <= most[a,t] * adopt[a]
+
+    most[a,t] = usable[a,t] * demand_h[w,t] / hours[t]; w is the work of a; lent[o,t] as in `do_the_work`.
+    Before the day of a, the bounds of work are 0.
+    """
+    problem, options, adoptions = program.problem, program.problem.work_options, program.problem.adoptions
+    if not len(adoptions):
+        return
+    option, used = np.nonzero(options.uses)
+    work, speed = program.work[option], options.speed[option][:, None]
+    most = adoptions.usable_fraction * problem.work.demand_h[adoptions.work] / problem.node_groups.hours
+    program.add_rows(
+        "adopted",
+        cells(*most.shape),
+        pulp.LpConstraintLE,
+        np.where(most > 0, 0.0, np.inf).ravel(),
+        grouped(used, work, np.broadcast_to(speed, work.shape)),
+        *(_lent_work(program, np.where(uses, a, -1)) for a, uses in enumerate(options.uses.T)),
+        grouped(np.arange(len(adoptions)), program.adopt, -most),
+    )
+
+
+def _lent_work(program: Program, row_of: Whole | None = None) -> Part:
+    """What work on lent nodes adds to the work rows, or to those that `row_of` names; none where below 0."""
     problem, options = program.problem, program.problem.work_options
-    option, period, slot = np.nonzero(made(program.lent))
+    rows = options.work if row_of is None else row_of
+    option, period, slot = np.nonzero(made(program.lent) & (rows >= 0)[:, None, None])
     if not option.size:
         return NO_PART
     done = (options.speed * problem.work_shifts.lent_speed_fraction)[option]
     return (
-        options.work[option] * problem.periods + period,
+        rows[option] * problem.periods + period,
         program.lent[option, period, slot],
         done * problem.slots.share()[period, slot],
     )

@@ -6,7 +6,7 @@ from solver import backend
 from solver.build import build
 from solver.problem import Problem, Solution
 
-HELD = ("order", "commit", "retire", "sell", "move", "run", "choose", "left_out", "replicas")
+HELD = ("order", "commit", "retire", "sell", "move", "run", "choose", "left_out", "replicas", "adopt")
 
 
 def best_operation(

@@ -74,6 +74,7 @@ class Program:
     begun: Variables  # [V, T] options that did not serve in the period before, where that has a price
     shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
+    adopt: Variables  # [A]
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
     matched: Variables  # [C, T] mean kW
@@ -197,9 +198,13 @@ class Program:
             spares=bounds.fewest_spares(problem, used, replicas),
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
+            adopted=count(self.adopt),
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
+        if len(problem.adoptions):
+            worked = account_slots.adopted_work_h(problem, decided).any(axis=1)
+            decided = replace(decided, adopted=decided.adopted * worked)
         decided = replace(decided, rented=_rented_in_use(problem, decided, used))
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
 
@@ -252,6 +257,7 @@ class Program:
             self.move,
             self.run,
             self.choose,
+            self.adopt,
             self.replicas[self.problem.serve_options.whole],
         )
         return sum(each.size for each in counts)
@@ -271,6 +277,7 @@ class Program:
             (self.left_out, solution.left_out),
             (self.replicas, solution.replicas),
             (self.spares, solution.spares),
+            (self.adopt, solution.adopted),
         )
         return {
             variable.name: float(value)

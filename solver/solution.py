@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from solver.tables import Floats, Whole
+from solver.tables import Floats, Whole, no_counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,7 @@ class Terms:
     start: Floats  # [V, T] replicas that did not run in the period before
     deploy: Floats  # [V, T] options that serve, and that did not in the period before
     work: Floats  # [O, T]
+    adopt: Floats  # [A, T] techniques that a work adopts
     idle: Floats  # [P, T] nodes in service or rented, for the hours in which nothing uses them
     parked: Floats  # [P, T]
     contract: Floats  # [C, T] premium; carbon avoided is negative
@@ -91,6 +92,7 @@ class Decisions:
     spares: Whole  # [P, T]
     parked: Floats  # [P, T] mean nodes
     matched_kwh: Floats  # [C, T]
+    adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
     slots: SlotUse | None = None  # where the problem has slots
 
 

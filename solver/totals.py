@@ -101,6 +101,7 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "serves": (plan.replicas > 0)[problem.serve_options.chosen_or_not],
         "shed": plan.shed_fraction,
         "work": plan.work_node_h / hours,
+        "adopt": plan.adopted,
         "done": plan.done_node_h / hours,
         "matched": plan.matched_kwh / hours,
         **_decided_by_slot(problem, plan),
@@ -205,6 +206,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "serves": weigh(serves.deployed_usd)[serves.chosen_or_not],
         "shed": weigh(unmet * services.demand),
         "work": work,
+        "adopt": weigh(problem.adoptions.usd).sum(axis=1),
         "done": done,
         "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
     }

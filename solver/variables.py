@@ -138,6 +138,7 @@ def _tasks(
         "begun": _some(prefix + "begun", bounds.most_begun(problem, most.replicas)),
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
+        "adopt": _whole(prefix + "adopt", np.ones(len(problem.adoptions))),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
 

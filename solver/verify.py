@@ -94,6 +94,7 @@ def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Ite
         "chosen",
         "replicas",
         "spares",
+        "adopted",
     ):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
@@ -227,6 +228,19 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
     done = done + account_slots.lent_work_h(problem, plan)
     yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
+
+
+def work_is_adopted(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_o uses[o,a] * speed[o] * work[o,t] <= usable[a,t] * demand_h[w,t] * adopted[a]
+
+    What lent nodes do included; nothing is adopted more than once.
+    """
+    adoptions = problem.adoptions
+    wanted = problem.work.demand_h[adoptions.work]
+    most = adoptions.usable_fraction * wanted * plan.adopted[:, None]
+    done = account_slots.adopted_work_h(problem, plan)
+    yield from _above("adopted", done, most, tolerance, size=np.maximum(wanted, 1e-9))
+    yield from _above("adopted once", plan.adopted, 1.0, tolerance)
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -378,6 +392,7 @@ CHECKS: tuple[Check, ...] = (
     demand_is_met,
     deployments_are_large_enough,
     work_is_done,
+    work_is_adopted,
     nodes_suffice,
     promises_are_kept,
     sites_carry,

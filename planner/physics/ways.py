@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.techniques import Way, Ways, technique_named
+from planner.trace.quantities import Traced, chosen
 
 
 def every_way(inputs: Inputs) -> Inputs:
@@ -69,6 +70,14 @@ def quality_lost(inputs: Inputs, service: Service, model: str, precision: str) -
 
 def _loss(inputs: Inputs, key: str) -> float:
     return float(inputs.fact(key).value) if inputs.has(key) else 0.0
+
+
+def people_h(inputs: Inputs, names: Iterable[str]) -> Traced:
+    """What people do once to adopt techniques."""
+    spent: Traced = chosen("adopted_h", 0.0, "no technique")
+    for name in names:
+        spent = spent + inputs.fact(f"adoption.{technique_named(name).adoption}.person_time")
+    return spent
 
 
 def usable_h(inputs: Inputs, name: str) -> float:

@@ -45,6 +45,7 @@ from planner.program.fleet_tables import (
 )
 from planner.program.market_based import contract_table
 from planner.program.option_tables import (
+    adoption_table,
     by_pausing,
     pausable_options,
     run_option_table,
@@ -142,6 +143,7 @@ def assemble(inputs: Inputs) -> Assembled:
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
         work_options=with_hourly_rent(work_option_table(inputs, work), rented),
+        adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
         ),

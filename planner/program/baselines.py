@@ -71,6 +71,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
         }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
+    changes |= {f"pools[{i}].techniques": None for i in range(len(scenario.pools))}
     as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget")
     for i in range(len(scenario.services)):
         changes |= {f"services[{i}].{key}": None for key in as_stated}

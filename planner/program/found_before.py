@@ -56,9 +56,11 @@ _AXES = {
     "spares": "PT",
     "parked": "PT",
     "matched_kwh": "CT",
+    "adopted": "A",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
-_WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas", "spares"}
+_WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas"}
+_WHOLE |= {"spares", "adopted"}
 
 
 class Memory(Protocol):
@@ -261,6 +263,7 @@ def _sizes(problem: Problem) -> dict[str, int]:
         "I": len(problem.services),
         "O": len(problem.work_options),
         "C": len(problem.contracts),
+        "A": len(problem.adoptions),
     }
 
 

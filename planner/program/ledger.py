@@ -277,7 +277,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
-    adopted, adopted_by = adopted_part(problem, solution, runs, run_rows, pausable)
+    adopted, adopted_by = adopted_part(problem, solution, runs, run_rows, pausable, assembled.work)
     deployments = {} if replicas is None else _people(assembled.tried, replicas, options, solution)
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {

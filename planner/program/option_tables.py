@@ -19,7 +19,7 @@ from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said
-from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
+from solver.problem import Adoptions, PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
 TOO_SLOW = "no load meets the latency targets"
 
@@ -245,6 +245,23 @@ def serve_option_table(
     return options, row, too_slow, len(each)
 
 
+def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
+    """Techniques that pools may adopt, paid where they are first in use."""
+    may = work.techniques
+    if may.adopted_usd is None:
+        return Adoptions.none(inputs.periods)
+    begins = may.first[:, None] == np.arange(inputs.periods)
+    return Adoptions(
+        name=tuple(
+            f"{inputs.scenario.pools[w].name} {name}"
+            for w, name in zip(may.pool.tolist(), may.name, strict=True)
+        ),
+        work=may.pool,
+        usable_fraction=may.usable_fraction,
+        usd=np.asarray(may.adopted_usd.value)[:, None] * begins,
+    )
+
+
 def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
     if work.speed is None or work.increment_kw is None or work.usd is None or work.kgco2e is None:
@@ -253,6 +270,7 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     assert work.held_ratio is not None, "it comes with the others"
     return WorkOptions(
         held_ratio=work.held_ratio.value,
+        uses=work.uses,
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,

@@ -16,7 +16,7 @@ from solver.account import (
     spares_of_promise,
     totals_by,
 )
-from solver.account_slots import lent_work_h
+from solver.account_slots import adopted_work_h, lent_work_h
 from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
@@ -65,6 +65,7 @@ __all__ = [
     "Status",
     "Work",
     "WorkOptions",
+    "adopted_work_h",
     "answer",
     "capex_usd",
     "covered_nodes",

@@ -83,6 +83,8 @@ POOLS = {
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
             planner/answers/plan/decisions.py planner/physics/levers.py planner/program/slot_tables.py
             planner/program/slot_use.py planner/report/charts/hours.py
+            planner/physics/pool_ways.py planner/physics/README.md planner/program/adoption.py
+            planner/answers/plan/chosen_ways.py
             """,
         "pools": """
             planner/report/standards/kueue.py
@@ -107,6 +109,7 @@ POOLS = {
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py
+            planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

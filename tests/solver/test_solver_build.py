@@ -23,6 +23,7 @@ from solver_cases import (
 
 from solver import build, constrain_fleet, constrain_limits, constrain_tasks
 from solver.problem import (
+    Adoptions,
     Cohorts,
     Contracts,
     Jobs,
@@ -33,6 +34,7 @@ from solver.problem import (
     Sales,
     Services,
     Tiers,
+    WorkOptions,
 )
 from solver.program import FAMILIES, Program
 from solver.totals import objective
@@ -532,6 +534,43 @@ def test_rows_of_deployments(constraint: Callable[[Program], None]) -> None:
     assert "set_up" not in rows(constraint, of=every_decision())
 
 
+def with_adoptions() -> Problem:
+    """Work as it is, with one technique from the middle of period 1 on, and with that and another one."""
+    base = problem(periods=3, node_groups=node_groups(periods=3), **work([50.0, 100.0, 200.0]))
+    options = WorkOptions(
+        work=[0] * 3,
+        node_group=[0] * 3,
+        speed=[1.0, 2.0, 4.0],
+        active_kw=[1.0] * 3,
+        usd_per_node_h=np.full((3, 3), 0.1),
+        kgco2e_per_node_h=np.zeros((3, 3)),
+        uses=[[0, 0], [1, 0], [1, 1]],
+    )
+    adoptions = Adoptions(
+        name=("notebooks one", "notebooks other"),
+        work=[0, 0],
+        usable_fraction=[[0, 0.5, 1], [0, 1, 1]],
+        usd=[[0, 7, 0], [0, 8, 0]],
+    )
+    return dataclasses.replace(base, work_options=options, adoptions=adoptions)
+
+
+ADOPTIONS = {
+    constrain_tasks.adopt_before_use: """
+adopted_0_1: - 0.5 adopt_0 + 2 work_1_1 + 4 work_2_1 <= 0
+adopted_0_2: - 2 adopt_0 + 2 work_1_2 + 4 work_2_2 <= 0
+adopted_1_1: - adopt_1 + 4 work_2_1 <= 0
+adopted_1_2: - 2 adopt_1 + 4 work_2_2 <= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", ADOPTIONS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_adoptions(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_adoptions()) == ADOPTIONS[constraint].lstrip("\n")
+    assert "adopt" not in rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -648,7 +687,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
-    known |= set(STARTS) | set(DEPLOYMENTS)
+    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS)
     # Those of slots stand in test_solver_slots.py.
     of_slots = {one for one in build.CONSTRAINTS if one.__module__ == "solver.constrain_slots"}
     assert set(build.CONSTRAINTS) - of_slots == known

@@ -13,6 +13,7 @@ from solver import account, totals
 from solver.answer import check
 from solver.build import build
 from solver.problem import (
+    Adoptions,
     Cohorts,
     Contracts,
     Jobs,
@@ -49,6 +50,7 @@ FAMILIES = (
     "serves",
     "shed",
     "work",
+    "adopt",
     "done",
     "matched",
 )
@@ -164,6 +166,13 @@ def everything(seed: int) -> Problem:
             active_kw=drawn(1),
             usd_per_node_h=drawn(1, PERIODS),
             kgco2e_per_node_h=drawn(1, PERIODS),
+            uses=np.array([[True]]),
+        ),
+        adoptions=Adoptions(
+            name=("technique",),
+            work=np.array([0]),
+            usable_fraction=np.ones((1, PERIODS)),
+            usd=drawn(1, PERIODS),
         ),
         contracts=Contracts(
             site=np.array([0]),
@@ -208,6 +217,7 @@ def some_plan(of: Problem, seed: int) -> Solution:
             spares=np.zeros((GROUPS, PERIODS), dtype=np.int64),
             parked=rng.uniform(0.1, 0.9, (GROUPS, PERIODS)),
             matched_kwh=rng.uniform(10, 30, (1, PERIODS)),
+            adopted=np.array([1]),
         ),
     )
 

@@ -79,7 +79,7 @@ COST_LABELS = {
     "standing_capital": "Standing nodes: fall of value, interest",
     "standing": "Standing nodes: maintenance",
     "training": "Training: electricity",
-    "adopted": "Training: people's time to adopt techniques",
+    "adopted": "Training and pools: people's time to adopt techniques",
     "serving": "Serving: electricity",
     "starting": "Serving: double running of replicas that start",
     "deployed": "Serving: people's time to keep deployments",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
-from planner.answers.plan.chosen_ways import way_sentences
+from planner.answers.plan.chosen_ways import adoption_sentences, way_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
 from planner.answers.plan.fleet import (
@@ -53,6 +53,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
         *serving_sentences(plan, solution),
+        *adoption_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),
         *contract_sentences(plan, solution),

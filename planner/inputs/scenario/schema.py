@@ -511,8 +511,8 @@ class Policy(Part):
     )
     techniques: TechniqueNames = Field(
         (),
-        description="Published techniques that the plan may use for services and training jobs in their "
-        "scope; default: none",
+        description="Published techniques that the plan may use for services, training jobs and pools in "
+        "their scope; default: none",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

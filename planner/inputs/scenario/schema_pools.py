@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.inputs.scenario.base import CardName, Part, SiteNames, SkuName, SkuNames
+from planner.inputs.scenario.base import CardName, Part, SiteNames, SkuName, SkuNames, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -164,6 +164,11 @@ class Pool(Part):
     )
     batch_sequences: Annotated[int | None, Count("128", Range(1, 10_000_000))] = Field(
         None, description="Sequences of an optimiser step; default: the fact pool.batch_sequences"
+    )
+    techniques: TechniqueNames = Field(
+        (),
+        description="Published techniques that the plan may adopt for it (`everfleet techniques`); "
+        "default: none",
     )
     growth_per_y: Annotated[float | None, GROWTH] = Field(
         None,

@@ -68,6 +68,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     slots.stop_what_shrinks,
     slots.keep_days_whole,
     slots.keep_what_cannot_wait,
+    slots.keep_the_ramp,
     slots.use_what_is_free_in_a_slot,
     slots.lend_what_rests,
     slots.stay_ready,

@@ -150,7 +150,9 @@ def assemble(inputs: Inputs) -> Assembled:
         limits=limit_table(inputs),
         places=place_table(inputs, terms),
         objective=objective(inputs),
-        **slot_tables(inputs, by_slot, pausable_row=pausable_row, replica_row=replica_row),
+        **slot_tables(
+            inputs, by_slot, pausable=pausable_ways, pausable_row=pausable_row, replica_row=replica_row
+        ),
     )
     kept, count = (
         len(run_row) + len(pausable_row) + len(replica_row),

@@ -67,7 +67,8 @@ def usual_practice(scenario: Scenario) -> Scenario:
     }
     for i, job in enumerate(scenario.training):
         changes |= {
-            f"training[{i}].{key}": None for key in ("pausable", "partial", "power_caps", "techniques")
+            f"training[{i}].{key}": None
+            for key in ("pausable", "partial", "ramp", "power_caps", "techniques")
         }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
-from solver.problem import Resting, Shifting, SlotDemand, Slots, Switching, Windows
+from solver.problem import PausableOptions, Resting, Shifting, SlotDemand, Slots, Switching, Windows
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +22,7 @@ def slot_tables(
     inputs: Inputs,
     found: Levers | None,
     *,
+    pausable: PausableOptions,
     pausable_row: NDArray[np.intp],
     replica_row: NDArray[np.intp],
 ) -> dict[str, Any]:
@@ -37,7 +41,11 @@ def slot_tables(
             inputs, found.pools, np.arange(len(found.pools.allowed)), shift=shift, lend=lend
         )
     if found.pausable is not None and len(pausable_row):
-        tables["pausable_shifts"] = _shifting(inputs, found.pausable, pausable_row, shift=shift, lend=False)
+        ramps = _from_slot_to_slot([one.ramp_per_h for one in inputs.scenario.training])
+        tables["pausable_shifts"] = replace(
+            _shifting(inputs, found.pausable, pausable_row, shift=shift, lend=False),
+            ramp_nodes=ramps[pausable.job] * pausable.nodes,
+        )
     if found.resting is not None and len(replica_row):
         resting = found.resting
         tables["resting"] = Resting(
@@ -78,7 +86,15 @@ def _windows(inputs: Inputs) -> Windows:
     return Windows(
         within_day=np.array([one.window == "day" for one in pools], dtype=bool),
         may_wait_fraction=np.array(waits, dtype=float),
+        ramp_fraction=_from_slot_to_slot([one.ramp_per_h for one in pools]),
     )
+
+
+def _from_slot_to_slot(ramps_per_h: Sequence[float | None]) -> Floats:
+    """What ramps allow from the middle of a slot to that of the next; no limit where none is stated."""
+    stated = np.array([np.inf if one is None else one for one in ramps_per_h], dtype=float)
+    found: Floats = stated * HOURS_A_DAY / SLOTS_A_DAY
+    return found
 
 
 def _demand(inputs: Inputs, found: Levers) -> SlotDemand:

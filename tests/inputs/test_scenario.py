@@ -188,6 +188,7 @@ reference = "a100-80-8"
 gpu_time = ["1000 h", "50 d"]
 window = "period"
 may_wait = 0.6
+ramp = "20 %/h"
 demand_error = "30 %"
 utilisation = 0.75
 skus = ["h100-8"]

@@ -54,6 +54,12 @@ def partial_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
         yield Problem(f"{at}.partial", "has no effect without pausable = true: write that, or remove it")
 
 
+def ramp_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that does not pause has nothing to ramp."""
+    if job.ramp_per_h is not None and not job.pausable:
+        yield Problem(f"{at}.ramp", "has no effect without pausable = true: write that, or remove it")
+
+
 def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
     """What is not done of a job has to have a price."""
     if job.partial and not job.may_be_left_out:
@@ -183,7 +189,14 @@ def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
 
 
 OF_POLICY = (contracts_without_effect, limits_twice, profiles_in_parts, order_problems)
-OF_JOBS = (target_without_curve, partial_without_pause, less_than_a_step, partial_without_price, leaving_out)
+OF_JOBS = (
+    target_without_curve,
+    partial_without_pause,
+    ramp_without_pause,
+    less_than_a_step,
+    partial_without_price,
+    leaving_out,
+)
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)

@@ -195,6 +195,12 @@ class Pool(Part):
         alias="may_wait",
         description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
     )
+    ramp_per_h: Annotated[float | None, Quantity('"20 %/h"', "1/h", Range(0, 1000))] = Field(
+        None,
+        alias="ramp",
+        description="How fast its work may rise and fall where it may shift, in shares of its mean an hour; "
+        "default: no limit",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
 

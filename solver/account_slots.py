@@ -87,12 +87,19 @@ def adopted_work_h(problem: Problem, chosen: Decisions) -> Floats:
 
 def worked_h(problem: Problem, chosen: Decisions) -> Floats:
     """Reference node-hours that each option does, on lent nodes as well [O, T]."""
-    options = problem.work_options
+    options, slower = problem.work_options, problem.work_shifts.lent_speed_fraction
     worked: Floats = options.speed[:, None] * chosen.work_node_h
-    if chosen.slots is not None and len(problem.slots):
-        speed = options.speed * problem.work_shifts.lent_speed_fraction
-        worked = worked + speed[:, None] * np.einsum("oty,yt->ot", chosen.slots.lent, problem.slots.hours)
+    if len(problem.slots):
+        worked = worked + (options.speed * slower)[:, None] * lent_node_h(problem, chosen)
     return worked
+
+
+def lent_node_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Node-hours that each option works on lent nodes [O, T]."""
+    if chosen.slots is None or not len(problem.slots):
+        return np.zeros_like(chosen.work_node_h)
+    lent: Floats = np.einsum("oty,yt->ot", chosen.slots.lent, problem.slots.hours)
+    return lent
 
 
 def changed_kw(problem: Problem, chosen: Decisions) -> Floats:

@@ -12,6 +12,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.physics.chance import pool_headroom
 from planner.physics.divisible_work import NodeWork, check_pools, node_work
+from planner.physics.egress import Egress, egress_of_work
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
@@ -64,6 +65,15 @@ class PoolWork:
     dropped: tuple[Dropped, ...]
     techniques: PoolTechniques
     uses: NDArray[np.bool_]  # which techniques each way uses (O, A)
+    egress: Egress | None = None  # of an hour of a node, where data lie at one site
+
+    def with_egress(self, kind: str) -> Traced | None:
+        """What an hour of a node takes (usd, kgco2e), data that move included; (O, T)."""
+        taken: Traced | None = getattr(self, kind)
+        if taken is None or self.egress is None:
+            return taken
+        more: Traced = getattr(self.egress, kind)
+        return (taken + more).named(f"work_{kind}")
 
 
 def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
@@ -113,11 +123,12 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         active_h=chosen("active_h", np.ones((1, inputs.periods)), "one hour"),
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
+    speed = pick([entry[2] for entry in entries], np.arange(len(entries)))
     return PoolWork(
         demand_h=demand_h,
         work=work,
         node_group=node_group,
-        speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
+        speed=speed,
         held_ratio=derive(
             work_held_ratio,
             utilisation_fraction=pick(
@@ -138,6 +149,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         dropped=tuple(dropped),
         techniques=techniques,
         uses=uses,
+        egress=egress_of_work(inputs, work, site, speed),
     )
 
 

@@ -151,7 +151,12 @@ def assemble(inputs: Inputs) -> Assembled:
         places=place_table(inputs, terms),
         objective=objective(inputs),
         **slot_tables(
-            inputs, by_slot, pausable=pausable_ways, pausable_row=pausable_row, replica_row=replica_row
+            inputs,
+            by_slot,
+            egress=work.egress,
+            pausable=pausable_ways,
+            pausable_row=pausable_row,
+            replica_row=replica_row,
         ),
     )
     kept, count = (

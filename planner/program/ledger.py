@@ -38,7 +38,7 @@ from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pi
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
-from solver.account_slots import above_kw
+from solver.account_slots import above_kw, lent_node_h
 from solver.problem import Objective, Solution
 
 SUMS: dict[str, Callable[..., Any]] = {
@@ -229,9 +229,17 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_node_group = problem.cohorts.node_group
 
+    slower = problem.work_shifts.lent_speed_fraction
+    moving_h = solution.work_node_h + (
+        slower[:, None] * lent_node_h(problem, solution) if len(problem.slots) else 0.0
+    )
+    moved = np.flatnonzero(moving_h.sum(axis=1))
+
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
         work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
+        egress = None if kind == "kwh" else assembled.work.egress
         return {
+            **({} if egress is None else {"egress": _used(getattr(egress, kind), moved, moving_h[moved])}),
             "training": None
             if runs is None
             else _used(
@@ -319,6 +327,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "deployed": problem.serve_options.node_group[options],
         "set_up": problem.serve_options.node_group[options],
         "pools": problem.work_options.node_group[in_use],
+        "egress": problem.work_options.node_group[moved],
         "idle": np.flatnonzero(idle.sum(axis=1)),
         "pausable": problem.pausable_options.node_group[
             np.zeros(0, np.intp) if pausable is None else pausable.options

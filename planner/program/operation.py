@@ -230,7 +230,8 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
         found |= zip(
             ("serve_kwh", "serve_usd", "serve_kgco2e"), energy_by_site(inputs, drawn, site), strict=True
         )
-    each = {"work_usd": work.usd, "work_kgco2e": work.kgco2e, "work_kwh": work.facility_kwh}
+    each = {f"work_{kind}": work.with_egress(kind) for kind in ("usd", "kgco2e")}
+    each |= {"work_kwh": work.facility_kwh}
     each |= {"hired_usd": rented.usd, "hired_kgco2e": rented.kgco2e}
     found |= {name: node for name, node in each.items() if node is not None}
     accelerators = inputs.server("accelerators")

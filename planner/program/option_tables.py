@@ -264,7 +264,8 @@ def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
 
 def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
-    if work.speed is None or work.increment_kw is None or work.usd is None or work.kgco2e is None:
+    usd, kgco2e = work.with_egress("usd"), work.with_egress("kgco2e")
+    if work.speed is None or work.increment_kw is None or usd is None or kgco2e is None:
         return WorkOptions.none(inputs.periods)
     assert work.facility_kwh is not None, "it comes with the others"
     assert work.held_ratio is not None, "it comes with the others"
@@ -275,7 +276,7 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
         node_group=work.node_group,
         speed=work.speed.value,
         active_kw=work.increment_kw.value,
-        usd_per_node_h=work.usd.value,
-        kgco2e_per_node_h=work.kgco2e.value,
+        usd_per_node_h=usd.value,
+        kgco2e_per_node_h=kgco2e.value,
         kwh_per_node_h=work.facility_kwh.value,
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
+from planner.physics.egress import Egress
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
 from solver.problem import PausableOptions, Resting, Shifting, SlotDemand, Slots, Switching, Windows
@@ -22,6 +23,7 @@ def slot_tables(
     inputs: Inputs,
     found: Levers | None,
     *,
+    egress: Egress | None,
     pausable: PausableOptions,
     pausable_row: NDArray[np.intp],
     replica_row: NDArray[np.intp],
@@ -37,9 +39,9 @@ def slot_tables(
     }
     shift, lend = "shift" in allowed, "lend" in allowed
     if found.pools is not None:
-        tables["work_shifts"] = _shifting(
-            inputs, found.pools, np.arange(len(found.pools.allowed)), shift=shift, lend=lend
-        )
+        every = np.arange(len(found.pools.allowed))
+        shifts = _shifting(inputs, found.pools, every, shift=shift, lend=lend)
+        tables["work_shifts"] = shifts if egress is None else _with_egress(shifts, egress)
     if found.pausable is not None and len(pausable_row):
         ramps = _from_slot_to_slot([one.ramp_per_h for one in inputs.scenario.training])
         tables["pausable_shifts"] = replace(
@@ -72,6 +74,16 @@ def slot_tables(
             boot_kwh=_in_each_period(switching.boot),
         )
     return tables
+
+
+def _with_egress(shifts: Shifting, egress: Egress) -> Shifting:
+    """Work on lent nodes moves its data as well, less of them in an hour as it is slower."""
+    slower = shifts.lent_speed_fraction[:, None]
+    return replace(
+        shifts,
+        lent_usd_per_node_h=shifts.lent_usd_per_node_h + (slower * egress.usd.value)[:, :, None],
+        lent_kgco2e_per_node_h=shifts.lent_kgco2e_per_node_h + (slower * egress.kgco2e.value)[:, :, None],
+    )
 
 
 def _in_each_period(change: Energy) -> NDArray[np.float64]:

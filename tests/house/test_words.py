@@ -84,7 +84,7 @@ POOLS = {
             planner/answers/plan/decisions.py planner/physics/levers.py planner/program/slot_tables.py
             planner/program/slot_use.py planner/report/charts/hours.py
             planner/physics/pool_ways.py planner/physics/README.md planner/program/adoption.py
-            planner/answers/plan/chosen_ways.py
+            planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
             """,
         "pools": """
             planner/report/standards/kueue.py
@@ -110,6 +110,7 @@ POOLS = {
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
+            planner/physics/egress.py planner/inputs/unstated.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

@@ -149,6 +149,8 @@ def _of_work(
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
+    if kind == "pools":
+        terms["egress"] = "data moved between sites"
     for term, label in terms.items():
         if term in plan.ledger.parts[measure]:
             taken = _of_rows(plan, term, own, measure)
@@ -318,7 +320,7 @@ def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each SKU at each site: hours there and in use, and what an accelerator costs and emits in an hour."""
     stood = _stood_h(plan, solution)
     held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
-    electric = ("training", "serving", "starting", "pools", "pausable")
+    electric = ("training", "serving", "starting", "pools", "egress", "pausable")
     found = []
     for p in np.flatnonzero(stood.sum(axis=1)):
         each = plan.inputs.server("accelerators")[plan.problem.node_groups.sku[p]]

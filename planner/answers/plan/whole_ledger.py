@@ -36,6 +36,7 @@ WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
 OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 TOLERANCE = 1e-6
 AROUND = ("standing nodes", "network", "storage", "building", "end of life")  # in names of lines
+WHERE = {"moved": "carriage", "egress": "network"}  # what a term is of, where not of servers
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
 
 
@@ -199,10 +200,11 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("rental", "making of nodes by the hour", goods),
         ("reserved", "making of nodes under a term", goods),
         ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
+        ("egress", "data moved between sites", goods),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
         if one is not None and one.value:
-            yield Entry(name, 3, "carriage" if term == "moved" else "server", one, True, category)
+            yield Entry(name, 3, WHERE.get(term, "server"), one, True, category)
 
 
 def _around(

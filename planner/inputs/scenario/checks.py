@@ -30,7 +30,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
-from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
+from planner.inputs.scenario.schema_pools import Pool, data_in_whole, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import amount_problems
@@ -277,7 +277,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
     for i, pool in parts.pools.items():
-        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
+        yield from reported((quantiles_in_order, data_in_whole), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -494,7 +494,8 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     for section in ("power_groups", "fleet", "market", "moves", "contracts", *WORK):
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
-            yield from _absent(f"{at}.site", entry.get("site"), "is no site here", sites)
+            for key in ("site", "data_site"):
+                yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             for key in ("from", "to") if section == "moves" else ():
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             places = with_rented if section in WORK else sites

@@ -79,6 +79,14 @@ class Site(Part):
         "where `levers` allow it; the mean stays that of the site. Default: those of the file that "
         "`electricity_price` names, else the same price at all hours",
     )
+    egress_price_usd_per_gb: Annotated[float | None, Quantity('"0.02 USD/GB"', "USD/GB", Range(0, 10))] = (
+        Field(
+            None,
+            alias="egress_price",
+            description="Price of data that leave the site for another one; default: the fact "
+            "network.egress.price",
+        )
+    )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None,
         alias="wue",

@@ -374,6 +374,7 @@ def _usd_terms(
         left_out=problem.jobs.left_out_usd * chosen.left_out,
         space=places.space_usd_per_kw * np.maximum(places.committed_kw, occupied_kw(problem, in_service)),
         peak=places.peak_usd_per_kw * (peak_kw(problem, chosen, in_service) + above_kw(problem, chosen)),
+        curtail=-places.curtailed_usd * signed(problem, chosen)[:, None],
         **slot_terms(problem, chosen, "usd"),
     )
 
@@ -406,8 +407,15 @@ def _kgco2e_terms(
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
         space=np.zeros(problem.limits.power_kw.shape),
         peak=np.zeros(problem.limits.power_kw.shape),
+        curtail=np.zeros(problem.limits.power_kw.shape),
         **slot_terms(problem, chosen, "kgco2e"),
     )
+
+
+def signed(problem: Problem, chosen: Decisions) -> Floats:
+    """1 where a contract for curtailment is signed [S]; who says nothing of it signs none."""
+    found: Floats = np.zeros(len(problem.places)) + (chosen.signed if chosen.signed.size else 0.0)
+    return found
 
 
 def holding_costs(problem: Problem) -> Flags:

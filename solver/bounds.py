@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver import account
+from solver.account_slots import curtailed_fraction
 from solver.problem import Problem
 from solver.tables import Flags, Floats, Whole
 
@@ -59,7 +60,8 @@ def most_work_nodes(problem: Problem) -> Floats:
 
     most[o,t] = usable[o,t] * demand_h[w,t] / (speed[o] * hours[t]); none without speed
 
-    usable[o,t] is the least of usable[a,t] over the techniques a that o uses; 1 where it uses none.
+    As much more as is lost where its site is curtailed. usable[o,t] is the least of usable[a,t] over the
+    techniques a that o uses; 1 where it uses none.
 
     Mean nodes that work; it takes held[o,t] times as many.
     """
@@ -69,7 +71,7 @@ def most_work_nodes(problem: Problem) -> Floats:
     needed = needed * usable.min(axis=1, initial=1.0)
     speed = options.speed[:, None]
     most: Floats = np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
-    return most
+    return most / (1.0 - curtailed_fraction(problem))[:, None]
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:

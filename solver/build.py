@@ -37,6 +37,8 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.set_up_what_did_not_serve,
     tasks.do_the_work,
     tasks.adopt_before_use,
+    tasks.lose_what_is_curtailed,
+    tasks.stop_when_curtailed,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,
     fleet.rent_for_the_term,

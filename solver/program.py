@@ -11,7 +11,7 @@ import pulp
 
 from solver import account, account_slots, backend, bounds
 from solver.problem import Problem, Solution
-from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
+from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, made, name, terms
 from solver.slots import Shifting
 from solver.solution import Decisions, SlotUse
 from solver.tables import Flags, Floats, Whole
@@ -75,6 +75,8 @@ class Program:
     shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
     adopt: Variables  # [A]
+    lost: Variables  # [O, T] mean nodes of hours that are lost to curtailment, where any may be
+    sign: Variables  # [S] contracts for curtailment, where one is offered
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
     matched: Variables  # [C, T] mean kW
@@ -199,6 +201,7 @@ class Program:
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),
+            signed=np.array([0 if one is None else round(values.get(one.name, 0.0)) for one in self.sign]),
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
@@ -258,6 +261,7 @@ class Program:
             self.run,
             self.choose,
             self.adopt,
+            self.sign[made(self.sign)],
             self.replicas[self.problem.serve_options.whole],
         )
         return sum(each.size for each in counts)
@@ -278,6 +282,7 @@ class Program:
             (self.replicas, solution.replicas),
             (self.spares, solution.spares),
             (self.adopt, solution.adopted),
+            (self.sign[made(self.sign)], solution.signed[made(self.sign)]),
         )
         return {
             variable.name: float(value)

@@ -39,6 +39,7 @@ class Terms:
     lend: Floats  # [P, T] work on nodes of replicas that rest
     space: Floats  # [S, T] rated power in service or committed
     peak: Floats  # [S, T] demand charge
+    curtail: Floats  # [S, T] what contracts for curtailment pay, below zero
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""
@@ -92,6 +93,7 @@ class Decisions:
     spares: Whole  # [P, T]
     parked: Floats  # [P, T] mean nodes
     matched_kwh: Floats  # [C, T]
+    signed: Whole = field(default_factory=no_counts)  # [S] 1 where a contract for curtailment is signed
     adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
     slots: SlotUse | None = None  # where the problem has slots
 

@@ -253,6 +253,7 @@ class WorkOptions(Table):
     kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
     uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -264,4 +265,5 @@ class WorkOptions(Table):
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "held_ratio": Shape("*T", low=1, default=1.0),
         "uses": Shape("*A", bool, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
     }

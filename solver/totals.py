@@ -102,6 +102,7 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "shed": plan.shed_fraction,
         "work": plan.work_node_h / hours,
         "adopt": plan.adopted,
+        "sign": account.signed(problem, plan),
         "done": plan.done_node_h / hours,
         "matched": plan.matched_kwh / hours,
         **_decided_by_slot(problem, plan),
@@ -207,6 +208,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "shed": weigh(unmet * services.demand),
         "work": work,
         "adopt": weigh(problem.adoptions.usd).sum(axis=1),
+        "sign": -weigh(problem.places.curtailed_usd).sum(axis=1) * made(program.sign),
         "done": done,
         "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
     }

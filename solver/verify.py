@@ -95,6 +95,7 @@ def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Ite
         "replicas",
         "spares",
         "adopted",
+        "signed",
     ):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
@@ -223,11 +224,21 @@ def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: fl
 
 
 def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_o speed[o] * work[o,t] >= demand_h[w,t], what lent nodes do included"""
+    """sum_o speed[o] * work[o,t] >= demand_h[w,t], what lent nodes do included, what curtailment takes not"""
     options = problem.work_options
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
-    done = done + account_slots.lent_work_h(problem, plan)
+    done = done + account_slots.lent_work_h(problem, plan) - account_slots.lost_work_h(problem, plan)
     yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
+
+
+def curtailment_is_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """Power of work that may stop >= least[s] where the contract is signed; what is obliged is signed"""
+    places, signed = problem.places, account.signed(problem, plan)
+    offered = places.curtailed_kw > 0
+    least = (places.curtailed_kw * signed)[:, None] * np.ones(problem.periods)
+    yield from _below("curtailment", account_slots.stopping_kw(problem, plan), least, tolerance, size=least)
+    yield from _below("curtailment obliged", signed, places.curtailment_obliged & offered, tolerance)
+    yield from _above("curtailment offered", signed, offered, tolerance)
 
 
 def work_is_adopted(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -393,6 +404,7 @@ CHECKS: tuple[Check, ...] = (
     deployments_are_large_enough,
     work_is_done,
     work_is_adopted,
+    curtailment_is_kept,
     nodes_suffice,
     promises_are_kept,
     sites_carry,

@@ -57,10 +57,11 @@ _AXES = {
     "parked": "PT",
     "matched_kwh": "CT",
     "adopted": "A",
+    "signed": "S",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
 _WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas"}
-_WHOLE |= {"spares", "adopted"}
+_WHOLE |= {"spares", "adopted", "signed"}
 
 
 class Memory(Protocol):
@@ -264,6 +265,7 @@ def _sizes(problem: Problem) -> dict[str, int]:
         "O": len(problem.work_options),
         "C": len(problem.contracts),
         "A": len(problem.adoptions),
+        "S": len(problem.site_names),
     }
 
 

@@ -7,7 +7,7 @@ handful of rows and not every candidate. Their sums must equal what the solver r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -510,7 +510,12 @@ def _place_bills(
         ],
     }
     rated = _used(assembled.terms.rated_kw, stand, solution.in_service[stand], "nodes in service")
-    return place_bills(problem, assembled.terms, rated, stand, drawn, places)
+    bills = place_bills(problem, assembled.terms, rated, stand, drawn, places)
+    contracts = assembled.curtailment
+    if contracts is None or not solution.signed.any():
+        return bills
+    signed = chosen("signed", solution.signed[:, None].astype(float), DECIDED)
+    return replace(bills, curtailment_usd=(contracts.usd * signed).named("curtailment_usd"))
 
 
 ACCOUNTING = "by the accounting of the policy; what standing nodes took to make is shown separately"

@@ -21,7 +21,7 @@ from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
-from solver.account_slots import adopted_work_h, lent_work_h
+from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
 
 Floats = NDArray[np.float64]
@@ -175,6 +175,8 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
     whole = (len(serves) + len(works)) * periods <= MOST_WAYS
     used = solution.replicas.sum(axis=1) > 0
     serve = _ways(problem, used) if whole else np.flatnonzero(used)
+    signed = solution.signed[groups.site[works.node_group]] if solution.signed.size else 0.0
+    kept = 1.0 - curtailed_fraction(problem) * signed
     able = ~(works.uses & (solution.adopted == 0)).any(axis=1)
     work = np.flatnonzero(able if whole else solution.work_node_h.sum(axis=1) > 0)
     rows, at = (axis.ravel() for axis in np.indices((len(serve), periods)))
@@ -199,7 +201,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         serve,
         work,
         capacity=serves.capacity[serve] * sure * carrying,
-        hours_done=works.speed[work],
+        hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
         there=_there(problem, solution),
         power_left_kw=np.concatenate(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.curtailment import Curtailment, stops_fraction
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
 from planner.physics.pausable import PausableJobs
@@ -262,7 +263,7 @@ def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
     )
 
 
-def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
+def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | None) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
     usd, kgco2e = work.with_egress("usd"), work.with_egress("kgco2e")
     if work.speed is None or work.increment_kw is None or usd is None or kgco2e is None:
@@ -272,6 +273,7 @@ def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
     return WorkOptions(
         held_ratio=work.held_ratio.value,
         uses=work.uses,
+        stops_fraction=stops_fraction(inputs, contracts, work.work, work.node_group),
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
+from planner.physics.curtailment import may_wait
 from planner.physics.egress import Egress
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
@@ -93,11 +94,9 @@ def _in_each_period(change: Energy) -> NDArray[np.float64]:
 
 def _windows(inputs: Inputs) -> Windows:
     pools = inputs.scenario.pools
-    usual = inputs.fact("pool.may_wait") if pools else None
-    waits = [float(usual.value) if one.may_wait_fraction is None else one.may_wait_fraction for one in pools]  # type: ignore[union-attr]
     return Windows(
         within_day=np.array([one.window == "day" for one in pools], dtype=bool),
-        may_wait_fraction=np.array(waits, dtype=float),
+        may_wait_fraction=may_wait(inputs),
         ramp_fraction=_from_slot_to_slot([one.ramp_per_h for one in pools]),
     )
 

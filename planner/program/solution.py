@@ -16,7 +16,7 @@ from solver.account import (
     spares_of_promise,
     totals_by,
 )
-from solver.account_slots import adopted_work_h, lent_work_h
+from solver.account_slots import adopted_work_h, lent_work_h, stopping_kw
 from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
@@ -77,5 +77,6 @@ __all__ = [
     "promised_nodes",
     "rebate_fraction",
     "spares_of_promise",
+    "stopping_kw",
     "totals_by",
 ]

@@ -571,6 +571,37 @@ def test_rows_of_adoptions(constraint: Callable[[Program], None]) -> None:
     assert "adopt" not in rows(constraint, of=every_decision())
 
 
+def with_curtailment() -> Problem:
+    """Work of 100 h, half of which may stop; 0.2 kW of it when the site calls, for a tenth of the hours."""
+    base = problem(**work([100.0], stops_fraction=[0.5], active_kw=[2.0]))
+    places = dataclasses.replace(
+        base.places,
+        curtailed_kw=np.array([0.2]),
+        curtailed_fraction=np.array([0.2]),
+        curtailed_usd=np.array([[9.0]]),
+    )
+    return dataclasses.replace(base, places=places)
+
+
+CURTAILMENT = {
+    constrain_tasks.do_the_work: """
+work_0_0: - lost_0_0 + work_0_0 >= 1
+""",
+    constrain_tasks.lose_what_is_curtailed: """
+lost_0_0: - lost_0_0 + 0.111111111111 sign_0 + 0.1 work_0_0 <= 0.111111111111
+""",
+    constrain_tasks.stop_when_curtailed: """
+curtailed_0_0: - 0.2 sign_0 + work_0_0 >= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", CURTAILMENT, ids=lambda constraint: constraint.__name__)
+def test_rows_of_curtailment(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_curtailment()) == CURTAILMENT[constraint].lstrip("\n")
+    assert "sign" not in rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -687,7 +718,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
-    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS)
+    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT)
     # Those of slots stand in test_solver_slots.py.
     of_slots = {one for one in build.CONSTRAINTS if one.__module__ == "solver.constrain_slots"}
     assert set(build.CONSTRAINTS) - of_slots == known

@@ -51,6 +51,7 @@ FAMILIES = (
     "shed",
     "work",
     "adopt",
+    "sign",
     "done",
     "matched",
 )
@@ -184,6 +185,9 @@ def everything(seed: int) -> Problem:
             space_usd_per_kw=drawn(2, PERIODS),
             committed_kw=np.array([[0.0] * PERIODS, [3.0] * PERIODS]),
             peak_usd_per_kw=drawn(2, PERIODS),
+            curtailed_kw=np.array([0.0, 5.0]),
+            curtailed_fraction=np.array([0.0, 0.1]),
+            curtailed_usd=np.array([[0.0] * PERIODS, [3.0] * PERIODS]),
         ),
         limits=limits(periods=PERIODS, skus=2, sites=2),
         objective=Objective(money_weight=1.0, carbon_weight=0.3),
@@ -218,6 +222,7 @@ def some_plan(of: Problem, seed: int) -> Solution:
             parked=rng.uniform(0.1, 0.9, (GROUPS, PERIODS)),
             matched_kwh=rng.uniform(10, 30, (1, PERIODS)),
             adopted=np.array([1]),
+            signed=np.array([0, 1]),
         ),
     )
 

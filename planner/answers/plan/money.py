@@ -104,6 +104,7 @@ COST_LABELS = {
     "contract": "Clean energy: premium",
     "space": "Space: rated power in service or committed",
     "peak": "Demand charge: highest power",
+    "curtailment": "Curtailment: what contracts pay",
 }
 CASH_LABELS = {
     "ordered": "New nodes: price, when ordered",

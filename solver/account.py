@@ -357,6 +357,7 @@ def _usd_terms(
         term_left=groups.term_left_usd_per_node * chosen.committed,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
+        reuse=problem.cohorts.reuse_usd_per_node * reused(problem, chosen),
         sell=problem.sales.usd_per_node * chosen.sold,
         move=problem.moves.usd_per_node * chosen.moved,
         run=problem.run_options.usd * chosen.run[:, None],
@@ -391,6 +392,7 @@ def _kgco2e_terms(
         term_left=np.zeros(chosen.committed.shape),
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),
+        reuse=problem.cohorts.reuse_kgco2e_per_node * reused(problem, chosen),
         sell=np.zeros(chosen.sold.shape),
         move=problem.moves.kgco2e_per_node * chosen.moved,
         run=problem.run_options.kgco2e * chosen.run[:, None],
@@ -416,6 +418,12 @@ def signed(problem: Problem, chosen: Decisions) -> Floats:
     """1 where a contract for curtailment is signed [S]; who says nothing of it signs none."""
     found: Floats = np.zeros(len(problem.places)) + (chosen.signed if chosen.signed.size else 0.0)
     return found
+
+
+def reused(problem: Problem, chosen: Decisions) -> Floats:
+    """Retired nodes that go on in a lower tier [H, T]; none where nothing is said of it."""
+    found: Floats = np.zeros((len(problem.cohorts), problem.periods))
+    return found + chosen.reused if chosen.reused.size else found
 
 
 def holding_costs(problem: Problem) -> Flags:

@@ -192,6 +192,11 @@ def most_retired(problem: Problem) -> Whole:
     return most[:, None] * problem.cohorts.may_retire
 
 
+def most_reused(problem: Problem) -> Whole:
+    """Nodes of a cohort that could go on in a lower tier."""
+    return np.minimum(most_retired(problem), problem.cohorts.reuse_limit[:, None])
+
+
 def most_rented(problem: Problem, useful: Whole, ever: Whole) -> Floats:
     """Nodes that may be rented at once: no more than could be used, under a term than in any of its periods.
 

@@ -1,11 +1,11 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
-The constraints stand in `constrain_tasks`, `constrain_fleet`, `constrain_limits` and `constrain_slots`; the
-letters are those of `solver.problem`. Two helpers are variables of their own, so that rows stay short:
-`in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas and pausable jobs
-hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the period), clean energy
-in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the caps, which keeps
-coefficients near one.
+The constraints stand in `constrain_tasks`, `constrain_fleet`, `constrain_reuse`, `constrain_limits` and
+`constrain_slots`; the letters are those of `solver.problem`. Two helpers are variables of their own, so that
+rows stay short: `in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas
+and pausable jobs hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the
+period), clean energy in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the
+caps, which keeps coefficients near one.
 
 A family of limits named in `relaxed` may give way: its rows get a slack, counted in shares of the limit, and
 the program then minimises the sum of all slacks instead of money and carbon.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 
 from solver import constrain_fleet as fleet
 from solver import constrain_limits as limits
+from solver import constrain_reuse as reuse
 from solver import constrain_slots as slots
 from solver import constrain_tasks as tasks
 from solver.problem import Problem
@@ -64,6 +65,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     fleet.count_standing_nodes,
     fleet.retire_once,
     fleet.sell_once,
+    reuse.reuse_what_is_retired,
     fleet.retire_at_end_of_life,
     slots.spread_over_slots,
     slots.keep_the_pace_in_a_slot,

@@ -103,6 +103,9 @@ class Cohorts(Table):
     must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
     available_fraction: Floats = field(default_factory=no_numbers)  # [H, T] share not down beyond spares
     may_retire: Flags = field(default_factory=no_flags)  # [H, T]
+    reuse_limit: Whole = field(default_factory=no_counts)  # [H] retired nodes that a lower tier takes
+    reuse_usd_per_node: Floats = field(default_factory=no_numbers)  # [H, T] on top of `retire_usd_per_node`
+    reuse_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [H, T] avoided is below zero
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "node_group": ROW,
@@ -113,6 +116,9 @@ class Cohorts(Table):
         "must_retire_by": ROW,
         "available_fraction": Shape("*T", low=0, high=1, default=1.0),
         "may_retire": Shape("*T", bool, default=1.0),
+        "reuse_limit": Shape("*", int, 0, default=0.0),
+        "reuse_usd_per_node": Shape("*T", default=0.0),
+        "reuse_kgco2e_per_node": Shape("*T", default=0.0),
     }
 
 

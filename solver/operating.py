@@ -6,7 +6,20 @@ from solver import backend
 from solver.build import build
 from solver.problem import Problem, Solution
 
-HELD = ("order", "commit", "retire", "sell", "move", "run", "choose", "left_out", "replicas", "adopt", "sign")
+HELD = (
+    "order",
+    "commit",
+    "retire",
+    "sell",
+    "move",
+    "run",
+    "choose",
+    "left_out",
+    "replicas",
+    "adopt",
+    "sign",
+    "reuse",
+)
 
 
 def best_operation(

@@ -63,6 +63,7 @@ class Program:
     move: Variables  # [M, T]
     standing: Variables  # [H, T] of the cohorts that are tracked
     tier: Variables  # [G]
+    reuse: Variables  # [H, T] of those retired, where a lower tier takes any
     rebated: Variables  # [G, P, T] nodes ordered at the rebate of a tier, where there may be any
     run: Variables  # [R]
     choose: Variables  # [E]
@@ -163,6 +164,10 @@ class Program:
         def count(variables: Variables) -> Whole:
             return np.rint(read(variables)).astype(np.int64)
 
+        def count_some(variables: Variables) -> Whole:
+            flat = [0 if one is None else round(values.get(one.name, 0.0)) for one in variables.ravel()]
+            return np.array(flat, dtype=np.int64).reshape(variables.shape)
+
         works = problem.work_options
 
         def of_work(rows: Floats) -> Floats:
@@ -201,7 +206,8 @@ class Program:
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),
-            signed=np.array([0 if one is None else round(values.get(one.name, 0.0)) for one in self.sign]),
+            reused=count_some(self.reuse),
+            signed=count_some(self.sign),
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
@@ -261,6 +267,7 @@ class Program:
             self.run,
             self.choose,
             self.adopt,
+            self.reuse[made(self.reuse)],
             self.sign[made(self.sign)],
             self.replicas[self.problem.serve_options.whole],
         )
@@ -282,6 +289,7 @@ class Program:
             (self.replicas, solution.replicas),
             (self.spares, solution.spares),
             (self.adopt, solution.adopted),
+            (self.reuse[made(self.reuse)], solution.reused[made(self.reuse)]),
             (self.sign[made(self.sign)], solution.signed[made(self.sign)]),
         )
         return {

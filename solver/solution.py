@@ -20,6 +20,7 @@ class Terms:
     term_left: Floats  # [P, T] terms that begin in t: what is due after the horizon, beyond its worth
     keep: Floats  # [H, T]
     retire: Floats  # [H, T]
+    reuse: Floats  # [H, T] retired nodes that go on in a lower tier, over their sale
     sell: Floats  # [B, T] bought nodes: what the sale takes less capital cost counted at the order
     move: Floats  # [M, T]
     run: Floats  # [R, T]
@@ -93,6 +94,7 @@ class Decisions:
     spares: Whole  # [P, T]
     parked: Floats  # [P, T] mean nodes
     matched_kwh: Floats  # [C, T]
+    reused: Whole = field(default_factory=no_counts)  # [H, T] of those retired, nodes of a lower tier then
     signed: Whole = field(default_factory=no_counts)  # [S] 1 where a contract for curtailment is signed
     adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
     slots: SlotUse | None = None  # where the problem has slots

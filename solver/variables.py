@@ -82,6 +82,14 @@ def _some(stem: str, most: NDArray[Any]) -> Variables:
     return made
 
 
+def _counted(stem: str, most: NDArray[Any]) -> Variables:
+    """The same of whole numbers."""
+    made = _some(stem, most)
+    for variable in made[most > 0]:
+        variable.cat = pulp.LpInteger
+    return made
+
+
 def _fleet(
     problem: Problem, orders: Whole, sold: Whole, committed: Floats, rebated: Floats, prefix: str
 ) -> dict[str, Variables]:
@@ -99,6 +107,7 @@ def _fleet(
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
         "rebated": _some(prefix + "rebated", rebated),
+        "reuse": _counted(prefix + "reuse", bounds.most_reused(problem)),
     }
 
 

@@ -96,6 +96,7 @@ def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Ite
         "spares",
         "adopted",
         "signed",
+        "reused",
     ):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
@@ -229,6 +230,13 @@ def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
     done = done + account_slots.lent_work_h(problem, plan) - account_slots.lost_work_h(problem, plan)
     yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
+
+
+def reused_was_retired(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """reused[h,t] <= retired[h,t]; sum_t reused[h,t] <= what the lower tier takes"""
+    going_on = account.reused(problem, plan)
+    yield from _above("reuse", going_on, plan.retired, tolerance)
+    yield from _above("reuse limit", going_on.sum(axis=1), problem.cohorts.reuse_limit, tolerance)
 
 
 def curtailment_is_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -405,6 +413,7 @@ CHECKS: tuple[Check, ...] = (
     work_is_done,
     work_is_adopted,
     curtailment_is_kept,
+    reused_was_retired,
     nodes_suffice,
     promises_are_kept,
     sites_carry,

@@ -58,10 +58,11 @@ _AXES = {
     "matched_kwh": "CT",
     "adopted": "A",
     "signed": "S",
+    "reused": "HT",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
 _WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas"}
-_WHOLE |= {"spares", "adopted", "signed"}
+_WHOLE |= {"spares", "adopted", "signed", "reused"}
 
 
 class Memory(Protocol):

@@ -72,6 +72,8 @@ def ownership_usd_terms(
         found["retired"] = standing.retire_usd, _count("nodes retired", solution.retired)
     if standing.moving is not None and solution.moved.any():
         found["moved"] = standing.moving.usd, _count("nodes moved", solution.moved)
+    if standing.second_life is not None and solution.reused.any():
+        found["reused"] = standing.second_life.usd, _count("nodes that go on", solution.reused)
     return found
 
 
@@ -92,10 +94,13 @@ def held_nodes(
 
 
 def ownership_kgco2e_terms(standing: Standing, solution: Solution) -> dict[str, tuple[Traced, Chosen]]:
-    """Carbon of moving, where something moves."""
-    if standing.moving is None or not solution.moved.any():
-        return {}
-    return {"moved": (standing.moving.kgco2e, _count("nodes moved", solution.moved))}
+    """Carbon of moving, where something moves, and what a second life avoids."""
+    found: dict[str, tuple[Traced, Chosen]] = {}
+    if standing.moving is not None and solution.moved.any():
+        found["moved"] = standing.moving.kgco2e, _count("nodes moved", solution.moved)
+    if standing.second_life is not None and solution.reused.any():
+        found["reused"] = standing.second_life.kgco2e, _count("nodes that go on", solution.reused)
+    return found
 
 
 def _count(name: str, counts: NDArray[Any]) -> Chosen:
@@ -343,6 +348,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "standing": cohort_node_group,
         "ordered": np.arange(len(problem.node_groups)),
         "retired": cohort_node_group,
+        "reused": cohort_node_group,
         "standing_capital": cohort_node_group,
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,

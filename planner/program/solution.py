@@ -13,6 +13,7 @@ from solver.account import (
     peak_kw,
     promised_nodes,
     rebate_fraction,
+    reused,
     spares_of_promise,
     totals_by,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "promised",
     "promised_nodes",
     "rebate_fraction",
+    "reused",
     "spares_of_promise",
     "stopping_kw",
     "totals_by",

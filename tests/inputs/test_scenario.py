@@ -105,6 +105,7 @@ extend_to = "8 y"
 extension_cost = "6 kUSD/y"
 paid = "300 kUSD"
 resale = "8 kUSD"
+second_life = 3
 resale_decline = "25 %"
 
 [[market]]

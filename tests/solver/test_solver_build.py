@@ -21,7 +21,7 @@ from solver_cases import (
     work,
 )
 
-from solver import build, constrain_fleet, constrain_limits, constrain_tasks
+from solver import build, constrain_fleet, constrain_limits, constrain_reuse, constrain_tasks
 from solver.problem import (
     Adoptions,
     Cohorts,
@@ -602,6 +602,30 @@ def test_rows_of_curtailment(constraint: Callable[[Program], None]) -> None:
     assert "sign" not in rows(constraint, of=every_decision())
 
 
+def with_second_life() -> Problem:
+    """Three nodes that stand, of which a lower tier takes two."""
+    flat = np.ones((1, 2))
+    old = cohort(
+        nodes=3, periods=2, reuse_limit=[2], reuse_usd_per_node=-4 * flat, reuse_kgco2e_per_node=-9 * flat
+    )
+    return problem(periods=2, node_groups=node_groups(periods=2), cohorts=old)
+
+
+REUSE = {
+    constrain_reuse.reuse_what_is_retired: """
+reuse_0_0: - retire_0_0 + reuse_0_0 <= 0
+reuse_0_1: - retire_0_1 + reuse_0_1 <= 0
+reuse_limit_0: reuse_0_0 + reuse_0_1 <= 2
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", REUSE, ids=lambda constraint: constraint.__name__)
+def test_rows_of_a_second_life(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_second_life()) == REUSE[constraint].lstrip("\n")
+    assert not rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -718,7 +742,7 @@ def test_what_is_committed_is_a_constant_and_the_rest_is_on_nodes_and_beyond() -
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
-    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT)
+    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
     # Those of slots stand in test_solver_slots.py.
     of_slots = {one for one in build.CONSTRAINTS if one.__module__ == "solver.constrain_slots"}
     assert set(build.CONSTRAINTS) - of_slots == known

@@ -52,6 +52,7 @@ FAMILIES = (
     "work",
     "adopt",
     "sign",
+    "reuse",
     "done",
     "matched",
 )
@@ -112,6 +113,9 @@ def everything(seed: int) -> Problem:
             keep_kgco2e_per_node=drawn(*rows),
             retire_usd_per_node=-drawn(*rows),
             must_retire_by=np.array([PERIODS, PERIODS]),
+            reuse_limit=np.array([3, 0]),
+            reuse_usd_per_node=-drawn(*rows),
+            reuse_kgco2e_per_node=-drawn(*rows),
         ),
         moves=Moves(
             from_cohort=np.array([0]),
@@ -223,6 +227,7 @@ def some_plan(of: Problem, seed: int) -> Solution:
             matched_kwh=rng.uniform(10, 30, (1, PERIODS)),
             adopted=np.array([1]),
             signed=np.array([0, 1]),
+            reused=np.array([[1, 0, 1], [0, 0, 0]]),
         ),
     )
 

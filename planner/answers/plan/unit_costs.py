@@ -39,7 +39,7 @@ HELD = (
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 UNUSED = ("idle", "parked", "shifted", "resting", "lent")
-CHANGES = ("ordered", "retired", "sold", "moved")
+CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
 
 

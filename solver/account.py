@@ -386,6 +386,7 @@ def _usd_terms(
         term_left=groups.term_left_usd_per_node * chosen.committed,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
+        reuse=problem.cohorts.reuse_usd_per_node * reused(problem, chosen),
         sell=problem.sales.usd_per_node * chosen.sold,
         move=problem.moves.usd_per_node * chosen.moved,
         run=problem.run_options.usd * chosen.run[:, None],
@@ -395,6 +396,7 @@ def _usd_terms(
         deploy=problem.serve_options.deployed_usd * (chosen.replicas > 0)
         + problem.serve_options.begun_usd * begun(chosen.replicas),
         work=problem.work_options.usd_per_node_h * chosen.work_node_h,
+        adopt=problem.adoptions.usd * chosen.adopted[:, None],
         idle=groups.idle_usd_per_node * idle_nodes,
         parked=groups.off_usd_per_node * chosen.parked,
         contract=problem.contracts.usd_per_kwh * chosen.matched_kwh,
@@ -402,6 +404,7 @@ def _usd_terms(
         left_out=problem.jobs.left_out_usd * chosen.left_out,
         space=places.space_usd_per_kw * np.maximum(places.committed_kw, occupied_kw(problem, in_service)),
         peak=places.peak_usd_per_kw * (peak_kw(problem, chosen, in_service) + above_kw(problem, chosen)),
+        curtail=-places.curtailed_usd * signed(problem, chosen)[:, None],
         **slot_terms(problem, chosen, "usd"),
     )
 
@@ -409,7 +412,7 @@ def _usd_terms(
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; ordering, retiring, deployments and unmet demand emit nothing"""
+    """Carbon = sum of the same parts; orders, retirements, deployments, adoptions, unmet demand have none"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -418,6 +421,7 @@ def _kgco2e_terms(
         term_left=np.zeros(chosen.committed.shape),
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),
+        reuse=problem.cohorts.reuse_kgco2e_per_node * reused(problem, chosen),
         sell=np.zeros(chosen.sold.shape),
         move=problem.moves.kgco2e_per_node * chosen.moved,
         run=problem.run_options.kgco2e * chosen.run[:, None],
@@ -426,6 +430,7 @@ def _kgco2e_terms(
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
         deploy=np.zeros(chosen.replicas.shape),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
+        adopt=np.zeros(problem.adoptions.usd.shape),
         idle=groups.idle_kgco2e_per_node * idle_nodes,
         parked=groups.off_kgco2e_per_node * chosen.parked,
         contract=-problem.contracts.kgco2e_per_kwh * chosen.matched_kwh,
@@ -433,8 +438,21 @@ def _kgco2e_terms(
         left_out=problem.jobs.left_out_kgco2e * chosen.left_out,
         space=np.zeros(problem.limits.power_kw.shape),
         peak=np.zeros(problem.limits.power_kw.shape),
+        curtail=np.zeros(problem.limits.power_kw.shape),
         **slot_terms(problem, chosen, "kgco2e"),
     )
+
+
+def signed(problem: Problem, chosen: Decisions) -> Floats:
+    """1 where a contract for curtailment is signed [S]; who says nothing of it signs none."""
+    found: Floats = np.zeros(len(problem.places)) + (chosen.signed if chosen.signed.size else 0.0)
+    return found
+
+
+def reused(problem: Problem, chosen: Decisions) -> Floats:
+    """Retired nodes that go on in a lower tier [H, T]; none where nothing is said of it."""
+    found: Floats = np.zeros((len(problem.cohorts), problem.periods))
+    return found + chosen.reused if chosen.reused.size else found
 
 
 def holding_costs(problem: Problem) -> Flags:

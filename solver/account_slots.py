@@ -76,6 +76,70 @@ def lent_work_h(problem: Problem, chosen: Decisions) -> Floats:
     return done
 
 
+def adopted_work_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours that options do which use each adoption, on lent nodes as well [A, T].
+
+    D[a,t] = sum_o uses[o,a] * speed[o] * (work[o,t] + eff[o] * sum_y h[y,t] * lent[o,t,y])
+    """
+    done: Floats = problem.work_options.uses.T.astype(float) @ worked_h(problem, chosen)
+    return done
+
+
+def worked_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours that each option does, on lent nodes as well [O, T]."""
+    options, slower = problem.work_options, problem.work_shifts.lent_speed_fraction
+    worked: Floats = options.speed[:, None] * chosen.work_node_h
+    if len(problem.slots):
+        worked = worked + (options.speed * slower)[:, None] * lent_node_h(problem, chosen)
+    return worked
+
+
+def curtailed_fraction(problem: Problem) -> Floats:
+    """Share of the hours of each way to work that is lost where its site is curtailed [O].
+
+    phi[o] = stops[o] * phi[s], on nodes of one's own
+    """
+    groups, options = problem.node_groups, problem.work_options
+    site = problem.places.curtailed_fraction * (problem.places.curtailed_kw > 0)
+    own = ~groups.off_site[options.node_group]
+    found: Floats = options.stops_fraction * site[groups.site[options.node_group]] * own
+    return found
+
+
+def lost_work_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Reference node-hours of each work that are lost where sites are curtailed [W, T].
+
+    L[w,t] = sum_o phi[o] * signed[s] * (what o works), phi as in `curtailed_fraction`
+    """
+    options, lost = problem.work_options, np.zeros((len(problem.work), problem.periods))
+    if chosen.signed.size and chosen.signed.any():
+        at = chosen.signed[problem.node_groups.site[options.node_group]]
+        np.add.at(lost, options.work, (curtailed_fraction(problem) * at)[:, None] * worked_h(problem, chosen))
+    return lost
+
+
+def stopping_kw(problem: Problem, chosen: Decisions) -> Floats:
+    """Facility power of work that stops when a site is curtailed, in the mean of each period [S, T].
+
+    K[s,t] = sum_o kw[o] * stops[o] * (work[o,t] + lent[o,t]) / hours[t], off-site not counted
+    """
+    groups, options = problem.node_groups, problem.work_options
+    nodes = (chosen.work_node_h + lent_node_h(problem, chosen)) / groups.hours
+    own = ~groups.off_site[options.node_group]
+    found = np.zeros((len(problem.site_names), problem.periods))
+    kw = (options.active_kw * options.stops_fraction * own)[:, None] * nodes
+    np.add.at(found, groups.site[options.node_group], kw)
+    return found
+
+
+def lent_node_h(problem: Problem, chosen: Decisions) -> Floats:
+    """Node-hours that each option works on lent nodes [O, T]."""
+    if chosen.slots is None or not len(problem.slots):
+        return np.zeros_like(chosen.work_node_h)
+    lent: Floats = np.einsum("oty,yt->ot", chosen.slots.lent, problem.slots.hours)
+    return lent
+
+
 def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
     """Facility power of each site in each slot over that of the period [S, T, Y].
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from solver import account
+from solver.account_slots import curtailed_fraction
 from solver.problem import Problem
 from solver.tables import Flags, Floats, Whole
 
@@ -57,14 +58,20 @@ def most_begun(problem: Problem, replicas: Whole) -> Whole:
 def most_work_nodes(problem: Problem) -> Floats:
     """Mean nodes that do a work alone.
 
-    most[o,t] = demand_h[w,t] / (speed[o] * hours[t]); none without speed
+    most[o,t] = usable[o,t] * demand_h[w,t] / (speed[o] * hours[t]); none without speed
+
+    As much more as is lost where its site is curtailed. usable[o,t] is the least of usable[a,t] over the
+    techniques a that o uses; 1 where it uses none.
 
     Mean nodes that work; it takes held[o,t] times as many.
     """
     options = problem.work_options
     needed = problem.work.demand_h[options.work] / problem.node_groups.hours
+    usable = np.where(options.uses[:, :, None], problem.adoptions.usable_fraction, 1.0)
+    needed = needed * usable.min(axis=1, initial=1.0)
     speed = options.speed[:, None]
-    return np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
+    most: Floats = np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
+    return most / (1.0 - curtailed_fraction(problem))[:, None]
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
@@ -183,6 +190,11 @@ def most_retired(problem: Problem) -> Whole:
     joined = problem.moves.to_cohort
     most[joined] = _standing_of_sku(problem)[joined]
     return most[:, None] * problem.cohorts.may_retire
+
+
+def most_reused(problem: Problem) -> Whole:
+    """Nodes of a cohort that could go on in a lower tier."""
+    return np.minimum(most_retired(problem), problem.cohorts.reuse_limit[:, None])
 
 
 def most_rented(problem: Problem, useful: Whole, ever: Whole) -> Floats:

@@ -1,8 +1,8 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
-The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_limits` and
-`constrain_slots`; the letters are those of `solver.problem`. Two helpers are variables of their own, so that
-rows stay short: `in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas
+The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_reuse`,
+`constrain_limits` and `constrain_slots`; the letters are those of `solver.problem`. Two helpers are variables of
+their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas
 and pausable jobs hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the
 period), clean energy in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the
 caps, which keeps coefficients near one.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 
 from solver import constrain_fleet as fleet
 from solver import constrain_limits as limits
+from solver import constrain_reuse as reuse
 from solver import constrain_services as services
 from solver import constrain_slots as slots
 from solver import constrain_tasks as tasks
@@ -39,6 +40,9 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     tasks.start_what_did_not_run,
     tasks.set_up_what_did_not_serve,
     tasks.do_the_work,
+    tasks.adopt_before_use,
+    tasks.lose_what_is_curtailed,
+    tasks.stop_when_curtailed,
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,
     fleet.rent_for_the_term,
@@ -64,12 +68,14 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     fleet.count_standing_nodes,
     fleet.retire_once,
     fleet.sell_once,
+    reuse.reuse_what_is_retired,
     fleet.retire_at_end_of_life,
     slots.spread_over_slots,
     slots.keep_the_pace_in_a_slot,
     slots.stop_what_shrinks,
     slots.keep_days_whole,
     slots.keep_what_cannot_wait,
+    slots.keep_the_ramp,
     slots.use_what_is_free_in_a_slot,
     slots.lend_what_rests,
     slots.stay_ready,

@@ -151,6 +151,55 @@ def keep_what_cannot_wait(program: Program) -> None:
     )
 
 
+def keep_the_ramp(program: Program) -> None:
+    """|sum_o speed[o] * (x[o,t,y] - x[o,t,y'])| <= ramp[w] * demand_h[w,t] / hours[t];
+
+    -ramp[e] * choose[e] <= done[e,t,y] - done[e,t,y'] <= ramp[e] * choose[e], y' the slot before y on its day
+
+    x is work and, at its lower speed, lent work. Days of one type are followed by days of it.
+    """
+    problem, slots = program.problem, program.problem.slots
+    if not len(slots):
+        return
+    options, pausable = problem.work_options, problem.pausable_options
+    speed = options.speed[:, None, None] * np.ones(program.work_in.shape)
+    lent = speed * problem.work_shifts.lent_speed_fraction[:, None, None]
+    moves = (made(program.work_in) | made(program.lent)).any(axis=(1, 2))
+    some = np.isin(np.arange(len(problem.work)), options.work[moves])
+    most = np.full(problem.work.demand_h.shape, np.inf)
+    held = some & np.isfinite(problem.windows.ramp_fraction)
+    rate = problem.work.demand_h[held] / problem.node_groups.hours
+    most[held] = problem.windows.ramp_fraction[held, None] * rate
+    ramps = problem.pausable_shifts.ramp_nodes
+    paused = np.isfinite(ramps)[:, None, None] & made(program.done_in)
+    chosen = np.broadcast_to(program.choose[:, None, None], paused.shape)
+    step = np.where(np.isfinite(ramps), ramps, 0.0)[:, None, None] * np.ones(paused.shape)
+    every = np.arange(len(pausable))
+    for stem, sign in (("rises", 1.0), ("falls", -1.0)):
+        program.add_rows(
+            f"{stem}_work",
+            cells(*most.shape, len(slots)),
+            pulp.LpConstraintLE,
+            np.repeat(most.ravel(), len(slots)),
+            *_changes(program, options.work, program.work_in, sign * speed),
+            *_changes(program, options.work, program.lent, sign * lent),
+        )
+        program.add_rows(
+            f"{stem}_done",
+            cells(*paused.shape),
+            pulp.LpConstraintLE,
+            np.where(paused, 0.0, np.inf).ravel(),
+            *_changes(program, every, program.done_in, sign * np.ones(paused.shape)),
+            _in_slot(every, chosen, -step),
+        )
+
+
+def _changes(program: Program, row_of: Whole, amounts: Variables, coefficients: Floats) -> tuple[Part, Part]:
+    """What is in a slot less what was in the slot before it on its day, times a coefficient."""
+    before = amounts[:, :, program.problem.slots.before]
+    return _in_slot(row_of, amounts, coefficients), _in_slot(row_of, before, -coefficients)
+
+
 def _work_rows(
     program: Program,
     stem: str,

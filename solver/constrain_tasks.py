@@ -6,6 +6,7 @@ import numpy as np
 import pulp
 
 from solver import bounds
+from solver.account_slots import curtailed_fraction
 from solver.program import Program, Slack
 from solver.rows import (
     NO_PART,
@@ -229,9 +230,10 @@ def set_up_what_did_not_serve(program: Program) -> None:
 
 
 def do_the_work(program: Program) -> None:
-    """sum_o speed[o] * (work[o,t] + lent[o,t]) >= demand_h[w,t] / hours[t] * (1 - give)
+    """sum_o speed[o] * (work[o,t] + lent[o,t] - lost[o,t]) >= demand_h[w,t] / hours[t] * (1 - give)
 
-    lent[o,t] = eff[o] * sum_y h[y,t] / hours[t] * lent[o,t,y], on nodes of replicas that rest
+    lent[o,t] = eff[o] * sum_y h[y,t] / hours[t] * lent[o,t,y], on nodes of replicas that rest; lost is what
+    curtailment takes
     """
     problem, options = program.problem, program.problem.work_options
     hours, demand_h = problem.node_groups.hours, problem.work.demand_h
@@ -246,19 +248,111 @@ def do_the_work(program: Program) -> None:
         (wanted / hours).ravel(),
         grouped(options.work, program.work, np.broadcast_to(options.speed[:, None], program.work.shape)),
         _lent_work(program),
+        _lost_work(program),
         (row, variables, -sizes / hours[row % problem.periods]),
     )
 
 
-def _lent_work(program: Program) -> Part:
-    """What work on lent nodes adds to the work rows."""
+def _lost_work(program: Program) -> Part:
+    """What curtailment takes off the work rows."""
     problem, options = program.problem, program.problem.work_options
-    option, period, slot = np.nonzero(made(program.lent))
+    option, period = np.nonzero(made(program.lost))
+    row = options.work[option] * problem.periods + period
+    return row, program.lost[option, period], -options.speed[option]
+
+
+def lose_what_is_curtailed(program: Program) -> None:
+    """phi[o] * (work[o,t] + lent[o,t]) - lost[o,t] <= phi[o] * most[o,t] * (1 - sign[s])
+
+    phi is the share of its hours that is lost at its site, most the nodes that do all of the work alone.
+    """
+    problem, options = program.problem, program.problem.work_options
+    option, period = np.nonzero(made(program.lost))
+    if not option.size:
+        return
+    share, most = curtailed_fraction(problem)[option], bounds.most_work_nodes(problem)[option, period]
+    row = np.arange(option.size)
+    slower = problem.work_shifts.lent_speed_fraction
+    lent = [
+        (np.full(len(own), i), program.lent[o, t, own], share[i] * slower[o] * problem.slots.share()[t, own])
+        for i, (o, t) in enumerate(zip(option.tolist(), period.tolist(), strict=True))
+        if len(problem.slots) and len(own := np.flatnonzero(made(program.lent[o, t])))
+    ]
+    program.add_rows(
+        "lost",
+        np.stack([option, period], axis=1),
+        pulp.LpConstraintLE,
+        share * most,
+        (row, program.work[option, period], share),
+        *lent,
+        (row, program.lost[option, period], -np.ones(option.size)),
+        (row, program.sign[problem.node_groups.site[options.node_group[option]]], share * most),
+    )
+
+
+def stop_when_curtailed(program: Program) -> None:
+    """sum_o kw[o] * stops[o] * (work[o,t] + lent[o,t]) >= least_kw[s] * sign[s], on nodes of one's own at s
+
+    lent is in mean nodes of the period. What stops is above idle: nodes stay on.
+    """
+    problem, options, groups = program.problem, program.problem.work_options, program.problem.node_groups
+    least = problem.places.curtailed_kw
+    if not (least > 0).any():
+        return
+    kw = options.active_kw * options.stops_fraction * ~groups.off_site[options.node_group]
+    site, periods = groups.site[options.node_group], problem.periods
+    option, period, slot = np.nonzero(made(program.lent) & (kw > 0)[:, None, None])
+    share = problem.slots.share() if len(problem.slots) else np.zeros((periods, 0))
+    program.add_rows(
+        "curtailed",
+        cells(len(least), periods),
+        pulp.LpConstraintGE,
+        np.repeat(np.where(least > 0, 0.0, -np.inf), periods),
+        grouped(site, program.work, np.broadcast_to(kw[:, None], program.work.shape)),
+        (
+            site[option] * periods + period,
+            program.lent[option, period, slot],
+            kw[option] * share[period, slot],
+        ),
+        grouped(
+            np.flatnonzero(least > 0), program.sign[least > 0], -np.outer(least[least > 0], np.ones(periods))
+        ),
+    )
+
+
+def adopt_before_use(program: Program) -> None:
+    """sum_o uses[o,a] * speed[o] * (work[o,t] + lent[o,t]) <= most[a,t] * adopt[a]
+
+    most[a,t] = usable[a,t] * demand_h[w,t] / hours[t]; w is the work of a; lent[o,t] as in `do_the_work`.
+    Before the day of a, the bounds of work are 0.
+    """
+    problem, options, adoptions = program.problem, program.problem.work_options, program.problem.adoptions
+    if not len(adoptions):
+        return
+    option, used = np.nonzero(options.uses)
+    work, speed = program.work[option], options.speed[option][:, None]
+    most = adoptions.usable_fraction * problem.work.demand_h[adoptions.work] / problem.node_groups.hours
+    program.add_rows(
+        "adopted",
+        cells(*most.shape),
+        pulp.LpConstraintLE,
+        np.where(most > 0, 0.0, np.inf).ravel(),
+        grouped(used, work, np.broadcast_to(speed, work.shape)),
+        *(_lent_work(program, np.where(uses, a, -1)) for a, uses in enumerate(options.uses.T)),
+        grouped(np.arange(len(adoptions)), program.adopt, -most),
+    )
+
+
+def _lent_work(program: Program, row_of: Whole | None = None) -> Part:
+    """What work on lent nodes adds to the work rows, or to those that `row_of` names; none where below 0."""
+    problem, options = program.problem, program.problem.work_options
+    rows = options.work if row_of is None else row_of
+    option, period, slot = np.nonzero(made(program.lent) & (rows >= 0)[:, None, None])
     if not option.size:
         return NO_PART
     done = (options.speed * problem.work_shifts.lent_speed_fraction)[option]
     return (
-        options.work[option] * problem.periods + period,
+        rows[option] * problem.periods + period,
         program.lent[option, period, slot],
         done * problem.slots.share()[period, slot],
     )

@@ -103,6 +103,9 @@ class Cohorts(Table):
     must_retire_by: Whole  # [H] first period in which it may no longer serve; T or more if never
     available_fraction: Floats = field(default_factory=no_numbers)  # [H, T] share not down beyond spares
     may_retire: Flags = field(default_factory=no_flags)  # [H, T]
+    reuse_limit: Whole = field(default_factory=no_counts)  # [H] retired nodes that a lower tier takes
+    reuse_usd_per_node: Floats = field(default_factory=no_numbers)  # [H, T] on top of `retire_usd_per_node`
+    reuse_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [H, T] avoided is below zero
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "node_group": ROW,
@@ -113,6 +116,9 @@ class Cohorts(Table):
         "must_retire_by": ROW,
         "available_fraction": Shape("*T", low=0, high=1, default=1.0),
         "may_retire": Shape("*T", bool, default=1.0),
+        "reuse_limit": Shape("*", int, 0, default=0.0),
+        "reuse_usd_per_node": Shape("*T", default=0.0),
+        "reuse_kgco2e_per_node": Shape("*T", default=0.0),
     }
 
 
@@ -246,14 +252,25 @@ class Places(Table):
     """What each site charges beyond energy, one row a site: space by rated power, and the peak of a period.
 
     Space is paid for the rated power of nodes in service, and for what is committed whether used or not.
+
+    A contract for curtailment is paid for power that stops when it is called for: of work, the share that may
+    stop. Where it is signed, so much of the hours of that work is lost.
     """
 
     space_usd_per_kw: Floats  # [S, T] a kilowatt through t
     committed_kw: Floats  # [S, T]
     peak_usd_per_kw: Floats  # [S, T] a kilowatt of facility power at the peak of t
+    curtailed_kw: Floats = field(default_factory=no_numbers)  # [S] the least that stops; 0: no contract
+    curtailed_fraction: Floats = field(default_factory=no_numbers)  # [S] of the hours, lost
+    curtailed_usd: Floats = field(default_factory=no_numbers)  # [S, T] what the contract pays
+    curtailment_obliged: Flags = field(default_factory=no_flags)  # [S] signed already
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "space_usd_per_kw": Shape("*T", low=0),
         "committed_kw": Shape("*T", low=0),
         "peak_usd_per_kw": Shape("*T", low=0),
+        "curtailed_kw": Shape("*", low=0, default=0.0),
+        "curtailed_fraction": Shape("*", low=0, high=0.9, default=0.0),
+        "curtailed_usd": Shape("*T", low=0, default=0.0),
+        "curtailment_obliged": Shape("*", bool, default=0.0),
     }

@@ -6,7 +6,20 @@ from solver import backend
 from solver.build import build
 from solver.problem import Problem, Solution
 
-HELD = ("order", "commit", "retire", "sell", "move", "run", "choose", "left_out", "replicas")
+HELD = (
+    "order",
+    "commit",
+    "retire",
+    "sell",
+    "move",
+    "run",
+    "choose",
+    "left_out",
+    "replicas",
+    "adopt",
+    "sign",
+    "reuse",
+)
 
 
 def best_operation(
@@ -22,6 +35,8 @@ def best_operation(
     values = program.start(plan)
     for family in HELD:
         for variable in getattr(program, family).ravel():
+            if variable is None:
+                continue
             variable.lowBound = variable.upBound = values.get(variable.name, variable.lowBound or 0.0)
     found = backend.solve(
         program.model, gap_fraction=1e-6, time_limit_s=time_limit_s, should_stop=should_stop, engine=engine

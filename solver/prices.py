@@ -16,7 +16,7 @@ import numpy as np
 import pulp
 
 from solver import account, backend
-from solver.account_slots import above_kw, lent_work_h
+from solver.account_slots import above_kw, lent_work_h, lost_work_h
 from solver.answer import Answer, answer
 from solver.bounds import from_arrival, standing_usd
 from solver.build import THOUSAND, build
@@ -228,6 +228,7 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     served = account.carried(problem, plan.replicas)
     yield from _each("demand", np.where(demand > 0, served, np.nan), demand)
     worked = account.totals_by(works.work, len(problem.work), done) + lent_work_h(problem, plan)
+    worked = worked - lost_work_h(problem, plan)
     yield from _each("work", np.where(demand_h > 0, worked, np.nan), demand_h)
 
 

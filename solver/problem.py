@@ -9,6 +9,7 @@ Sets and their letters, as every docstring of this room uses them:
     w in W divisible work     o in O work options (work, node group)  c in C contracts for clean energy
     s in S sites              k in K SKUs                            l in L lines under which spares suffice
     f in F powers that several sites share                           y in Y slots of a period
+    a in A adoptions of techniques by a work
 
 Tables are columns of numbers, one entry per row of the set; no unit is converted and no physics known here.
 Every table checks itself when it is made, and `Problem` checks that the tables fit together.
@@ -26,9 +27,19 @@ from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Places, Sales, S
 from solver.slots import BySlot, Resting, Shifting, SlotDemand, Slots, Switching, Windows, check_slots
 from solver.solution import SlotUse, Solution, Terms
 from solver.tables import Flags, Floats, ProblemError, Shape, Table, no_flags, no_numbers
-from solver.tasks import Jobs, PausableOptions, RunOptions, ServeOptions, Services, Work, WorkOptions
+from solver.tasks import (
+    Adoptions,
+    Jobs,
+    PausableOptions,
+    RunOptions,
+    ServeOptions,
+    Services,
+    Work,
+    WorkOptions,
+)
 
 __all__ = [
+    "Adoptions",
     "Cohorts",
     "Contracts",
     "Jobs",
@@ -122,10 +133,11 @@ _POINTS = {
     ("serve_options", "node_group"): "P",
     ("work_options", "work"): "W",
     ("work_options", "node_group"): "P",
+    ("adoptions", "work"): "W",
     ("spare_steps", "node_group"): "P",
 }
 # Tables that a problem may be made without.
-_MAY_BE_ABSENT = ("pausable_options", "moves", "sales", "tiers", "contracts", "slots")
+_MAY_BE_ABSENT = ("pausable_options", "moves", "sales", "tiers", "contracts", "adoptions", "slots")
 # Tables by slot, and the table that each has a row for every row of; without slots they have none.
 _BY_SLOT = {
     "work_shifts": "work_options",
@@ -161,6 +173,7 @@ class Problem:
     tiers: Tiers = field(default_factory=lambda: Tiers.none(0))
     contracts: Contracts = field(default_factory=lambda: Contracts.none(0))
     places: Places = field(default_factory=lambda: Places.none(0))
+    adoptions: Adoptions = field(default_factory=lambda: Adoptions.none(0))
     slots: Slots = field(default_factory=lambda: Slots.none(0))
     work_shifts: Shifting = field(default_factory=lambda: Shifting.none(0))
     pausable_shifts: Shifting = field(default_factory=lambda: Shifting.none(0))
@@ -181,6 +194,7 @@ class Problem:
             "J": len(self.jobs),
             "I": len(self.services),
             "W": len(self.work),
+            "A": len(self.adoptions),
             "F": len(self.limits.shared_power_kw),
             "Y": len(self.slots),
         }
@@ -188,6 +202,9 @@ class Problem:
             if len(table) == 0 and name in _MAY_BE_ABSENT:
                 object.__setattr__(self, name, type(table).none(self.periods))
         self._fill_slots()
+        if self.work_options.uses.size == 0:
+            none = np.zeros((len(self.work_options), sizes["A"]), dtype=bool)
+            object.__setattr__(self, "work_options", replace(self.work_options, uses=none))
         if len(self.limits.minimum_nodes) == 0:
             object.__setattr__(self, "limits", replace(self.limits, minimum_nodes=np.zeros(sizes["P"])))
         if len(self.places) == 0:
@@ -218,6 +235,7 @@ class Problem:
         self._check_moves()
         self._check_sales()
         self._check_jobs()
+        self._check_adoptions()
 
     def _fill_slots(self) -> None:
         """Tables by slot that were not given allow nothing; without slots none is given."""
@@ -273,6 +291,12 @@ class Problem:
                 f"Problem.pausable_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
                 f"has {options.nodes[row]} nodes"
             )
+
+    def _check_adoptions(self) -> None:
+        """An option does the work that all that it uses is adopted by."""
+        wrong = self.work_options.uses & (self.work_options.work[:, None] != self.adoptions.work)
+        for row, used in np.argwhere(wrong)[:1]:
+            raise ProblemError(f"Problem.work_options.uses[{row}, {used}] is of an adoption by another work")
 
     def tables(self) -> dict[str, Table]:
         """The tables by the name of their field."""

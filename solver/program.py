@@ -11,7 +11,7 @@ import pulp
 
 from solver import account, account_slots, backend, bounds, quality
 from solver.problem import Problem, Solution
-from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, name, terms
+from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, made, name, terms
 from solver.slots import Shifting
 from solver.solution import Decisions, SlotUse
 from solver.tables import Flags, Floats, Whole
@@ -63,6 +63,7 @@ class Program:
     move: Variables  # [M, T]
     standing: Variables  # [H, T] of the cohorts that are tracked
     tier: Variables  # [G]
+    reuse: Variables  # [H, T] of those retired, where a lower tier takes any
     rebated: Variables  # [G, P, T] nodes ordered at the rebate of a tier, where there may be any
     run: Variables  # [R]
     choose: Variables  # [E]
@@ -74,6 +75,9 @@ class Program:
     begun: Variables  # [V, T] options that did not serve in the period before, where that has a price
     shed: Variables  # [I, T]
     work: Variables  # [O, T] mean nodes
+    adopt: Variables  # [A]
+    lost: Variables  # [O, T] mean nodes of hours that are lost to curtailment, where any may be
+    sign: Variables  # [S] contracts for curtailment, where one is offered
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
     matched: Variables  # [C, T] mean kW
@@ -161,6 +165,10 @@ class Program:
         def count(variables: Variables) -> Whole:
             return np.rint(read(variables)).astype(np.int64)
 
+        def count_some(variables: Variables) -> Whole:
+            flat = [0 if one is None else round(values.get(one.name, 0.0)) for one in variables.ravel()]
+            return np.array(flat, dtype=np.int64).reshape(variables.shape)
+
         works = problem.work_options
 
         def of_work(rows: Floats) -> Floats:
@@ -198,9 +206,15 @@ class Program:
             spares=bounds.fewest_spares(problem, used, replicas),
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
+            adopted=count(self.adopt),
+            reused=count_some(self.reuse),
+            signed=count_some(self.sign),
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
+        if len(problem.adoptions):
+            worked = account_slots.adopted_work_h(problem, decided).any(axis=1)
+            decided = replace(decided, adopted=decided.adopted * worked)
         decided = replace(decided, rented=_rented_in_use(problem, decided, used))
         return account.solution(problem, replace(decided, parked=_fitting(problem, decided, used)))
 
@@ -253,6 +267,9 @@ class Program:
             self.move,
             self.run,
             self.choose,
+            self.adopt,
+            self.reuse[made(self.reuse)],
+            self.sign[made(self.sign)],
             self.replicas[self.problem.serve_options.whole],
         )
         return sum(each.size for each in counts)
@@ -272,6 +289,9 @@ class Program:
             (self.left_out, solution.left_out),
             (self.replicas, solution.replicas),
             (self.spares, solution.spares),
+            (self.adopt, solution.adopted),
+            (self.reuse[made(self.reuse)], solution.reused[made(self.reuse)]),
+            (self.sign[made(self.sign)], solution.signed[made(self.sign)]),
         )
         return {
             variable.name: float(value)

@@ -32,10 +32,10 @@ class BySlot(Table):
 
     @classmethod
     def nothing(cls, rows: int, periods: int, slots: int) -> Self:
-        """The table in which nothing is allowed, and nothing has a price."""
+        """The table in which nothing is allowed, and nothing has a price or another limit."""
         sizes = {"*": rows, "T": periods, "Y": slots}
         columns: dict[str, Any] = {
-            name: np.zeros([sizes[axis] for axis in shape.axes], dtype=shape.kind)
+            name: np.full([sizes[axis] for axis in shape.axes], shape.default or 0, dtype=shape.kind)
             for name, shape in cls.SHAPES.items()
         }
         return cls(**columns)
@@ -84,6 +84,7 @@ class Shifting(BySlot):
     lent_speed_fraction: Floats = field(default_factory=no_numbers)  # [.] of the speed on nodes of its own
     stop_kwh: Floats = field(default_factory=no_numbers)  # [., T] energy: only contracts read it
     lent_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [., T, Y]
+    ramp_nodes: Floats = field(default_factory=no_numbers)  # [E] from a slot to the next, of one job
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "may_move": Shape("*", bool),
@@ -98,6 +99,7 @@ class Shifting(BySlot):
         "lent_speed_fraction": Shape("*", low=0, high=1, default=0.0),
         "stop_kwh": Shape("*T", default=0.0),
         "lent_kwh_per_node_h": Shape("*TY", default=0.0),
+        "ramp_nodes": Shape("*", low=0, infinite=True, default=np.inf),
     }
 
 
@@ -107,10 +109,12 @@ class Windows(BySlot):
 
     within_day: Flags  # [W] done on its own type of day; else anywhere in the period
     may_wait_fraction: Floats  # [W] of the work; the rest is done in every slot alike
+    ramp_fraction: Floats = field(default_factory=no_numbers)  # [W] of its mean, from a slot to the next
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "within_day": Shape("*", bool),
         "may_wait_fraction": Shape("*", low=0, high=1),
+        "ramp_fraction": Shape("*", low=0, infinite=True, default=np.inf),
     }
 
 

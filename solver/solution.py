@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from solver.tables import Floats, Whole
+from solver.tables import Floats, Whole, no_counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +20,7 @@ class Terms:
     term_left: Floats  # [P, T] terms that begin in t: what is due after the horizon, beyond its worth
     keep: Floats  # [H, T]
     retire: Floats  # [H, T]
+    reuse: Floats  # [H, T] retired nodes that go on in a lower tier, over their sale
     sell: Floats  # [B, T] bought nodes: what the sale takes less capital cost counted at the order
     move: Floats  # [M, T]
     run: Floats  # [R, T]
@@ -28,6 +29,7 @@ class Terms:
     start: Floats  # [V, T] replicas that did not run in the period before
     deploy: Floats  # [V, T] options that serve, and that did not in the period before
     work: Floats  # [O, T]
+    adopt: Floats  # [A, T] techniques that a work adopts
     idle: Floats  # [P, T] nodes in service or rented, for the hours in which nothing uses them
     parked: Floats  # [P, T]
     contract: Floats  # [C, T] premium; carbon avoided is negative
@@ -38,6 +40,7 @@ class Terms:
     lend: Floats  # [P, T] work on nodes of replicas that rest
     space: Floats  # [S, T] rated power in service or committed
     peak: Floats  # [S, T] demand charge
+    curtail: Floats  # [S, T] what contracts for curtailment pay, below zero
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""
@@ -91,6 +94,9 @@ class Decisions:
     spares: Whole  # [P, T]
     parked: Floats  # [P, T] mean nodes
     matched_kwh: Floats  # [C, T]
+    reused: Whole = field(default_factory=no_counts)  # [H, T] of those retired, nodes of a lower tier then
+    signed: Whole = field(default_factory=no_counts)  # [S] 1 where a contract for curtailment is signed
+    adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
     slots: SlotUse | None = None  # where the problem has slots
 
 

@@ -120,9 +120,9 @@ class Table:
     @classmethod
     def none(cls, periods: int) -> Self:
         """The table without rows, for a problem that has nothing of this kind."""
-        sizes = {"*": 0, "T": periods, "Y": 0}
+        sizes = {"T": periods}
         empty: dict[str, Any] = {
-            name: np.zeros([sizes[axis] for axis in shape.axes], dtype=shape.kind)
+            name: np.zeros([sizes.get(axis, 0) for axis in shape.axes], dtype=shape.kind)
             for name, shape in cls.SHAPES.items()
         }
         if "name" in cls.__dataclass_fields__:  # type: ignore[attr-defined]

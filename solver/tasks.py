@@ -236,10 +236,30 @@ class Work(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Adoptions(Table):
+    """Techniques that a kind of work may adopt, each once.
+
+    Options that use one do the work from its day on: in a period up to that share of the demand.
+    """
+
+    name: tuple[str, ...]  # [A]
+    work: Whole  # [A]
+    usable_fraction: Floats  # [A, T] of the period
+    usd: Floats  # [A, T] what adopting it takes
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "work": ROW,
+        "usable_fraction": Shape("*T", low=0, high=1),
+        "usd": Shape("*T", low=0),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WorkOptions(Table):
     """Node groups on which a kind of work may be done, and how fast.
 
-    Where jobs do not fill the hours that are kept for them, more node-hours are held than worked.
+    Where jobs do not fill the hours that are kept for them, more node-hours are held than worked. An option
+    does nothing unless all that it uses is adopted.
     """
 
     work: Whole  # [O]
@@ -250,6 +270,8 @@ class WorkOptions(Table):
     kgco2e_per_node_h: Floats  # [O, T]
     kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
+    uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -260,4 +282,6 @@ class WorkOptions(Table):
         "kgco2e_per_node_h": Shape("*T"),
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "held_ratio": Shape("*T", low=1, default=1.0),
+        "uses": Shape("*A", bool, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
     }

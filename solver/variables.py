@@ -10,6 +10,7 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import bounds
+from solver.account_slots import curtailed_fraction
 from solver.problem import Problem
 from solver.program import Program
 from solver.rows import Variables, array, name
@@ -81,6 +82,14 @@ def _some(stem: str, most: NDArray[Any]) -> Variables:
     return made
 
 
+def _counted(stem: str, most: NDArray[Any]) -> Variables:
+    """The same of whole numbers."""
+    made = _some(stem, most)
+    for variable in made[most > 0]:
+        variable.cat = pulp.LpInteger
+    return made
+
+
 def _fleet(
     problem: Problem, orders: Whole, sold: Whole, committed: Floats, rebated: Floats, prefix: str
 ) -> dict[str, Variables]:
@@ -98,6 +107,7 @@ def _fleet(
         "standing": array(prefix + "standing", (cohorts, problem.periods), None, False),
         "tier": _whole(prefix + "tier", np.ones(tiers)),
         "rebated": _some(prefix + "rebated", rebated),
+        "reuse": _counted(prefix + "reuse", bounds.most_reused(problem)),
     }
 
 
@@ -138,8 +148,21 @@ def _tasks(
         "begun": _some(prefix + "begun", bounds.most_begun(problem, most.replicas)),
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
+        "adopt": _whole(prefix + "adopt", np.ones(len(problem.adoptions))),
+        "lost": _some(prefix + "lost", np.where(curtailed_fraction(problem)[:, None] > 0, most.work, 0.0)),
+        "sign": _signs(problem, prefix),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
+
+
+def _signs(problem: Problem, prefix: str) -> Variables:
+    """Whether a contract for curtailment is signed, at the sites that are offered one."""
+    places = problem.places
+    signs = np.full(len(places), None, dtype=object)
+    for site in np.flatnonzero(places.curtailed_kw > 0).tolist():
+        least = float(places.curtailment_obliged[site])
+        signs[site] = pulp.LpVariable(name(prefix + "sign", (site,)), least, 1, pulp.LpInteger)
+    return signs
 
 
 def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:

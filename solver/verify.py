@@ -94,6 +94,9 @@ def counts_are_counts(problem: Problem, plan: Solution, tolerance: float) -> Ite
         "chosen",
         "replicas",
         "spares",
+        "adopted",
+        "signed",
+        "reused",
     ):
         count = getattr(plan, name)
         yield from _below(name, count, 0.0, tolerance)
@@ -244,11 +247,41 @@ def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: fl
 
 
 def work_is_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_o speed[o] * work[o,t] >= demand_h[w,t], what lent nodes do included"""
+    """sum_o speed[o] * work[o,t] >= demand_h[w,t], what lent nodes do included, what curtailment takes not"""
     options = problem.work_options
     done = account.totals_by(options.work, len(problem.work), options.speed[:, None] * plan.work_node_h)
-    done = done + account_slots.lent_work_h(problem, plan)
+    done = done + account_slots.lent_work_h(problem, plan) - account_slots.lost_work_h(problem, plan)
     yield from _below("work", done, problem.work.demand_h, tolerance, size=problem.work.demand_h)
+
+
+def reused_was_retired(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """reused[h,t] <= retired[h,t]; sum_t reused[h,t] <= what the lower tier takes"""
+    going_on = account.reused(problem, plan)
+    yield from _above("reuse", going_on, plan.retired, tolerance)
+    yield from _above("reuse limit", going_on.sum(axis=1), problem.cohorts.reuse_limit, tolerance)
+
+
+def curtailment_is_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """Power of work that may stop >= least[s] where the contract is signed; what is obliged is signed"""
+    places, signed = problem.places, account.signed(problem, plan)
+    offered = places.curtailed_kw > 0
+    least = (places.curtailed_kw * signed)[:, None] * np.ones(problem.periods)
+    yield from _below("curtailment", account_slots.stopping_kw(problem, plan), least, tolerance, size=least)
+    yield from _below("curtailment obliged", signed, places.curtailment_obliged & offered, tolerance)
+    yield from _above("curtailment offered", signed, offered, tolerance)
+
+
+def work_is_adopted(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """sum_o uses[o,a] * speed[o] * work[o,t] <= usable[a,t] * demand_h[w,t] * adopted[a]
+
+    What lent nodes do included; nothing is adopted more than once.
+    """
+    adoptions = problem.adoptions
+    wanted = problem.work.demand_h[adoptions.work]
+    most = adoptions.usable_fraction * wanted * plan.adopted[:, None]
+    done = account_slots.adopted_work_h(problem, plan)
+    yield from _above("adopted", done, most, tolerance, size=np.maximum(wanted, 1e-9))
+    yield from _above("adopted once", plan.adopted, 1.0, tolerance)
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
@@ -402,6 +435,9 @@ CHECKS: tuple[Check, ...] = (
     stages_share_the_time,
     deployments_are_large_enough,
     work_is_done,
+    work_is_adopted,
+    curtailment_is_kept,
+    reused_was_retired,
     nodes_suffice,
     promises_are_kept,
     sites_carry,

@@ -26,6 +26,7 @@ def slot_rules(problem: Problem, plan: Solution) -> Iterator[Broken]:
     yield from _what_may_not(problem, own)
     yield from _moved_adds_up(problem, plan, used)
     yield from _work_is_done(problem, plan, used)
+    yield from _ramps(problem, plan, used)
     yield from _nodes_suffice(problem, plan, used)
     yield from _ready(problem, plan, used)
     yield from _power(problem, plan)
@@ -85,6 +86,23 @@ def _work_is_done(problem: Problem, plan: Solution, used: SlotUse) -> Iterator[B
     moves[options.work[shifts.may_move]] = True
     bound = np.where(moves, 1 - problem.windows.may_wait_fraction, 0.0)[:, None, None] * wanted
     yield "work that cannot wait", -now, -np.broadcast_to(bound, now.shape)
+
+
+def _ramps(problem: Problem, plan: Solution, used: SlotUse) -> Iterator[Broken]:
+    """|x[y] - x[y']| <= ramp, of each work in reference nodes and of each pausable option in nodes"""
+    options, before = problem.work_options, problem.slots.before
+    slower = problem.work_shifts.lent_speed_fraction[:, None, None]
+    rate = options.speed[:, None, None] * (used.work + slower * used.lent)
+    each = account.totals_by(options.work, len(problem.work), rate)
+    wanted = problem.work.demand_h / problem.node_groups.hours
+    for rule, amounts, ramp, of in (
+        ("ramp of work", each, problem.windows.ramp_fraction, wanted),
+        ("ramp of a job", used.done, problem.pausable_shifts.ramp_nodes, plan.chosen[:, None]),
+    ):
+        change, held = np.abs(amounts - amounts[:, :, before]), np.isfinite(ramp)
+        most = np.full(change.shape, np.inf)
+        most[held] = (ramp[held, None] * of[held])[:, :, None]
+        yield rule, change, most
 
 
 def _nodes_suffice(problem: Problem, plan: Solution, used: SlotUse) -> Iterator[Broken]:

@@ -5,8 +5,9 @@
 Each family is planned as operators usually do, for least money, and for least carbon at no more than five
 percent more money than either of the two. Every plan is judged by one program: the family's own, with the
 hours of its grids. Then operation is chosen again on the fleet of the carbon plan, without each lever, and
-with it alone. What a run found is kept in worth.json next to this file, so that one family can be made again
-without the others.
+with it alone. A front follows (least carbon at some steps of money over the least), and what the plans come
+to where facts turn out otherwise. What a run found is kept in worth.json next to this file, so that one
+family can be made again without the others: some four to eight minutes each.
 """
 
 from __future__ import annotations
@@ -14,20 +15,25 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.studies.savings import FAMILIES as SHIPPED
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
+from planner.inputs.scenario.schema_futures import Future
 from planner.program.assembly import Assembled, assemble
 from planner.program.baselines import spare_confidence_fraction, usual_practice
+from planner.program.future_scenarios import in_future
+from planner.program.grids import drawn
 from solver.answer import Answer, answer
 from solver.levers import allowed_levers, operated, with_levers
 from solver.problem import Objective, Problem, Solution
+from solver.stochastic import FirstStage, answer_held
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, KEPT = ROOT / "docs" / "worth.md", Path(__file__).with_name("worth.json")
@@ -37,6 +43,8 @@ GAP_FRACTION, TIME_LIMIT_S, LEVER_SECONDS = 0.005, 25.0, 15.0
 LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
 ALL = ("shift", "pack", "lend")
 AIM_FRACTION, SURE_FRACTION = 0.15, 0.05
+STEPS = (0.0, 0.01, 0.02, 0.05, 0.10)  # of money over the least, for the front
+DRAWS, SEED, DRAW_SECONDS = 6, 1, 10.0
 
 USUAL, CHEAPEST = "usual practice", "least money"
 OVER_USUAL, OVER_CHEAPEST = "least carbon, 5 % over usual practice", "least carbon, 5 % over least money"
@@ -62,6 +70,25 @@ class Lever:
 
 
 @dataclass(frozen=True, slots=True)
+class Replays:
+    """A plan next to another one where facts turn out otherwise: a share for each draw in which both hold."""
+
+    saved_fraction: tuple[float, ...]  # of carbon
+    more_fraction: tuple[float, ...]  # of money
+    not_enough: int  # draws in which the fleet of the plan carries the work no more
+    other_not_enough: int  # and that of the other one
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """Usual practice: the scenario that was planned, its plan, and the reach of its spares if too few."""
+
+    scenario: Scenario
+    answer: Answer
+    confidence_fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """What one family came to."""
 
@@ -70,6 +97,8 @@ class Family:
     levers: dict[str, Lever] = field(default_factory=dict)
     hours: tuple[str, ...] = ()  # which hours of the grids were known
     confidence_fraction: float | None = None  # of the spares of usual practice, where they were too few
+    front: dict[str, Outcome | None] = field(default_factory=dict)  # by the step of money, "1 %"
+    replays: dict[str, Replays] = field(default_factory=dict)  # of the two carbon plans
 
 
 def families() -> dict[str, Path]:
@@ -90,9 +119,9 @@ def at_location(scenario: Scenario) -> Scenario:
     return with_changes(scenario, {"policy.accounting": "location", "contracts": None})
 
 
-def capped(problem: Problem, usd: float) -> Problem:
-    """The problem of least carbon with no more money than a plan takes, and five percent."""
-    limits = replace(problem.limits, money_cap_usd=usd * (1 + MORE_MONEY))
+def capped(problem: Problem, usd: float, more: float = MORE_MONEY) -> Problem:
+    """The problem of least carbon with no more money than a plan takes, and five percent or another share."""
+    limits = replace(problem.limits, money_cap_usd=usd * (1 + more))
     return replace(problem, limits=limits, objective=LEAST_CARBON)
 
 
@@ -103,7 +132,8 @@ def measured(scenario: Scenario) -> Family:
     inputs = Inputs(with_all_levers(scenario), catalogue)
     assembled = assemble(inputs)
     full, none = assembled.problem, with_levers(assembled.problem, ())
-    usual, confidence = _usual(scenario, inputs)
+    practice = _usual(scenario, inputs)
+    usual = None if practice is None else practice.answer
     # Without levers the program is small: its cheapest plan is where the search of the whole one begins.
     small = _solved(replace(none, objective=LEAST_MONEY))
     known = [] if small is None or small.solution is None else [small.solution]
@@ -112,6 +142,7 @@ def measured(scenario: Scenario) -> Family:
         known.append(cheapest.solution)
     plans: dict[str, Outcome | None] = {USUAL: _outcome(usual), CHEAPEST: _outcome(cheapest)}
     best: Solution | None = None
+    found_at: dict[str, Answer | None] = {}
     for name, problem, other in (
         (NO_LEVER, none, usual),
         (OVER_USUAL, full, usual),
@@ -127,6 +158,7 @@ def measured(scenario: Scenario) -> Family:
             # A plan without levers keeps every rule of one with them: a start where its money is enough.
             starts = [one for one in known if one.usd <= limited.limits.money_cap_usd]
             found = _solved(limited, min(starts, key=lambda one: one.kgco2e, default=None))
+        found_at[name] = found
         plans[name] = _outcome(found)
         if found is not None and found.solution is not None:
             known.append(found.solution)
@@ -134,8 +166,87 @@ def measured(scenario: Scenario) -> Family:
     levers: dict[str, Lever] = {}
     if best is not None and usual is not None and usual.solution is not None:
         levers = _levers(capped(full, usual.solution.usd), best)
+    front = {} if cheapest is None else _front(full, cheapest, known, found_at)
+    if f"{MORE_MONEY:.0%}" in front:
+        plans[OVER_CHEAPEST] = front[f"{MORE_MONEY:.0%}"]
+    everywhere = with_all_levers(scenario)
+    replays: dict[str, Replays] = {}
+    for name, against, one in (
+        (OVER_USUAL, practice, found_at.get(OVER_USUAL)),
+        (
+            OVER_CHEAPEST,
+            None if cheapest is None else Usual(everywhere, cheapest),
+            found_at.get(OVER_CHEAPEST),
+        ),
+    ):
+        if against is not None and one is not None:
+            replays[name] = _replayed(Usual(everywhere, one), against)
     notes = () if assembled.levers is None else assembled.levers.times.notes
-    return Family(scenario.title, plans, levers, notes, confidence)
+    reached = None if practice is None else practice.confidence_fraction
+    return Family(scenario.title, plans, levers, notes, reached, front, replays)
+
+
+def _front(
+    full: Problem, cheapest: Answer, known: list[Solution], found_at: dict[str, Answer | None]
+) -> dict[str, Outcome | None]:
+    """Least carbon at each step of money over the least; each search begins from the best that it may have.
+
+    What is found at the five percent replaces the plan of that step.
+    """
+    assert cheapest.solution is not None, "it was solved"
+    front: dict[str, Outcome | None] = {}
+    for more in STEPS:
+        limited = capped(full, cheapest.solution.usd, more)
+        within = [one for one in known if one.usd <= limited.limits.money_cap_usd]
+        found = _solved(limited, min(within, key=lambda one: one.kgco2e, default=None))
+        if found is not None and found.solution is not None:
+            known.append(found.solution)
+        if more == MORE_MONEY:
+            found_at[OVER_CHEAPEST] = found
+        front[f"{more:.0%}"] = _outcome(found)
+    return front
+
+
+def _replayed(plan: Usual, against: Usual) -> Replays:
+    """Both plans in the same draws of the facts: what the first period decides stays, the rest may change."""
+    saved, more, short, others_short = list[float](), list[float](), 0, 0
+    by_hours = against.scenario is plan.scenario
+    for values in drawn(plan.scenario, load_catalogue(), draws=DRAWS, seed=SEED).points:
+        problem, stays = _in_draw(against, values, levers=by_hours)
+        theirs = _held(replace(problem, objective=LEAST_MONEY), stays)
+        problem, stays = _in_draw(plan, values, levers=True)
+        cheapest = replace(problem, objective=LEAST_MONEY)
+        ours = None if theirs is None else _held(capped(problem, theirs.usd), stays)
+        ours = ours or _held(cheapest, stays)
+        short += ours is None
+        others_short += theirs is None
+        if ours is not None and theirs is not None:
+            saved.append(1.0 - ours.kgco2e / theirs.kgco2e)
+            more.append(ours.usd / theirs.usd - 1.0)
+    return Replays(tuple(saved), tuple(more), short, others_short)
+
+
+def _in_draw(plan: Usual, values: Mapping[str, Any], *, levers: bool) -> tuple[Problem, FirstStage]:
+    """The program of a plan with other facts, by the hours of the grid, and what the plan decides."""
+    assert plan.answer.solution is not None, "it was solved"
+    future = Future.model_construct(name="draw", probability_fraction=1.0, values=dict(values))
+    changed = in_future(plan.scenario, future, load_catalogue())
+    if not levers:
+        changed = with_changes(changed, {"policy.levers": list(ALL)})
+    problem = assemble(Inputs(changed, with_cards(changed, load_catalogue()))).problem
+    return problem if levers else with_levers(problem, ()), FirstStage.of(plan.answer.solution)
+
+
+def _held(problem: Problem, stays: FirstStage) -> Solution | None:
+    """The best plan after the decisions of the first period; None where none carries the work."""
+    return answer_held(
+        problem,
+        stays,
+        shared_periods=1,
+        siblings=[problem],
+        gap_fraction=GAP_FRACTION,
+        time_limit_s=DRAW_SECONDS,
+    ).solution
 
 
 def _is_cheaper(one: Solution | None, other: Answer | None) -> bool:
@@ -144,7 +255,7 @@ def _is_cheaper(one: Solution | None, other: Answer | None) -> bool:
     )
 
 
-def _usual(scenario: Scenario, full: Inputs) -> tuple[Answer | None, float | None]:
+def _usual(scenario: Scenario, full: Inputs) -> Usual | None:
     """Usual practice by the hours of the full program; with the spares that failures ask for.
 
     Its own share of spares is kept where that is enough. Where it is not, it is planned with the spares that
@@ -159,13 +270,14 @@ def _usual(scenario: Scenario, full: Inputs) -> tuple[Answer | None, float | Non
     own, assembled = hourly(as_usual)
     found = _solved(with_levers(assembled.problem, ()))
     if found is None or found.solution is None:
-        return None, None
+        return None
     reached = spare_confidence_fraction(own, assembled, found.solution)
     if reached >= scenario.reliability.spare_confidence_fraction:
-        return found, None
+        return Usual(as_usual, found)
     stated = scenario.reliability.spare_share_fraction
-    _, enough = hourly(with_changes(as_usual, {"reliability.spare_share": stated}))
-    return _solved(with_levers(enough.problem, ())) or found, reached
+    spared = with_changes(as_usual, {"reliability.spare_share": stated})
+    again = _solved(with_levers(hourly(spared)[1].problem, ()))
+    return Usual(as_usual, found, reached) if again is None else Usual(spared, again, reached)
 
 
 def _solved(problem: Problem, start: Solution | None = None) -> Answer | None:
@@ -240,14 +352,90 @@ nodes are sunk, and network, storage and building are left out of all plans alik
 Families that count carbon market-based are counted here by the grids where energy is drawn, without
 contracts.
 
-Not done here: fronts, plans replayed under drawn futures, and bands for other habits of usual practice."""
+"""
+
+FRONT = """\
+## The front
+
+Carbon under that of the *least money* plan, %, for so much more money. Each search begins from the best plan
+that it may have, so that more money never brings less."""
+
+REPLAYS = f"""\
+## Where facts turn out otherwise
+
+{DRAWS} draws of all facts within their ranges, the same for both plans of a pair. What the first period
+buys, sells, moves and reserves stays; later periods and operation are planned anew: by money after the other
+plan, and after the carbon plan by carbon at no more than {MORE_MONEY:.0%} more than that then takes (by
+money, where that is not to be had). Demand is as stated, and no nodes are rented on top: where a first
+period has too few nodes for what then is known, the draw says nothing and is counted."""
 
 
 def page(found: dict[str, Family]) -> str:
     """The whole page."""
-    parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found), METHOD]
+    parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found)]
+    parts += [f"{FRONT}\n\n{_fronts(found)}"] if any(one.front for one in found.values()) else []
+    parts += [f"{REPLAYS}\n\n{_replays(found)}"] if any(one.replays for one in found.values()) else []
+    parts += [METHOD.rstrip() + "\n\n" + _not_done(found)]
     parts += [_family(name, one) for name, one in found.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def _not_done(found: dict[str, Family]) -> str:
+    """What the page leaves out."""
+    missing = [name for name, one in found.items() if not (one.front and one.replays)]
+    if not missing:
+        return "Not done here: bands for other habits of usual practice."
+    some = "" if len(missing) == len(found) else f" of {', '.join(missing)}"
+    return (
+        f"Not done here: fronts{some}, plans replayed under drawn futures, and bands for other habits of "
+        "usual practice."
+        if not some
+        else f"Not done here: fronts and plans under drawn futures{some}; bands for other habits of usual "
+        "practice."
+    )
+
+
+def _fronts(found: dict[str, Family]) -> str:
+    """Carbon saved at each step of money."""
+    rows = []
+    for name, one in found.items():
+        if not one.front:
+            continue
+        base = one.plans.get(CHEAPEST)
+        cells = [
+            "no plan"
+            if (at := one.front.get(f"{more:.0%}")) is None or base is None
+            else f"{100 * (1 - at.kgco2e / base.kgco2e):.1f}"
+            for more in STEPS
+        ]
+        rows.append((name, *cells))
+    return _markdown(("family", *(f"+{more:.0%}" for more in STEPS)), rows)
+
+
+def _replays(found: dict[str, Family]) -> str:
+    """Carbon and money of both carbon plans over the draws, from the least to the most."""
+    rows = []
+    for name, one in found.items():
+        for plan, against in COMPARED:
+            held = one.replays.get(plan)
+            if held is None:
+                continue
+            spans = [
+                "" if not each else f"{100 * min(each):.1f} to {100 * max(each):.1f}"
+                for each in (held.saved_fraction, held.more_fraction)
+            ]
+            both = len(held.saved_fraction)
+            rows.append((name, against, *spans, str(both), str(held.not_enough), str(held.other_not_enough)))
+    head = (
+        "family",
+        "against",
+        "carbon saved, %",
+        "more money, %",
+        "draws that both carry",
+        "too few nodes here",
+        "too few there",
+    )
+    return _markdown(head, rows)
 
 
 def saved_fraction(one: Family, plan: str, against: str) -> float | None:
@@ -390,9 +578,20 @@ def kept() -> dict[str, Family]:
             {lever: Lever(**held) for lever, held in one["levers"].items()},
             tuple(one["hours"]),
             one["confidence_fraction"],
+            {step: None if held is None else Outcome(**held) for step, held in one.get("front", {}).items()},
+            {plan: _replays_of(held) for plan, held in one.get("replays", {}).items()},
         )
         for name, one in found.items()
     }
+
+
+def _replays_of(held: Mapping[str, Any]) -> Replays:
+    return Replays(
+        tuple(held["saved_fraction"]),
+        tuple(held["more_fraction"]),
+        held["not_enough"],
+        held["other_not_enough"],
+    )
 
 
 def main(names: list[str]) -> None:

@@ -144,26 +144,22 @@ def _mixed_signals(document: Mapping[str, Any], catalogue: Catalogue) -> Iterato
 
 def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Techniques that change nothing of what may use them, and a budget of no choice."""
-    policy, every = document.get("policy"), list[tuple[str, str]]()
+    policy, every = document.get("policy"), list[tuple[str, str, bool]]()
     of_all = list_in(policy, "techniques") if isinstance(policy, dict) else []
-    for i, entry in entries_of(document, "training"):
-        model = entry.get("model")
-        if isinstance(model, str) and (
-            catalogue.has(f"model.{model}.layers") or kind_of_model(catalogue, model) in IN_BATCHES
-        ):
-            every.append(("training", model))
-            at = f"{place(('training', i), document)}.techniques"
-            yield from _idle_techniques(at, list_in(entry, "techniques"), [("training", model)], catalogue)
-    for i, entry in entries_of(document, "services"):
-        at, named = place(("services", i), document), (entry.get("model"), *list_in(entry, "models"))
-        models = [
-            ("inference", one)
-            for one in named
-            if isinstance(one, str)
-            and (catalogue.has(f"model.{one}.layers") or kind_of_model(catalogue, one) in IN_BATCHES)
+    tables = ("training", "pools", "services")
+    for section, (i, entry) in ((table, one) for table in tables for one in entries_of(document, table)):
+        at, models = place((section, i), document), [entry.get("model")]
+        if section == "services":
+            models += list_in(entry, "models")
+        work = [
+            (phase, model, section == "pools")
+            for model in models
+            if isinstance(model, str)
+            and (catalogue.has(f"model.{model}.layers") or kind_of_model(catalogue, model) in IN_BATCHES)
+            for phase in _phases(section, entry)
         ]
-        every += models
-        yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), models, catalogue)
+        every += work
+        yield from _idle_techniques(f"{at}.techniques", list_in(entry, "techniques"), work, catalogue)
         chosen = ("precisions", "models", "techniques")
         budget = next((key for key in BUDGETS if key in entry), "")
         if budget and not of_all and not any(entry.get(key) for key in chosen):
@@ -174,13 +170,25 @@ def _without_effect(document: Mapping[str, Any], catalogue: Catalogue) -> Iterat
     yield from _idle_techniques("policy.techniques", of_all, every, catalogue)
 
 
+def _phases(section: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Phases of a job that the work of a table is of; of pools as `planner.physics.pool_ways.phases_of`."""
+    if section != "pools":
+        return ("training",) if section == "training" else ("inference",)
+    if "items" in entry:
+        return ("inference",)
+    return ("experimentation", "fine_tuning", *(("inference",) if "prompts" in entry else ()))
+
+
 def _idle_techniques(
-    at: str, names: list[Any], work: list[tuple[str, str]], catalogue: Catalogue
+    at: str, names: list[Any], work: list[tuple[str, str, bool]], catalogue: Catalogue
 ) -> Iterator[Problem]:
-    """Techniques that are idle in all work that may use them, each by its phase and model."""
+    """Techniques that are idle in all work that may use them: phases, models, whether they are a pool's."""
     for k, name in enumerate(names):
         if isinstance(name, str) and name in techniques() and work:
-            why = [techniques()[name].idle_in(catalogue, phase, model) for phase, model in work]
+            why = [
+                techniques()[name].idle_in(catalogue, phase, model, pools=pools)
+                for phase, model, pools in work
+            ]
             if all(why):
                 yield Problem(f"{at}[{k}]", f"'{name}' changes nothing here: {why[0]}. Remove it")
 

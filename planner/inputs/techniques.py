@@ -35,7 +35,9 @@ HANDLES = (
 SERVING = ("decode_time", "prompt_reading", "kv_bytes", "throughput", "step_time", "lookups")
 # Handles that make a training run take less time.
 RUNS = ("tokens", "samples", "step_time", "throughput", "traffic", "lookups")
-READ = {"inference": SERVING, "training": RUNS}
+ENERGY = "energy"  # drawn above idle: of pools alone
+POOLS = (*RUNS, ENERGY)
+READ = {"inference": SERVING, "training": RUNS, "fine_tuning": POOLS, "experimentation": POOLS}
 KINDS = ("language", "recommendation", "diffusion", "any")
 
 
@@ -92,12 +94,18 @@ class Technique:
         of_work = self._out_of_work(catalogue, phase, model, predicted)
         return of_work or next((reason for reason, holds in on_chip.items() if holds), "")
 
-    def idle_in(self, catalogue: Catalogue, phase: str, model: str) -> str:
-        """Why it changes nothing of a phase of a plan (inference or training), whatever chip; empty else."""
+    def idle_in(self, catalogue: Catalogue, phase: str, model: str, *, pools: bool = False) -> str:
+        """Why it changes nothing of a phase of a plan, whatever chip; empty else.
+
+        Of inference and training by services and runs; with `pools`, of the phases that a pool's work is of.
+        """
         what = "a service" if phase == "inference" else "a training job"
+        if pools:
+            what = "a pool"
         handles = set(self.handles) & set(READ[phase])
         idle = "" if handles else f"no plan reads {' and '.join(self.handles)} of {what}"
-        experiments = "no final run may use it" if self.only == "experiments" else ""
+        final = not pools and self.only == "experiments"
+        experiments = "no final run may use it" if final else ""
         kind = kind_of_model(catalogue, model)
         if kind in IN_BATCHES if phase == "inference" else kind == RECOMMENDATION:
             return f"no plan applies techniques to {what} of {WORDS[kind]}"

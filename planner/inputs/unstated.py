@@ -28,11 +28,14 @@ def _every(scenario: Scenario, catalogue: Catalogue) -> Iterator[tuple[str, str,
         if offer.price_usd is None:
             server = catalogue.skus[offer.sku].server
             yield f"the price of {offer.sku}", f"server.{server}.price", f"market.{offer.sku}.price"
+    moving = {pool.data_site for pool in scenario.pools}
     for site in scenario.sites:
         if site.electricity_price_usd_per_kwh is None:
             regional = f"electricity.{site.grid}.price"
             fact = regional if catalogue.has(regional) else "electricity.default_price"
             yield f"electricity at {site.name}", fact, f"sites.{site.name}.electricity_price"
+        if site.name in moving and site.egress_price_usd_per_gb is None:
+            yield f"data that leave {site.name}", "network.egress.price", f"sites.{site.name}.egress_price"
     for rental in scenario.rental:
         if rental.price_usd_per_h is None:
             accelerator = catalogue.skus[rental.sku].accelerator

@@ -15,7 +15,9 @@ from planner.performance.adapters import adapter_parameters, training_flops_rati
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.full_replicas import FullNode, full_nodes, why_none_answers
-from planner.physics.nodes import POWER_CURVE, host_facts, working_node_kw
+from planner.physics.nodes import POWER_CURVE, host_facts, idle_node_items, working_node_kw
+from planner.physics.pool_ways import FASTER_STEPS, LESS_WORK, applies, energy_ratio, pool_ratio
+from planner.physics.techniques import lowered_kw
 from planner.physics.training import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, searched, training_arguments
 from planner.physics.training_step import Workload, model_arguments
@@ -126,11 +128,21 @@ def scored_tokens_per_s(
     return node_tokens_per_s / (1.0 + np.divide(reference_passes, step_passes))
 
 
-def node_work(inputs: Inputs, pool: Pool) -> dict[int, NodeWork | str]:
-    """What a node of each SKU that a pool may use does, or why it does nothing; the reference among them."""
+def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> dict[int, NodeWork | str]:
+    """What a node of each SKU that a pool may use does, or why it does nothing; the reference among them.
+
+    With techniques, only the SKUs on which each of them is in scope.
+    """
     names = [sku.name for sku in inputs.skus]
-    wanted = [k for k, name in enumerate(names) if not pool.skus or name in (*pool.skus, pool.reference)]
-    writing = full_nodes(inputs, pool, wanted) if pool.answers or pool.rolls_out else {}
+    wanted = [
+        k
+        for k, name in enumerate(names)
+        if (not pool.skus or name in (*pool.skus, pool.reference))
+        and (not techniques or applies(inputs, pool, techniques, k))
+    ]
+    if not wanted:
+        return {}
+    writing = full_nodes(inputs, pool, wanted, techniques) if pool.answers or pool.rolls_out else {}
     if pool.answers:
         return {
             k: one if isinstance(one, str) else NodeWork(one.rate_per_s, one.busy_kw)
@@ -138,14 +150,36 @@ def node_work(inputs: Inputs, pool: Pool) -> dict[int, NodeWork | str]:
         }
     layouts = pool_layouts(inputs, pool, wanted)
     training = {
-        k: found if isinstance(found, str) else _trained(inputs, pool, k, found)
+        k: found
+        if isinstance(found, str)
+        else _faster(inputs, techniques, k, _trained(inputs, pool, k, found))
         for k, found in layouts.items()
     }
-    return (
-        {k: _rolled_out(inputs, pool, writing[k], training[k]) for k in wanted}
-        if pool.rolls_out
-        else training
-    )
+    found = {
+        k: _rolled_out(inputs, pool, writing[k], training[k]) if pool.rolls_out else training[k]
+        for k in wanted
+    }
+    return {k: one if isinstance(one, str) else _less(inputs, techniques, one) for k, one in found.items()}
+
+
+def _faster(inputs: Inputs, techniques: tuple[str, ...], sku: int, trained: NodeWork) -> NodeWork:
+    """Training with techniques: steps take less time, and draw less above idle."""
+    if not techniques:
+        return trained
+    rate = (trained.rate_per_s * pool_ratio(inputs, techniques, FASTER_STEPS)).named("rate_per_s")
+    less = energy_ratio(inputs, techniques)
+    if less is None:
+        return NodeWork(rate, trained.busy_kw)
+    idle = idle_node_items(inputs)[sku]
+    return NodeWork(rate, derive(lowered_kw, power_kw=trained.busy_kw, idle_kw=idle, reduction_ratio=less))
+
+
+def _less(inputs: Inputs, techniques: tuple[str, ...], done: NodeWork) -> NodeWork:
+    """Work with techniques of which there is less to do for the same result."""
+    if not techniques:
+        return done
+    rate = (done.rate_per_s * pool_ratio(inputs, techniques, LESS_WORK)).named("rate_per_s")
+    return NodeWork(rate, done.busy_kw)
 
 
 def _rolled_out(

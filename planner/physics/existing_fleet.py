@@ -13,6 +13,7 @@ from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import Cohort, Move
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.nodes import Nodes
+from planner.physics.second_life import SecondLife, second_life
 from planner.physics.value import Value, standing_value
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
@@ -146,6 +147,7 @@ class Standing:
     available_fraction: Traced
     beyond_life_h: NDArray[np.float64]  # of each entry of the fleet, by period
     moving: Moving | None
+    second_life: SecondLife | None
 
 
 def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
@@ -184,6 +186,7 @@ def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
         available_fraction=available,
         beyond_life_h=_beyond_life_h(inputs),
         moving=_moving(inputs, held, ways) if ways else None,
+        second_life=second_life(inputs, nodes, home, group, value),
     )
 
 

@@ -12,11 +12,13 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
 from planner.physics.chance import pool_headroom
 from planner.physics.divisible_work import NodeWork, check_pools, node_work
+from planner.physics.egress import Egress, egress_of_work
 from planner.physics.equations.promises import work_held_ratio
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
 from planner.physics.needs import need_node_h
 from planner.physics.nodes import energy_by_site, idle_node_items
+from planner.physics.pool_ways import PoolTechniques, pool_techniques
 from planner.physics.promises import node_up_fraction
 from planner.physics.training_options import Dropped, allowed
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
@@ -49,7 +51,7 @@ def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Colum
 
 @dataclass(frozen=True)
 class PoolWork:
-    """Demand (W, T) and ways to do it (O rows): one for each pool of work and node group."""
+    """Demand (W, T) and ways to do it (O): one for each pool of work, node group and set of techniques."""
 
     demand_h: Traced | None
     work: NDArray[np.intp]
@@ -61,6 +63,17 @@ class PoolWork:
     usd: Traced | None
     kgco2e: Traced | None
     dropped: tuple[Dropped, ...]
+    techniques: PoolTechniques
+    uses: NDArray[np.bool_]  # which techniques each way uses (O, A)
+    egress: Egress | None = None  # of an hour of a node, where data lie at one site
+
+    def with_egress(self, kind: str) -> Traced | None:
+        """What an hour of a node takes (usd, kgco2e), data that move included; (O, T)."""
+        taken: Traced | None = getattr(self, kind)
+        if taken is None or self.egress is None:
+            return taken
+        more: Traced = getattr(self.egress, kind)
+        return (taken + more).named(f"work_{kind}")
 
 
 def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
@@ -71,7 +84,8 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     """
     check_pools(inputs)
     dropped: list[Dropped] = []
-    entries: list[tuple[int, int, Traced, Traced]] = []
+    entries: list[tuple[int, int, Traced, Traced, tuple[int, ...]]] = []
+    techniques = pool_techniques(inputs)
     demand: list[Traced] = []
     names = [sku.name for sku in inputs.skus]
     for w, pool in enumerate(inputs.scenario.pools):
@@ -80,21 +94,26 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         reference = nodes[names.index(pool.reference)]
         assert isinstance(reference, NodeWork), "it was checked"
         demand += [need_node_h(inputs, pool, reference, t) for t in range(inputs.periods)]
-        for p, (k, s) in enumerate(inputs.node_groups):
-            found = nodes.get(k)
-            if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
-                continue
-            ratio = derive(speed_ratio, node_per_s=found.rate_per_s, reference_per_s=reference.rate_per_s)
-            entries.append((w, p, ratio, found.busy_kw))
+        for used in techniques.sets_of(w):
+            names_used = tuple(techniques.name[a] for a in used)
+            works = node_work(inputs, pool, names_used) if used else nodes
+            for p, (k, s) in enumerate(inputs.node_groups):
+                found = works.get(k)
+                if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
+                    continue
+                ratio = derive(speed_ratio, node_per_s=found.rate_per_s, reference_per_s=reference.rate_per_s)
+                entries.append((w, p, ratio, found.busy_kw, used))
     demand_h = (
         pick(demand, np.arange(len(demand)).reshape(len(inputs.scenario.pools), inputs.periods))
         if demand
         else None
     )
     work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
+    uses = np.array([np.isin(np.arange(len(techniques.name)), entry[4]) for entry in entries], dtype=bool)
+    uses = uses.reshape(len(entries), len(techniques.name))
     if not entries:
         none = (None, None, None, None, None, None)
-        return PoolWork(demand_h, work, node_group, *none, tuple(dropped))
+        return PoolWork(demand_h, work, node_group, *none, tuple(dropped), techniques, uses)
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
@@ -104,11 +123,12 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         active_h=chosen("active_h", np.ones((1, inputs.periods)), "one hour"),
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
+    speed = pick([entry[2] for entry in entries], np.arange(len(entries)))
     return PoolWork(
         demand_h=demand_h,
         work=work,
         node_group=node_group,
-        speed=pick([entry[2] for entry in entries], np.arange(len(entries))),
+        speed=speed,
         held_ratio=derive(
             work_held_ratio,
             utilisation_fraction=pick(
@@ -127,6 +147,9 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         usd=usd,
         kgco2e=kgco2e,
         dropped=tuple(dropped),
+        techniques=techniques,
+        uses=uses,
+        egress=egress_of_work(inputs, work, site, speed),
     )
 
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Cohort, Pool, Service, Site
 from planner.inputs.scenario.base import Part
-from planner.inputs.techniques import Ways
+from planner.inputs.techniques import Way, Ways
 from planner.performance.capacity import Targets, replica_capacity
 from planner.physics.equations.serving import replica_nodes
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.serving import accelerator_kw, check_peak, replica_arguments, serving_candidates
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
+from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, rows
 
 Column = float | NDArray[Any]
@@ -68,12 +69,15 @@ def node_items_per_s(*, limit_requests_per_s: Column, replica_nodes: Column) -> 
     return limit_requests_per_s / np.asarray(replica_nodes)
 
 
-def full_nodes(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> dict[int, FullNode | str]:
+def full_nodes(
+    inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[str, ...] = ()
+) -> dict[int, FullNode | str]:
     """What a node of each SKU does of the prompts of a pool, or why it answers none.
 
-    Of all sizes and layouts of a replica that one is taken of which a node answers most.
+    Of all sizes and layouts of a replica that one is taken of which a node answers most. Techniques change
+    steps, prompts and caches of these replicas as they do of services.
     """
-    own = _alone(inputs, pool, skus)
+    own = _alone(inputs, pool, skus, techniques)
     candidates, dropped = serving_candidates(own)
     reasons = {one.sku: one.reason for one in dropped}
     found: dict[int, FullNode | str] = {
@@ -113,12 +117,14 @@ def _rates(inputs: Inputs, candidates: ServingCandidates) -> tuple[dict[str, Any
     split = layout_columns(candidates.accelerators, candidates.groups, candidates.stages)
     arguments = {**replica_arguments(inputs, candidates.service, sku, *split), "targets": NO_TARGETS}
     limit = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **arguments).limit_requests_per_s
+    faster = serving_ratio(inputs, candidates.service, sku, SERVING_TIME)
+    done = limit if faster is None else (limit * faster).named("limit_requests_per_s")
     share = derive(
         replica_nodes,
         tp=_size(candidates),
         accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
     )
-    return arguments, derive(node_items_per_s, limit_requests_per_s=limit, replica_nodes=share), limit
+    return arguments, derive(node_items_per_s, limit_requests_per_s=done, replica_nodes=share), limit
 
 
 def _size(candidates: ServingCandidates) -> Traced:
@@ -134,7 +140,7 @@ def _made(part: type[P], **values: Any) -> P:
     return cast(P, part.model_construct(**values))
 
 
-def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> Inputs:
+def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[str, ...] = ()) -> Inputs:
     """The prompts of a pool as the only service, and a node of each SKU, in their order."""
     said = {key: getattr(pool, key) for key in ("name", "model", "engine", *LENGTHS)}
     said["precision"] = pool.number_format
@@ -145,4 +151,5 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int]) -> Inputs:
     scenario = inputs.scenario.but(
         sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
     )
-    return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways())
+    only = (Way(of=0, base=0, techniques=techniques),) if techniques else ()
+    return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways(services=only))

@@ -9,8 +9,8 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.techniques import RUNS, technique_named
 from planner.physics.techniques import in_scope, ratio_column
-from planner.physics.ways import sets_together, usable_h
-from planner.trace.quantities import Traced, chosen, pick
+from planner.physics.ways import people_h, sets_together, usable_h
+from planner.trace.quantities import Traced, pick
 
 Indices = NDArray[np.intp]
 
@@ -44,10 +44,7 @@ def adopted_usd(inputs: Inputs, way: Indices) -> Traced:
     """What people do once for each run that uses the set of its row, in money."""
     hour, items = inputs.fact("planning.person_hour"), list[Traced]()
     for names in run_sets(inputs):
-        spent: Traced = chosen("adopted_h", 0.0, "no technique")
-        for name in names:
-            spent = spent + inputs.fact(f"adoption.{technique_named(name).adoption}.person_time")
-        items.append((spent * hour).named("adopted_usd"))
+        items.append((people_h(inputs, names) * hour).named("adopted_usd"))
     return pick(items, way)
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.inputs.techniques import technique_named
 from planner.physics.batch_serving import in_batches, loaded_bytes
 from planner.physics.equations.serving import (
     deployment_usd,
@@ -23,6 +22,7 @@ from planner.physics.equations.time import node_h
 from planner.physics.procurement import Rented
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import served_models
+from planner.physics.ways import people_h
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 ROUNDING = 1e-9  # of a count of replicas
@@ -77,10 +77,7 @@ def _adopted_usd(inputs: Inputs, service: NDArray[np.intp]) -> Traced | None:
         return None
     hour, items = inputs.fact("planning.person_hour"), list[Traced]()
     for way in ways:
-        spent: Traced = chosen("adopted_h", 0.0, "no technique")
-        for name in way.techniques:
-            spent = spent + inputs.fact(f"adoption.{technique_named(name).adoption}.person_time")
-        items.append((spent * hour).named("adopted_usd"))
+        items.append((people_h(inputs, way.techniques) * hour).named("adopted_usd"))
     return pick(items, service[:, None])
 
 

@@ -59,6 +59,17 @@ def ratio_column(
     return pick([none if ratio is None else ratio for ratio in found], index)
 
 
+def lowered_kw(*, power_kw: Column, idle_kw: Column, reduction_ratio: Column) -> Column:
+    """Power of a node whose work draws less above what it draws when idle.
+
+    P' = P_idle + max(P - P_idle, 0) / r,  P_idle at most P
+
+    Source: definition; what a node draws when idle stays.
+    """
+    idle = np.minimum(idle_kw, power_kw)
+    return idle + np.divide(np.subtract(power_kw, idle), reduction_ratio)
+
+
 def lowered_kwh(*, it_kwh: Column, node_h: Column, idle_kw: Column, reduction_ratio: Column) -> Column:
     """IT energy where work draws less above what idle nodes draw.
 
@@ -66,8 +77,8 @@ def lowered_kwh(*, it_kwh: Column, node_h: Column, idle_kw: Column, reduction_ra
 
     Source: definition; hours and what nodes draw when idle stay.
     """
-    idle_kwh = np.minimum(np.multiply(node_h, idle_kw), it_kwh)
-    return idle_kwh + np.divide(np.subtract(it_kwh, idle_kwh), reduction_ratio)
+    idle_kwh = np.multiply(node_h, idle_kw)
+    return lowered_kw(power_kw=it_kwh, idle_kw=idle_kwh, reduction_ratio=reduction_ratio)
 
 
 def serving_ratio(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -130,6 +130,14 @@ def _lost(
     inputs: Inputs, service: Service, model: str, precision: str, techniques: Sequence[str] = ()
 ) -> float:
     return float(quality_loss(inputs, service, model, precision, techniques).value)
+
+
+def people_h(inputs: Inputs, names: Iterable[str]) -> Traced:
+    """What people do once to adopt techniques."""
+    spent: Traced = chosen("adopted_h", 0.0, "no technique")
+    for name in names:
+        spent = spent + inputs.fact(f"adoption.{technique_named(name).adoption}.person_time")
+    return spent
 
 
 def usable_h(inputs: Inputs, name: str) -> float:

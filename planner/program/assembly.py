@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.clean_energy import Contracted, contract_columns
+from planner.physics.curtailment import Curtailment, curtailment
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.levers import Levers, levers
@@ -45,6 +46,7 @@ from planner.program.fleet_tables import (
 )
 from planner.program.market_based import contract_table
 from planner.program.option_tables import (
+    adoption_table,
     by_pausing,
     pausable_options,
     run_option_table,
@@ -85,6 +87,7 @@ class Assembled:
     parked: Parked | None
     contracted: Contracted | None
     terms: Terms
+    curtailment: Curtailment | None
     levers: Levers | None
     tried: Inputs  # with each service once for each way to do it
     dropped: tuple[Dropped, ...]
@@ -110,6 +113,7 @@ def assemble(inputs: Inputs) -> Assembled:
     rented, parked = rented_hours(inputs, nodes), parked_nodes(inputs)
     reserved = reserved_nodes(inputs, nodes)
     contracted, terms = contract_columns(inputs), site_terms(inputs)
+    contracts = curtailment(inputs)
     starts = None if replicas is None else start_columns(tried, replicas, rented)
     deployments = None if replicas is None else deployment_columns(tried, replicas)
     by_slot = None if times is None else levers(tried, times, nodes, work, pausable, replicas, parked)
@@ -143,14 +147,22 @@ def assemble(inputs: Inputs) -> Assembled:
             name=tuple(pool.name for pool in scenario.pools),
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
-        work_options=with_hourly_rent(work_option_table(inputs, work), rented),
+        work_options=with_hourly_rent(work_option_table(inputs, work, contracts), rented),
+        adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
-        places=place_table(inputs, terms),
+        places=place_table(inputs, terms, contracts),
         objective=objective(inputs),
-        **slot_tables(inputs, by_slot, pausable_row=pausable_row, replica_row=replica_row),
+        **slot_tables(
+            inputs,
+            by_slot,
+            egress=work.egress,
+            pausable=pausable_ways,
+            pausable_row=pausable_row,
+            replica_row=replica_row,
+        ),
     )
     kept, count = (
         len(run_row) + len(pausable_row) + len(replica_row),
@@ -173,6 +185,7 @@ def assemble(inputs: Inputs) -> Assembled:
         parked,
         contracted,
         terms,
+        contracts,
         by_slot,
         tried,
         dropped=(*not_housed(inputs), *no_layout, *dict.fromkeys(no_room), *too_slow, *work.dropped),

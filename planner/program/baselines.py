@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, with_changes
+from planner.inputs.scenario.schema_places import OF_CURTAILMENT
 from planner.physics.failures import down_variance_to_mean
 from planner.program.assembly import Assembled
 from reliability.spares import mean_nodes_down, share_at_most
@@ -67,10 +68,15 @@ def usual_practice(scenario: Scenario) -> Scenario:
     }
     for i, job in enumerate(scenario.training):
         changes |= {
-            f"training[{i}].{key}": None for key in ("pausable", "partial", "power_caps", "techniques")
+            f"training[{i}].{key}": None
+            for key in ("pausable", "partial", "ramp", "power_caps", "techniques")
         }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
+    changes |= {f"pools[{i}].techniques": None for i in range(len(scenario.pools))}
+    for i, site in enumerate(scenario.sites):
+        if site.curtailment_kw is not None and not site.curtailment_obliged:
+            changes |= {f"sites[{i}].{key}": None for key in ("curtailment", *OF_CURTAILMENT)}
     as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget", "mean_quality_budget")
     for i in range(len(scenario.services)):
         changes |= {f"services[{i}].{key}": None for key in as_stated}

@@ -82,7 +82,16 @@ def cohort_table(standing: Standing, periods: int) -> Cohorts:
     shape = (len(standing.node_group), periods)
     none = np.zeros(shape)
     capital = none if standing.capital_usd is None else standing.capital_usd.value
+    reuse = standing.second_life
+    again: dict[str, Any] = {}
+    if reuse is not None:
+        again = {
+            "reuse_limit": reuse.limit,
+            "reuse_usd_per_node": np.broadcast_to(reuse.usd.value, shape),
+            "reuse_kgco2e_per_node": np.broadcast_to(reuse.kgco2e.value, shape),
+        }
     return Cohorts(
+        **again,
         node_group=standing.node_group,
         nodes=standing.nodes,
         keep_usd_per_node=np.broadcast_to(standing.keep_usd.value + capital, shape),

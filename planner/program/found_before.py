@@ -56,9 +56,13 @@ _AXES = {
     "spares": "PT",
     "parked": "PT",
     "matched_kwh": "CT",
+    "adopted": "A",
+    "signed": "S",
+    "reused": "HT",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
-_WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas", "spares"}
+_WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas"}
+_WHOLE |= {"spares", "adopted", "signed", "reused"}
 
 
 class Memory(Protocol):
@@ -261,6 +265,8 @@ def _sizes(problem: Problem) -> dict[str, int]:
         "I": len(problem.services),
         "O": len(problem.work_options),
         "C": len(problem.contracts),
+        "A": len(problem.adoptions),
+        "S": len(problem.site_names),
     }
 
 

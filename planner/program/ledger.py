@@ -7,7 +7,7 @@ handful of rows and not every candidate. Their sums must equal what the solver r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -38,7 +38,7 @@ from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pi
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
-from solver.account_slots import above_kw
+from solver.account_slots import above_kw, lent_node_h
 from solver.problem import Objective, Solution
 
 SUMS: dict[str, Callable[..., Any]] = {
@@ -72,6 +72,8 @@ def ownership_usd_terms(
         found["retired"] = standing.retire_usd, _count("nodes retired", solution.retired)
     if standing.moving is not None and solution.moved.any():
         found["moved"] = standing.moving.usd, _count("nodes moved", solution.moved)
+    if standing.second_life is not None and solution.reused.any():
+        found["reused"] = standing.second_life.usd, _count("nodes that go on", solution.reused)
     return found
 
 
@@ -92,10 +94,13 @@ def held_nodes(
 
 
 def ownership_kgco2e_terms(standing: Standing, solution: Solution) -> dict[str, tuple[Traced, Chosen]]:
-    """Carbon of moving, where something moves."""
-    if standing.moving is None or not solution.moved.any():
-        return {}
-    return {"moved": (standing.moving.kgco2e, _count("nodes moved", solution.moved))}
+    """Carbon of moving, where something moves, and what a second life avoids."""
+    found: dict[str, tuple[Traced, Chosen]] = {}
+    if standing.moving is not None and solution.moved.any():
+        found["moved"] = standing.moving.kgco2e, _count("nodes moved", solution.moved)
+    if standing.second_life is not None and solution.reused.any():
+        found["reused"] = standing.second_life.kgco2e, _count("nodes that go on", solution.reused)
+    return found
 
 
 def _count(name: str, counts: NDArray[Any]) -> Chosen:
@@ -229,9 +234,17 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_node_group = problem.cohorts.node_group
 
+    slower = problem.work_shifts.lent_speed_fraction
+    moving_h = solution.work_node_h + (
+        slower[:, None] * lent_node_h(problem, solution) if len(problem.slots) else 0.0
+    )
+    moved = np.flatnonzero(moving_h.sum(axis=1))
+
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
         work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
+        egress = None if kind == "kwh" else assembled.work.egress
         return {
+            **({} if egress is None else {"egress": _used(getattr(egress, kind), moved, moving_h[moved])}),
             "training": None
             if runs is None
             else _used(
@@ -277,7 +290,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         }
 
     owned = owning(buying.holding_usd, standing.keep_usd)
-    adopted, adopted_by = once_part("adopted_usd", problem, solution, runs, run_rows, pausable)
+    adopted, adopted_by = once_part(
+        "adopted_usd", problem, solution, runs, run_rows, pausable, assembled.work
+    )
     data, data_by = once_part("data_usd", problem, solution, runs, run_rows, pausable)
     deployments = {} if replicas is None else _people(assembled.tried, replicas, options, solution)
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
@@ -321,6 +336,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "deployed": problem.serve_options.node_group[options],
         "set_up": problem.serve_options.node_group[options],
         "pools": problem.work_options.node_group[in_use],
+        "egress": problem.work_options.node_group[moved],
         "idle": np.flatnonzero(idle.sum(axis=1)),
         "pausable": problem.pausable_options.node_group[
             np.zeros(0, np.intp) if pausable is None else pausable.options
@@ -337,6 +353,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "standing": cohort_node_group,
         "ordered": np.arange(len(problem.node_groups)),
         "retired": cohort_node_group,
+        "reused": cohort_node_group,
         "standing_capital": cohort_node_group,
         "moved": cohort_node_group[problem.moves.from_cohort],
         "rental": assembled.rented.node_group,
@@ -504,7 +521,12 @@ def _place_bills(
         ],
     }
     rated = _used(assembled.terms.rated_kw, stand, solution.in_service[stand], "nodes in service")
-    return place_bills(problem, assembled.terms, rated, stand, drawn, places)
+    bills = place_bills(problem, assembled.terms, rated, stand, drawn, places)
+    contracts = assembled.curtailment
+    if contracts is None or not solution.signed.any():
+        return bills
+    signed = chosen("signed", solution.signed[:, None].astype(float), DECIDED)
+    return replace(bills, curtailment_usd=(contracts.usd * signed).named("curtailment_usd"))
 
 
 ACCOUNTING = "by the accounting of the policy; what standing nodes took to make is shown separately"

@@ -21,7 +21,7 @@ from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
-from solver.account_slots import lent_work_h
+from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
 
 Floats = NDArray[np.float64]
@@ -98,6 +98,8 @@ class Desk:
     whole: bool  # whether every way of the program is looked at
     traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
     lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
+    adopted: Rows  # techniques of pools that the plan adopts
+    adopted_lent_h: Floats  # (A, T) work that resting replicas do with each technique, which stays as well
 
     def stated(self) -> World:
         """The world that the plan was made for."""
@@ -173,7 +175,10 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
     whole = (len(serves) + len(works)) * periods <= MOST_WAYS
     used = solution.replicas.sum(axis=1) > 0
     serve = _ways(problem, used) if whole else np.flatnonzero(used)
-    work = np.arange(len(works)) if whole else np.flatnonzero(solution.work_node_h.sum(axis=1) > 0)
+    signed = solution.signed[groups.site[works.node_group]] if solution.signed.size else 0.0
+    kept = 1.0 - curtailed_fraction(problem) * signed
+    able = ~(works.uses & (solution.adopted == 0)).any(axis=1)
+    work = np.flatnonzero(able if whole else solution.work_node_h.sum(axis=1) > 0)
     rows, at = (axis.ravel() for axis in np.indices((len(serve), periods)))
     sku = groups.sku[serves.node_group[serve]]
     sure, extra = np.ones((len(serve), periods)), np.ones((len(work), periods))
@@ -196,7 +201,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         serve,
         work,
         capacity=serves.capacity[serve] * sure * carrying,
-        hours_done=works.speed[work],
+        hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
         there=_there(problem, solution),
         power_left_kw=np.concatenate(
@@ -208,6 +213,9 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         whole=whole,
         traced=_traced(inputs, assembled, serve),
         lent_h=lent_work_h(problem, solution),
+        adopted=np.flatnonzero(solution.adopted),
+        adopted_lent_h=adopted_work_h(problem, solution)
+        - works.uses.T.astype(float) @ (works.speed[:, None] * solution.work_node_h),
     )
 
 
@@ -224,7 +232,8 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
         found |= zip(
             ("serve_kwh", "serve_usd", "serve_kgco2e"), energy_by_site(inputs, drawn, site), strict=True
         )
-    each = {"work_usd": work.usd, "work_kgco2e": work.kgco2e, "work_kwh": work.facility_kwh}
+    each = {f"work_{kind}": work.with_egress(kind) for kind in ("usd", "kgco2e")}
+    each |= {"work_kwh": work.facility_kwh}
     each |= {"hired_usd": rented.usd, "hired_kgco2e": rented.kgco2e}
     found |= {name: node for name, node in each.items() if node is not None}
     accelerators = inputs.server("accelerators")
@@ -306,6 +315,14 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     done = table.rows(-wanted)
     speed = (at.hours_done * world.working[at.work])[:, None]
     table.put(done[works.work[at.work]], work, -speed * np.ones_like(at.held))
+    adoptions = problem.adoptions
+    needed = problem.work.demand_h * world.pools
+    usable = adoptions.usable_fraction * needed[adoptions.work] - at.adopted_lent_h
+    by_technique = table.rows(np.maximum(usable[at.adopted], 0.0))
+    for row, a in enumerate(at.adopted.tolist()):
+        own = works.uses[at.work, a]
+        put_in = np.broadcast_to(by_technique[row], work[own].shape)
+        table.put(put_in, work[own], speed[own] * np.ones_like(at.held[own]))
     room = table.rows(np.minimum(world.there, ENDLESS))
     table.put(room[n_serve], serve, np.ones_like(at.capacity))
     table.put(room[n_work], work, at.held)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.curtailment import Curtailment, stops_fraction
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
 from planner.physics.pausable import PausableJobs
@@ -20,7 +21,7 @@ from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said
 from planner.trace.quantities import Traced
-from solver.problem import PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
+from solver.problem import Adoptions, PausableOptions, RunOptions, ServeOptions, Services, WorkOptions
 
 OF_WAYS = ("lost_fraction", "time_fraction")
 TOO_SLOW = "no load meets the latency targets"
@@ -289,19 +290,39 @@ def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:
     return found
 
 
-def work_option_table(inputs: Inputs, work: PoolWork) -> WorkOptions:
+def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
+    """Techniques that pools may adopt, paid where they are first in use."""
+    may = work.techniques
+    if may.adopted_usd is None:
+        return Adoptions.none(inputs.periods)
+    begins = may.first[:, None] == np.arange(inputs.periods)
+    return Adoptions(
+        name=tuple(
+            f"{inputs.scenario.pools[w].name} {name}"
+            for w, name in zip(may.pool.tolist(), may.name, strict=True)
+        ),
+        work=may.pool,
+        usable_fraction=may.usable_fraction,
+        usd=np.asarray(may.adopted_usd.value)[:, None] * begins,
+    )
+
+
+def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | None) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
-    if work.speed is None or work.increment_kw is None or work.usd is None or work.kgco2e is None:
+    usd, kgco2e = work.with_egress("usd"), work.with_egress("kgco2e")
+    if work.speed is None or work.increment_kw is None or usd is None or kgco2e is None:
         return WorkOptions.none(inputs.periods)
     assert work.facility_kwh is not None, "it comes with the others"
     assert work.held_ratio is not None, "it comes with the others"
     return WorkOptions(
         held_ratio=work.held_ratio.value,
+        uses=work.uses,
+        stops_fraction=stops_fraction(inputs, contracts, work.work, work.node_group),
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,
         active_kw=work.increment_kw.value,
-        usd_per_node_h=work.usd.value,
-        kgco2e_per_node_h=work.kgco2e.value,
+        usd_per_node_h=usd.value,
+        kgco2e_per_node_h=kgco2e.value,
         kwh_per_node_h=work.facility_kwh.value,
     )

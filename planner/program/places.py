@@ -10,18 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.curtailment import Curtailment
 from planner.physics.places import Terms, peak_bill_usd, space_bill_usd, there_kw
 from planner.trace.quantities import Chosen, Traced, chosen, derive, total
 from solver.problem import Places, Problem
 
 Part = tuple[Traced, Chosen]
-BILLS = ("space", "peak")  # parts of the money whose rows are sites
+BILLS = ("space", "peak", "curtailment")  # parts of the money whose rows are sites
 
 
-def place_table(inputs: Inputs, terms: Terms) -> Places:
-    """What each site charges."""
+def place_table(inputs: Inputs, terms: Terms, contracts: Curtailment | None) -> Places:
+    """What each site charges, and what it is offered for curtailment."""
     shape = (len(inputs.sites), inputs.periods)
+    offered: dict[str, Any] = {}
+    if contracts is not None:
+        offered = {
+            "curtailed_kw": contracts.reduction_kw.value,
+            "curtailed_fraction": contracts.lost_fraction.value,
+            "curtailed_usd": -np.asarray(contracts.usd.value),
+            "curtailment_obliged": contracts.obliged,
+        }
     return Places(
+        **offered,
         space_usd_per_kw=np.broadcast_to(terms.space_usd_per_kw.value, shape),
         committed_kw=np.broadcast_to(terms.committed_kw.value, shape),
         peak_usd_per_kw=np.broadcast_to(terms.peak_usd_per_kw.value, shape),
@@ -46,12 +56,13 @@ class PlaceBills:
     space_usd: Traced
     peak_kw: Traced | None  # None where no site charges for peaks
     peak_usd: Traced | None
+    curtailment_usd: Traced | None = None  # below zero; None where none is signed
 
     def parts(self) -> dict[str, Part]:
         """Parts of the plan's money, a row for each site."""
         once = chosen("bills", np.ones(np.shape(self.space_usd.value)), "one bill a period", "1")
-        found = {"space": (self.space_usd, once)}
-        return found if self.peak_usd is None else found | {"peak": (self.peak_usd, once)}
+        bills = (self.space_usd, self.peak_usd, self.curtailment_usd)
+        return {name: (bill, once) for name, bill in zip(BILLS, bills, strict=True) if bill is not None}
 
 
 def place_bills(

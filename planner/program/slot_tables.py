@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
+from planner.physics.curtailment import may_wait
+from planner.physics.egress import Egress
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.slots import SLOTS_A_DAY
-from solver.problem import Resting, Shifting, SlotDemand, Slots, Switching, Windows
+from solver.problem import PausableOptions, Resting, Shifting, SlotDemand, Slots, Switching, Windows
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +24,8 @@ def slot_tables(
     inputs: Inputs,
     found: Levers | None,
     *,
+    egress: Egress | None,
+    pausable: PausableOptions,
     pausable_row: NDArray[np.intp],
     replica_row: NDArray[np.intp],
 ) -> dict[str, Any]:
@@ -33,11 +40,15 @@ def slot_tables(
     }
     shift, lend = "shift" in allowed, "lend" in allowed
     if found.pools is not None:
-        tables["work_shifts"] = _shifting(
-            inputs, found.pools, np.arange(len(found.pools.allowed)), shift=shift, lend=lend
-        )
+        every = np.arange(len(found.pools.allowed))
+        shifts = _shifting(inputs, found.pools, every, shift=shift, lend=lend)
+        tables["work_shifts"] = shifts if egress is None else _with_egress(shifts, egress)
     if found.pausable is not None and len(pausable_row):
-        tables["pausable_shifts"] = _shifting(inputs, found.pausable, pausable_row, shift=shift, lend=False)
+        ramps = _from_slot_to_slot([one.ramp_per_h for one in inputs.scenario.training])
+        tables["pausable_shifts"] = replace(
+            _shifting(inputs, found.pausable, pausable_row, shift=shift, lend=False),
+            ramp_nodes=ramps[pausable.job] * pausable.nodes,
+        )
     if found.resting is not None and len(replica_row):
         resting = found.resting
         tables["resting"] = Resting(
@@ -66,6 +77,16 @@ def slot_tables(
     return tables
 
 
+def _with_egress(shifts: Shifting, egress: Egress) -> Shifting:
+    """Work on lent nodes moves its data as well, less of them in an hour as it is slower."""
+    slower = shifts.lent_speed_fraction[:, None]
+    return replace(
+        shifts,
+        lent_usd_per_node_h=shifts.lent_usd_per_node_h + (slower * egress.usd.value)[:, :, None],
+        lent_kgco2e_per_node_h=shifts.lent_kgco2e_per_node_h + (slower * egress.kgco2e.value)[:, :, None],
+    )
+
+
 def _in_each_period(change: Energy) -> NDArray[np.float64]:
     """Energy of a change of state, which is the same in every period, as a column for each."""
     return np.broadcast_to(np.asarray(change.kwh.value), np.shape(change.usd.value))
@@ -73,12 +94,18 @@ def _in_each_period(change: Energy) -> NDArray[np.float64]:
 
 def _windows(inputs: Inputs) -> Windows:
     pools = inputs.scenario.pools
-    usual = inputs.fact("pool.may_wait") if pools else None
-    waits = [float(usual.value) if one.may_wait_fraction is None else one.may_wait_fraction for one in pools]  # type: ignore[union-attr]
     return Windows(
         within_day=np.array([one.window == "day" for one in pools], dtype=bool),
-        may_wait_fraction=np.array(waits, dtype=float),
+        may_wait_fraction=may_wait(inputs),
+        ramp_fraction=_from_slot_to_slot([one.ramp_per_h for one in pools]),
     )
+
+
+def _from_slot_to_slot(ramps_per_h: Sequence[float | None]) -> Floats:
+    """What ramps allow from the middle of a slot to that of the next; no limit where none is stated."""
+    stated = np.array([np.inf if one is None else one for one in ramps_per_h], dtype=float)
+    found: Floats = stated * HOURS_A_DAY / SLOTS_A_DAY
+    return found
 
 
 def _demand(inputs: Inputs, found: Levers) -> SlotDemand:

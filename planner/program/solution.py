@@ -14,10 +14,11 @@ from solver.account import (
     peak_kw,
     promised_nodes,
     rebate_fraction,
+    reused,
     spares_of_promise,
     totals_by,
 )
-from solver.account_slots import lent_work_h
+from solver.account_slots import adopted_work_h, lent_work_h, stopping_kw
 from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
@@ -67,6 +68,7 @@ __all__ = [
     "Status",
     "Work",
     "WorkOptions",
+    "adopted_work_h",
     "answer",
     "answered_per_s",
     "bought_usd",
@@ -79,6 +81,8 @@ __all__ = [
     "promised",
     "promised_nodes",
     "rebate_fraction",
+    "reused",
     "spares_of_promise",
+    "stopping_kw",
     "totals_by",
 ]

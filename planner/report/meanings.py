@@ -178,6 +178,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "closed_in_time_fraction": "share of requests within the target by the closed form",
     },
     "pools": {
+        "way": "techniques that the work uses, where the plan may choose some",
         "node_h": "hours of nodes at work",
         "held_node_h": "hours of nodes that are kept for it",
         "reference_h": "the same work in hours of the reference node",

@@ -83,8 +83,11 @@ POOLS = {
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
-            planner/answers/plan/decisions.py planner/physics/levers.py planner/program/slot_tables.py
+            planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
+            planner/physics/pool_ways.py planner/physics/README.md planner/program/adoption.py
+            planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
+            planner/physics/curtailment.py
             """,
         "pools": """
             planner/answers/plan/data_mix.py planner/inputs/scenario/data_mix.py
@@ -112,6 +115,8 @@ POOLS = {
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py
+            planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
+            planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

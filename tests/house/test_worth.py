@@ -20,7 +20,10 @@ from benchmarks.studies.worth import (
 )
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario
+from planner.program.assembly import assemble
+from solver.answer import answer
 
 
 def family(carbon: float, worse: float = 100.0) -> Family:
@@ -44,9 +47,6 @@ def test_twelve_families_of_which_four_have_known_hours() -> None:
 
 
 def test_the_cap_is_five_percent_more_money() -> None:
-    from planner.inputs.resolved import Inputs
-    from planner.program.assembly import assemble
-
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     problem = assemble(Inputs(scenario, load_catalogue())).problem
     limited = worth.capped(problem, 1000.0)
@@ -70,6 +70,45 @@ def test_the_page_says_where_something_is_saved_and_where_nothing_is() -> None:
     assert row.count("no plan") == 3
     assert "| shift | 0.01 | 0.01 |" in text
     assert "| pack |  | 0.00 |" in text
+
+
+def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
+    """By the least money: 100 falls to 95 for nothing and to 60 for a tenth more; spans of both pairs."""
+    outcomes = (95.0, 90.0, 80.0, 70.0, 60.0)
+    front: dict[str, Outcome | None] = {
+        f"{more:.0%}": Outcome(900.0 * (1 + more), carbon, 0.0)
+        for more, carbon in zip(worth.STEPS, outcomes, strict=True)
+    }
+    drawn = worth.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
+    whole = replace(family(80.0), front=front, replays={OVER_USUAL: drawn})
+    text = worth.page({"whole": whole, "old": family(90.0)})
+
+    assert "| whole | 5.0 | 10.0 | 20.0 | 30.0 | 40.0 |" in text
+    assert "| whole | usual practice | 18.0 to 25.0 | -2.0 to 1.0 | 2 | 1 | 0 |" in text
+    assert "fronts and plans under drawn futures of old;" in text
+    assert "## The front" not in worth.page({"old": family(90.0)})
+    assert "Not done here: bands" in worth.page({"whole": whole})
+
+
+def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> None:
+    """Of a small scenario: each step of the front within its money; a draw of no change as planned."""
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    problem = assemble(Inputs(worth.with_all_levers(scenario), load_catalogue())).problem
+    cheapest = answer(replace(problem, objective=worth.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0)
+    assert cheapest.solution is not None
+    front = worth._front(problem, cheapest, [cheapest.solution], {})
+    found = [front[f"{more:.0%}"] for more in worth.STEPS]
+    outcomes = [one for one in found if one is not None]
+    assert len(outcomes) == len(worth.STEPS)
+    for more, one in zip(worth.STEPS, outcomes, strict=True):
+        assert one.usd <= cheapest.solution.usd * (1 + more) * (1 + 1e-6)
+    carbon = [one.kgco2e for one in outcomes]
+    assert carbon == sorted(carbon, reverse=True)
+    same, stays = worth._in_draw(worth.Usual(worth.with_all_levers(scenario), cheapest), {}, levers=True)
+    again = worth._held(replace(same, objective=worth.LEAST_MONEY), stays)
+    assert again is not None
+    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth.GAP_FRACTION)
+    np.testing.assert_array_equal(again.retired[:, 0], cheapest.solution.retired[:, 0])
 
 
 def test_the_shipped_page_follows_from_what_was_found() -> None:

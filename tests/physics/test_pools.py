@@ -135,6 +135,12 @@ def test_batch_inference_is_a_pool_of_the_same_program() -> None:
     assert speed != pytest.approx(hours.work_options.speed[1], rel=0.02)
 
 
+def test_a_ramp_is_of_the_mean_and_of_two_hours() -> None:
+    """A fifth an hour, so two fifths from the middle of a slot to that of the next."""
+    assert assembled(BATCH + 'ramp = "20 %/h"\n').problem.windows.ramp_fraction == pytest.approx([0.4])
+    assert assembled(BATCH).problem.windows.ramp_fraction.tolist() == [np.inf]
+
+
 def demand_h(pool: str) -> np.ndarray:
     """Node-hours of the reference, of eight accelerators, in each quarter."""
     return np.asarray(assembled(pool).problem.work.demand_h[0])

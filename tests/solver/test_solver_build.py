@@ -21,8 +21,9 @@ from solver_cases import (
     work,
 )
 
-from solver import build, constrain_fleet, constrain_limits, constrain_tasks
+from solver import build, constrain_fleet, constrain_limits, constrain_reuse, constrain_tasks
 from solver.problem import (
+    Adoptions,
     Cohorts,
     Contracts,
     Jobs,
@@ -33,6 +34,7 @@ from solver.problem import (
     Sales,
     Services,
     Tiers,
+    WorkOptions,
 )
 from solver.program import FAMILIES, Program
 from solver.totals import objective
@@ -534,6 +536,98 @@ def test_rows_of_deployments(constraint: Callable[[Program], None]) -> None:
     assert "set_up" not in rows(constraint, of=every_decision())
 
 
+def with_adoptions() -> Problem:
+    """Work as it is, with one technique from the middle of period 1 on, and with that and another one."""
+    base = problem(periods=3, node_groups=node_groups(periods=3), **work([50.0, 100.0, 200.0]))
+    options = WorkOptions(
+        work=[0] * 3,
+        node_group=[0] * 3,
+        speed=[1.0, 2.0, 4.0],
+        active_kw=[1.0] * 3,
+        usd_per_node_h=np.full((3, 3), 0.1),
+        kgco2e_per_node_h=np.zeros((3, 3)),
+        uses=[[0, 0], [1, 0], [1, 1]],
+    )
+    adoptions = Adoptions(
+        name=("notebooks one", "notebooks other"),
+        work=[0, 0],
+        usable_fraction=[[0, 0.5, 1], [0, 1, 1]],
+        usd=[[0, 7, 0], [0, 8, 0]],
+    )
+    return dataclasses.replace(base, work_options=options, adoptions=adoptions)
+
+
+ADOPTIONS = {
+    constrain_tasks.adopt_before_use: """
+adopted_0_1: - 0.5 adopt_0 + 2 work_1_1 + 4 work_2_1 <= 0
+adopted_0_2: - 2 adopt_0 + 2 work_1_2 + 4 work_2_2 <= 0
+adopted_1_1: - adopt_1 + 4 work_2_1 <= 0
+adopted_1_2: - 2 adopt_1 + 4 work_2_2 <= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", ADOPTIONS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_adoptions(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_adoptions()) == ADOPTIONS[constraint].lstrip("\n")
+    assert "adopt" not in rows(constraint, of=every_decision())
+
+
+def with_curtailment() -> Problem:
+    """Work of 100 h, half of which may stop; 0.2 kW of it when the site calls, for a tenth of the hours."""
+    base = problem(**work([100.0], stops_fraction=[0.5], active_kw=[2.0]))
+    places = dataclasses.replace(
+        base.places,
+        curtailed_kw=np.array([0.2]),
+        curtailed_fraction=np.array([0.2]),
+        curtailed_usd=np.array([[9.0]]),
+    )
+    return dataclasses.replace(base, places=places)
+
+
+CURTAILMENT = {
+    constrain_tasks.do_the_work: """
+work_0_0: - lost_0_0 + work_0_0 >= 1
+""",
+    constrain_tasks.lose_what_is_curtailed: """
+lost_0_0: - lost_0_0 + 0.111111111111 sign_0 + 0.1 work_0_0 <= 0.111111111111
+""",
+    constrain_tasks.stop_when_curtailed: """
+curtailed_0_0: - 0.2 sign_0 + work_0_0 >= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", CURTAILMENT, ids=lambda constraint: constraint.__name__)
+def test_rows_of_curtailment(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_curtailment()) == CURTAILMENT[constraint].lstrip("\n")
+    assert "sign" not in rows(constraint, of=every_decision())
+
+
+def with_second_life() -> Problem:
+    """Three nodes that stand, of which a lower tier takes two."""
+    flat = np.ones((1, 2))
+    old = cohort(
+        nodes=3, periods=2, reuse_limit=[2], reuse_usd_per_node=-4 * flat, reuse_kgco2e_per_node=-9 * flat
+    )
+    return problem(periods=2, node_groups=node_groups(periods=2), cohorts=old)
+
+
+REUSE = {
+    constrain_reuse.reuse_what_is_retired: """
+reuse_0_0: - retire_0_0 + reuse_0_0 <= 0
+reuse_0_1: - retire_0_1 + reuse_0_1 <= 0
+reuse_limit_0: reuse_0_0 + reuse_0_1 <= 2
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", REUSE, ids=lambda constraint: constraint.__name__)
+def test_rows_of_a_second_life(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_second_life()) == REUSE[constraint].lstrip("\n")
+    assert not rows(constraint, of=every_decision())
+
+
 @pytest.mark.parametrize("constraint", OTHERS, ids=lambda constraint: constraint.__name__)
 def test_rows_of_other_decisions(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=every_decision()) == OTHERS[constraint].lstrip("\n")
@@ -678,7 +772,7 @@ def test_what_runs_buy_is_in_the_budget_of_the_period_in_which_they_begin() -> N
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
-    known |= set(STARTS) | set(DEPLOYMENTS)
+    known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
     # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py.
     elsewhere = {"solver.constrain_slots", "solver.constrain_services"}
     assert {one for one in build.CONSTRAINTS if one.__module__ not in elsewhere} == known

@@ -13,6 +13,7 @@ from solver import account, totals
 from solver.answer import check
 from solver.build import build
 from solver.problem import (
+    Adoptions,
     Cohorts,
     Contracts,
     Jobs,
@@ -49,6 +50,9 @@ FAMILIES = (
     "serves",
     "shed",
     "work",
+    "adopt",
+    "sign",
+    "reuse",
     "done",
     "matched",
 )
@@ -109,6 +113,9 @@ def everything(seed: int) -> Problem:
             keep_kgco2e_per_node=drawn(*rows),
             retire_usd_per_node=-drawn(*rows),
             must_retire_by=np.array([PERIODS, PERIODS]),
+            reuse_limit=np.array([3, 0]),
+            reuse_usd_per_node=-drawn(*rows),
+            reuse_kgco2e_per_node=-drawn(*rows),
         ),
         moves=Moves(
             from_cohort=np.array([0]),
@@ -164,6 +171,13 @@ def everything(seed: int) -> Problem:
             active_kw=drawn(1),
             usd_per_node_h=drawn(1, PERIODS),
             kgco2e_per_node_h=drawn(1, PERIODS),
+            uses=np.array([[True]]),
+        ),
+        adoptions=Adoptions(
+            name=("technique",),
+            work=np.array([0]),
+            usable_fraction=np.ones((1, PERIODS)),
+            usd=drawn(1, PERIODS),
         ),
         contracts=Contracts(
             site=np.array([0]),
@@ -175,6 +189,9 @@ def everything(seed: int) -> Problem:
             space_usd_per_kw=drawn(2, PERIODS),
             committed_kw=np.array([[0.0] * PERIODS, [3.0] * PERIODS]),
             peak_usd_per_kw=drawn(2, PERIODS),
+            curtailed_kw=np.array([0.0, 5.0]),
+            curtailed_fraction=np.array([0.0, 0.1]),
+            curtailed_usd=np.array([[0.0] * PERIODS, [3.0] * PERIODS]),
         ),
         limits=limits(periods=PERIODS, skus=2, sites=2),
         objective=Objective(money_weight=1.0, carbon_weight=0.3),
@@ -208,6 +225,9 @@ def some_plan(of: Problem, seed: int) -> Solution:
             spares=np.zeros((GROUPS, PERIODS), dtype=np.int64),
             parked=rng.uniform(0.1, 0.9, (GROUPS, PERIODS)),
             matched_kwh=rng.uniform(10, 30, (1, PERIODS)),
+            adopted=np.array([1]),
+            signed=np.array([0, 1]),
+            reused=np.array([[1, 0, 1], [0, 0, 0]]),
         ),
     )
 

@@ -214,7 +214,7 @@ def test_rows_of_slots(constraint: Callable[[Program], None]) -> None:
 
 def test_every_constraint_of_slots_has_its_golden_rows() -> None:
     of_slots = {one for one in build.CONSTRAINTS if one.__module__ == constrain_slots.__name__}
-    others = {constrain_slots.keep_the_pace_in_a_slot}
+    others = {constrain_slots.keep_the_pace_in_a_slot, constrain_slots.keep_the_ramp}
     others |= {constrain_slots.keep_mean_quality_in_a_slot}  # in test_solver_services.py
     others |= {constrain_slots.answer_in_time_in_a_slot}  # in test_solver_pipelines.py
     assert of_slots == set(GOLDEN) | others
@@ -227,6 +227,71 @@ def test_rows_of_jobs_that_pause() -> None:
     )
     assert rows(constrain_slots.keep_the_pace_in_a_slot, pausing(jobs=1)) == ""
     assert "0.6 done_in_0_0_0" in rows(constrain_slots.spread_over_slots, pausing())
+
+
+def with_ramps(work_ramp: float, job_ramp: float) -> tuple[Problem, Problem]:
+    """Work of 1.5 nodes, and two jobs: how far they may change from a slot to the next."""
+    slow = Windows(within_day=[True], may_wait_fraction=[0.8], ramp_fraction=[work_ramp])
+    jobs = pausing()
+    shifts = dataclasses.replace(jobs.pausable_shifts, ramp_nodes=np.array([job_ramp]))
+    return everything(windows=slow), dataclasses.replace(jobs, pausable_shifts=shifts)
+
+
+def test_rows_of_ramps() -> None:
+    """A fifth of 1.5 nodes from day to night and back, lent work included; of each job half a node."""
+    worked, jobs = with_ramps(0.2, 0.5)
+    assert rows(constrain_slots.keep_the_ramp, worked) == (
+        "rises_work_0_0_0: 0.9 lent_0_0_0 - 0.9 lent_0_0_1 + work_in_0_0_0\n - work_in_0_0_1 <= 0.3\n"
+        "rises_work_0_0_1: - 0.9 lent_0_0_0 + 0.9 lent_0_0_1 - work_in_0_0_0\n + work_in_0_0_1 <= 0.3\n"
+        "falls_work_0_0_0: - 0.9 lent_0_0_0 + 0.9 lent_0_0_1 - work_in_0_0_0\n + work_in_0_0_1 <= 0.3\n"
+        "falls_work_0_0_1: 0.9 lent_0_0_0 - 0.9 lent_0_0_1 + work_in_0_0_0\n - work_in_0_0_1 <= 0.3\n"
+    )
+    assert rows(constrain_slots.keep_the_ramp, jobs).splitlines()[::3] == [
+        "rises_done_0_0_0: - 0.5 choose_0 + done_in_0_0_0 - done_in_0_0_1 <= 0",
+        "falls_done_0_0_1: - 0.5 choose_0 + done_in_0_0_0 - done_in_0_0_1 <= 0",
+    ]
+    assert not rows(constrain_slots.keep_the_ramp, everything()) + rows(
+        constrain_slots.keep_the_ramp, pausing()
+    )
+
+
+def even_slots(ramp: float) -> Problem:
+    """Work of 1.5 nodes in two slots of 50 h, 0.06 kg an hour dearer in the first than in the second."""
+    return problem(
+        cohorts=cohort(nodes=6, may_retire=np.zeros((1, 1), dtype=bool)),
+        **work([150.0]),
+        slots=Slots(hours=np.array([[50.0], [50.0]]), before=[1, 0], day_type=[0, 0], days=[[4.0], [4.0]]),
+        work_shifts=shifting([0.03, -0.03]),
+        windows=Windows(within_day=[True], may_wait_fraction=[1.0], ramp_fraction=[ramp]),
+        objective=Objective(money_weight=1.0, carbon_weight=10.0),
+    )
+
+
+@pytest.mark.parametrize("ramp", [0.0, 0.2, 0.5, 5.0, np.inf])
+def test_a_ramp_leaves_its_share_of_what_moving_saves(ramp: float) -> None:
+    """Half of it on each side of the mean: 0.03 kg * 50 h * ramp * 1.5 nodes; at most all in one slot."""
+    found, free = solved(even_slots(ramp)), solved(even_slots(np.inf))
+    assert found.solution is not None
+    saved = solved(even_slots(0.0)).objective - found.objective
+    assert saved == pytest.approx(10 * 0.03 * 50 * min(ramp, 2.0) * 1.5, rel=1e-6)
+    assert found.objective >= free.objective - 1e-9
+    assert not verify(even_slots(ramp), found.solution, 1e-6)
+    if ramp < 2.0:
+        tighter = even_slots(ramp / 2 - 1e-3 if ramp else 0.0)
+        broken = {one.rule for one in verify(tighter, found.solution, 1e-6)}
+        assert broken == ({"ramp of work"} if ramp else set())
+
+
+@pytest.mark.parametrize("ramp", [0.0, 0.5])
+def test_nodes_of_a_job_keep_their_ramp(ramp: float) -> None:
+    case = with_ramps(np.inf, ramp)[1]
+    found, free = solved(case), solved(pausing())
+    assert found.solution is not None
+    assert free.solution is not None
+    used, moved = (one.solution.slots.done[0, 0] for one in (found, free))  # type: ignore[union-attr]
+    assert abs(used[0] - used[1]) <= 2 * ramp + 1e-6 < abs(moved[0] - moved[1])
+    assert found.objective >= free.objective
+    assert "ramp of a job" in {one.rule for one in verify(case, free.solution, 1e-6)}
 
 
 def test_lent_nodes_count_for_the_work() -> None:

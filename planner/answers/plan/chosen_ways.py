@@ -1,4 +1,4 @@
-"""The precision, model and techniques that a plan chose for each service, next to it as stated."""
+"""What a plan chose for each service (precision, model, techniques) and each pool (techniques)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.inputs.techniques import technique_named
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
-from planner.program.solution import Solution
-from planner.trace.numbers import number_text
+from planner.program.solution import Solution, adopted_work_h
+from planner.trace.numbers import number_text, percent_text
+from planner.trace.records import Record
 
 
 def way_sentences(plan: Plan, solution: Solution) -> list[str]:
@@ -25,6 +27,31 @@ def way_sentences(plan: Plan, solution: Solution) -> list[str]:
         and len({way_said(tried, row, with_time=False) for row in ways}) > 1
         for said in _of_service(plan, solution, i, ways)
     ]
+
+
+def adoption_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """A sentence for each technique that a pool may adopt: how much of its work, from when on; or not."""
+    may, work, said = plan.assembled.work.techniques, plan.problem.work, []
+    done = adopted_work_h(plan.problem, solution)
+    for a, (w, name) in enumerate(zip(may.pool.tolist(), may.name, strict=True)):
+        if not solution.adopted[a]:
+            said.append(f"Not adopted for {work.name[w]}: {name}; it is worth less than it takes.")
+            continue
+        share = float(done[a].sum() / work.demand_h[w].sum())
+        first = plan.inputs.scenario.horizon.date_after_h(float(may.usable_h[a]))
+        said.append(
+            f"Adopt {name} for {work.name[w]} from {first}: it does {percent_text(share, 0)} of the work. "
+            f"Quality: {technique_named(name).quality}."
+        )
+    return said
+
+
+def pool_way(plan: Plan, option: int) -> Record:
+    """The techniques that a way to do a pool's work uses, where a plan may choose any."""
+    may, uses = plan.assembled.work.techniques, plan.assembled.work.uses
+    if not may.name:
+        return {}
+    return {"way": " and ".join(may.name[a] for a in np.flatnonzero(uses[option])) or "as stated"}
 
 
 def _of_service(plan: Plan, solution: Solution, service: int, ways: list[int]) -> Iterator[str]:

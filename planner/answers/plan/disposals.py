@@ -11,8 +11,8 @@ from planner.answers.plan.fleet import nodes_text, place
 from planner.answers.plan.places import space_held
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
-from planner.program.solution import Solution
-from planner.trace.numbers import money
+from planner.program.solution import Solution, reused
+from planner.trace.numbers import mass, money
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 
@@ -72,6 +72,24 @@ def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
         if "sale_usd_per_node" in row:
             keeping += f", parting with it takes {money(row['sale_usd_per_node'])}"
         said.append(f"{line}: {keeping}.")
+    return said
+
+
+def second_life_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Retired nodes that go on in a lower tier: how many, what they are worth there, and what that avoids."""
+    standing, labels = plan.assembled.standing, plan.inputs.scenario.horizon.period_labels
+    if standing.second_life is None or standing.value is None:
+        return []
+    said = []
+    for h, t in np.argwhere(reused(plan.problem, solution) > 0).tolist():
+        count, avoided = int(solution.reused[h, t]), -float(standing.second_life.kgco2e.value[h, t])
+        more = -float(standing.second_life.usd.value[h, t])
+        where = plan.problem.node_group_name(int(standing.node_group[h]))
+        worth = f"{money(more)} more than its sale" if more >= 0 else f"{money(-more)} less than its sale"
+        said.append(
+            f"Of those, {nodes_text(count)} of {where} go on in a lower tier from {labels[t]}: one is worth "
+            f"{worth}, and spares {mass(avoided)} of making within the horizon."
+        )
     return said
 
 

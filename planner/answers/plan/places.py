@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from planner.inputs.consistency import space_note, space_unstated
 from planner.program.plan import Plan
-from planner.program.solution import Solution
+from planner.program.solution import Solution, stopping_kw
 from planner.trace.numbers import count_text, money, percent_text
 from planner.trace.quantities import Traced, chosen
 from planner.trace.records import Record
@@ -33,6 +35,28 @@ def place_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
+def _curtailment(plan: Plan, solution: Solution) -> Iterator[str]:
+    """Contracts for curtailment: how much power may stop, what is paid; and which are not signed, and why."""
+    places = plan.problem.places
+    stops = stopping_kw(plan.problem, solution)
+    for s in np.flatnonzero(places.curtailed_kw > 0).tolist():
+        name, least = plan.problem.site_names[s], float(places.curtailed_kw[s])
+        fewest = float(stops[s].min())
+        if solution.signed[s]:
+            yield (
+                f"{name} signs the contract for curtailment: at least {count_text(fewest)} kW of work may "
+                f"stop, {count_text(least)} are asked for; it pays "
+                f"{money(float(places.curtailed_usd[s].sum()))}, and the hours that are lost are planned for."
+            )
+        elif fewest < least:
+            yield (
+                f"{name} does not sign the contract for curtailment: {count_text(least)} kW are asked for, "
+                f"and in some period no more than {count_text(fewest)} kW of work may stop within the notice."
+            )
+        else:
+            yield f"{name} does not sign the contract for curtailment: it pays less than the hours are worth."
+
+
 def place_sentences(plan: Plan, solution: Solution) -> list[str]:
     """What space and peaks cost, what is paid for and not used, and the price that nobody stated."""
     bills, terms, cost = plan.ledger.bills, plan.assembled.terms, float(plan.ledger.cost.value)
@@ -55,6 +79,7 @@ def place_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"{count_text(unused[s, t])} of {count_text(wide[s, t])} kW in "
             f"{plan.inputs.scenario.horizon.period_labels[t]}."
         )
+    said += _curtailment(plan, solution)
     if bills.peak_usd is not None:
         peaks = float(np.sum(bills.peak_usd.value))
         said.append(f"Demand charges of the sites come to {money(peaks)}{_share(peaks, cost)}.")

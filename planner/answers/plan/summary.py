@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
-from planner.answers.plan.chosen_ways import way_sentences
+from planner.answers.plan.chosen_ways import adoption_sentences, way_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.data_mix import data_sentences
-from planner.answers.plan.disposals import disposal_sentences, undeclared_sentences, unused_sentences
+from planner.answers.plan.disposals import (
+    disposal_sentences,
+    second_life_sentences,
+    undeclared_sentences,
+    unused_sentences,
+)
 from planner.answers.plan.fleet import (
     ownership_sentences,
     purchase_sentences,
@@ -52,12 +57,14 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     headline = [
         *purchase_sentences(plan, solution),
         *disposal_sentences(plan, solution),
+        *second_life_sentences(plan, solution),
         *ownership_sentences(plan, solution),
         *tie_sentences(plan),
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
         *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
+        *adoption_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),
         *contract_sentences(plan, solution),

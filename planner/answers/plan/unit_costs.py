@@ -40,7 +40,7 @@ HELD = (
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
 UNUSED = ("idle", "parked", "shifted", "resting", "lent")
-CHANGES = ("ordered", "retired", "sold", "moved")
+CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
 
 
@@ -150,6 +150,8 @@ def _of_work(
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
+    if kind == "pools":
+        terms["egress"] = "data moved between sites"
     places = dict.fromkeys(terms, own)
     if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs
         terms |= ONCE
@@ -323,7 +325,7 @@ def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each SKU at each site: hours there and in use, and what an accelerator costs and emits in an hour."""
     stood = _stood_h(plan, solution)
     held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
-    electric = ("training", "serving", "starting", "pools", "pausable")
+    electric = ("training", "serving", "starting", "pools", "egress", "pausable")
     found = []
     for p in np.flatnonzero(stood.sum(axis=1)):
         each = plan.inputs.server("accelerators")[plan.problem.node_groups.sku[p]]

@@ -23,7 +23,8 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
     "bought", "standing", "training", "adopted", "serving", "starting", "deployed", "set_up", "pools",
-    "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "shifted", "resting", "lent",
+    "egress", "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "curtailment", "shifted",
+    "resting", "lent", "reused",
 )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
 OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 TOLERANCE = 1e-6
 AROUND = ("standing nodes", "network", "storage", "building", "end of life")  # in names of lines
+WHERE = {"moved": "carriage", "egress": "network"}  # what a term is of, where not of servers
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
 
 
@@ -69,6 +70,7 @@ class WholeLedger:
 
     entries: tuple[Entry, ...]
     water: tuple[tuple[str, Traced, Traced], ...]
+    avoided: Traced | None = None  # by a second life, below zero: the plan weighs it, no line has it
 
     def of(self, name: str) -> Traced | None:
         """A line by name; None where the plan has none of it."""
@@ -98,7 +100,8 @@ def whole_ledger(plan: Plan, solution: Solution) -> WholeLedger:
     site_kwh = _it_by_site(plan)
     entries = [one for one in _minimised(plan, bought) if np.any(one.kgco2e.value)]
     around = [one for one in _around(plan, solution, made, site_kwh) if np.any(one.kgco2e.value)]
-    found = WholeLedger((*entries, *around), tuple(_water(plan, site_kwh)))
+    avoided = plan.ledger.kgco2e_terms.get("reused_kgco2e")
+    found = WholeLedger((*entries, *around), tuple(_water(plan, site_kwh)), avoided)
     _check(plan, found)
     return found
 
@@ -144,7 +147,14 @@ def water_records(found: WholeLedger) -> list[Record]:
 
 def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
     """What the carbon of the plan leaves out, and what it takes in water."""
-    counted, whole = float(plan.ledger.carbon.value), float(found.whole.value)
+    whole = float(found.whole.value)
+    avoided = 0.0 if found.avoided is None else float(found.avoided.value)
+    counted = float(plan.ledger.carbon.value) - avoided
+    if avoided:
+        yield (
+            f"A second life avoids {mass(-avoided)} of making in the lower tier. The plan weighs it; what is "
+            "emitted here is told without it, and the making of the old nodes stays sunk."
+        )
     around = [one for one in found.entries if not one.minimised]
     if around:
         left, *words = (word for word in AROUND if any(word in one.name for one in around))
@@ -199,10 +209,11 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("rental", "making of nodes by the hour", goods),
         ("reserved", "making of nodes under a term", goods),
         ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
+        ("egress", "data moved between sites", goods),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
         if one is not None and one.value:
-            yield Entry(name, 3, "carriage" if term == "moved" else "server", one, True, category)
+            yield Entry(name, 3, WHERE.get(term, "server"), one, True, category)
 
 
 def _around(
@@ -350,6 +361,7 @@ def _check(plan: Plan, found: WholeLedger) -> None:
     book = Ledger(tuple(lines))
     whole = float(book.total_kgco2e("market" if market else "location"))
     minimised = sum(float(one.kgco2e.value) for one in found.entries if one.minimised)
+    minimised += 0.0 if found.avoided is None else float(found.avoided.value)
     for what, ours, theirs in (
         ("lines that the plan minimises", minimised, float(plan.ledger.carbon.value)),
         ("lines", whole, float(found.whole.value)),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.answers.plan.chosen_ways import pool_way
 from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
     place,
@@ -209,6 +210,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
             "pool": problem.work.name[options.work[o]],
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
+            **pool_way(plan, o),
             "node_h": node_h,
             "held_node_h": (node_h * held[o, t]).named("held_node_h"),
             "reference_h": (node_h * speed[o]).named("reference_h"),

@@ -37,7 +37,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
-from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
+from planner.inputs.scenario.schema_pools import Pool, data_in_whole, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import amount_problems
@@ -59,6 +59,12 @@ def partial_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
     """A job that may be done in part has to be able to pause."""
     if job.partial and not job.pausable:
         yield Problem(f"{at}.partial", "has no effect without pausable = true: write that, or remove it")
+
+
+def ramp_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that does not pause has nothing to ramp."""
+    if job.ramp_per_h is not None and not job.pausable:
+        yield Problem(f"{at}.ramp", "has no effect without pausable = true: write that, or remove it")
 
 
 def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
@@ -194,6 +200,7 @@ OF_DATA = (bought_twice, without_price, generated_samples, generated_for_nothing
 OF_JOBS = (
     target_without_curve,
     partial_without_pause,
+    ramp_without_pause,
     less_than_a_step,
     partial_without_price,
     leaving_out,
@@ -279,7 +286,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
     for i, pool in parts.pools.items():
-        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
+        yield from reported((quantiles_in_order, data_in_whole), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -497,7 +504,8 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     for section in ("power_groups", "fleet", "market", "moves", "contracts", *WORK):
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
-            yield from _absent(f"{at}.site", entry.get("site"), "is no site here", sites)
+            for key in ("site", "data_site"):
+                yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             for key in ("from", "to") if section == "moves" else ():
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             places = with_rented if section in WORK else sites

@@ -212,6 +212,12 @@ class TrainingJob(Part):
     partial: Annotated[bool, Flag("true")] = Field(
         False, description="Whether a pausable job may be done in part, at that share of its penalty"
     )
+    ramp_per_h: Annotated[float | None, Quantity('"20 %/h"', "1/h", Range(0, 1000))] = Field(
+        None,
+        alias="ramp",
+        description="How fast the nodes of a pausable job may rise and fall where it may shift, in shares of "
+        "its full size an hour; default: no limit",
+    )
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
@@ -586,8 +592,8 @@ class Policy(Part):
     )
     techniques: TechniqueNames = Field(
         (),
-        description="Published techniques that the plan may use for services and training jobs in their "
-        "scope; default: none",
+        description="Published techniques that the plan may use for services, training jobs and pools in "
+        "their scope; default: none",
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,

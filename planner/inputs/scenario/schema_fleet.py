@@ -55,6 +55,12 @@ class Cohort(Part):
         description="What a node brings, all costs of its sale paid, if sold at the horizon's start; below "
         "zero: its disposal. Default: the market's value by age, less what a sale costs",
     )
+    second_life_nodes: Annotated[int | None, Count("16", Range(1, 1_000_000))] = Field(
+        None,
+        alias="second_life",
+        description="Nodes of it that a lower tier of the firm takes, in place of new ones, when they leave "
+        "service here; default: none, they are sold or scrapped",
+    )
     resale_decline_fraction: Annotated[float | None, Fraction("0.3", Range(0, 0.99))] = Field(
         None,
         alias="resale_decline",

@@ -12,6 +12,7 @@ from planner.inputs.scenario.fields import (
     Choice,
     Count,
     EachPeriod,
+    Flag,
     Fraction,
     Number,
     Quantity,
@@ -79,6 +80,14 @@ class Site(Part):
         "where `levers` allow it; the mean stays that of the site. Default: those of the file that "
         "`electricity_price` names, else the same price at all hours",
     )
+    egress_price_usd_per_gb: Annotated[float | None, Quantity('"0.02 USD/GB"', "USD/GB", Range(0, 10))] = (
+        Field(
+            None,
+            alias="egress_price",
+            description="Price of data that leave the site for another one; default: the fact "
+            "network.egress.price",
+        )
+    )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None,
         alias="wue",
@@ -132,6 +141,30 @@ class Site(Part):
         alias="demand_charge",
         description="Price of the site's highest power in a period, next to the price of energy; default: "
         "none, the catalogue's prices of energy are mean bills",
+    )
+    curtailment_kw: Annotated[float | None, Quantity('"300 kW"', "kW", Range(0, 1e7, open=True))] = Field(
+        None,
+        alias="curtailment",
+        description="Least power that stops whenever the site is called on to draw less, by a contract that "
+        "is signed where it pays; work of pools that may wait stops",
+    )
+    curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
+        None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"
+    )
+    curtailment_event_h: Annotated[float | None, Quantity('"2 h"', "h", Range(0.05, 200))] = Field(
+        None, alias="curtailment_event", description="Hours of one call, after which work starts anew"
+    )
+    curtailment_notice_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 1000))] = Field(
+        None,
+        alias="curtailment_notice",
+        description="Time from a call until power has to be down: too short for jobs to stop, none counts",
+    )
+    curtailment_payment_usd_per_kw_month: Annotated[
+        tuple[float, ...] | None,
+        EachPeriod(Quantity('"6 USD/kW/month"', "USD/kW/month", Range(0, 10_000))),
+    ] = Field(None, alias="curtailment_payment", description="What is paid for each kilowatt that may stop")
+    curtailment_obliged: Annotated[bool, Flag("true")] = Field(
+        False, description="Whether the contract is signed already, or a condition of the connection"
     )
     solar_kw: Annotated[float | None, Quantity('"400 kW"', "kW", Range(0, 1e7, open=True))] = Field(
         None,
@@ -208,6 +241,12 @@ OF_THE_SUN = {
     "solar_latitude": "solar_latitude_deg",
     "solar_longitude": "solar_longitude_deg",
 }
+OF_CURTAILMENT = {
+    "curtailment_hours": "curtailment_hours_h",
+    "curtailment_event": "curtailment_event_h",
+    "curtailment_notice": "curtailment_notice_h",
+    "curtailment_payment": "curtailment_payment_usd_per_kw_month",
+}
 OF_THE_BATTERY = {
     "battery_hours": "battery_full_power_h",
     "battery_efficiency": "battery_efficiency_fraction",
@@ -218,10 +257,11 @@ OF_THE_BATTERY = {
 
 
 def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:
-    """A battery and the sun's cells are stated whole, or not at all."""
+    """A battery, the sun's cells and curtailment are stated whole, or not at all."""
     for key, attribute, others in (
         ("solar", "solar_kw", OF_THE_SUN),
         ("battery", "battery_kwh", OF_THE_BATTERY),
+        ("curtailment", "curtailment_kw", OF_CURTAILMENT),
     ):
         lacking = [name for name, one in others.items() if not site.has(one)]
         if site.has(attribute) and lacking:

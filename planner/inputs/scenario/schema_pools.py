@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.inputs.scenario.base import CardName, Part, SiteNames, SkuName, SkuNames
+from planner.inputs.scenario.base import CardName, Part, SiteNames, SiteRef, SkuName, SkuNames, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -170,6 +170,11 @@ class Pool(Part):
     batch_sequences: Annotated[int | None, Count("128", Range(1, 10_000_000))] = Field(
         None, description="Sequences of an optimiser step; default: the fact pool.batch_sequences"
     )
+    techniques: TechniqueNames = Field(
+        (),
+        description="Published techniques that the plan may adopt for it (`everfleet techniques`); "
+        "default: none",
+    )
     growth_per_y: Annotated[float | None, GROWTH] = Field(
         None,
         alias="growth",
@@ -194,6 +199,21 @@ class Pool(Part):
         None,
         alias="may_wait",
         description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
+    )
+    ramp_per_h: Annotated[float | None, Quantity('"20 %/h"', "1/h", Range(0, 1000))] = Field(
+        None,
+        alias="ramp",
+        description="How fast its work may rise and fall where it may shift, in shares of its mean an hour; "
+        "default: no limit",
+    )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its data lie: work elsewhere moves them. Default: wherever it works"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 GB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Data that cross, in and out, for what a node of the reference does in an hour, where "
+        "that is done away from `data_site`",
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
@@ -334,6 +354,14 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
 def _of_jobs(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """What has to be next to jobs: their tokens, or two quantiles of their hours."""
     return () if "job_tokens" in entry else ("job_p50", "job_p99")
+
+
+def data_in_whole(pool: Pool, at: str) -> Iterator[Problem]:
+    """Where data lie and how much of them moves are stated together."""
+    if (pool.data_site is None) != (pool.data_moved_gb is None):
+        lacking, example = ("data_moved", '"40 GB"') if pool.data_site else ("data_site", '"dallas"')
+        stated = "data_site" if pool.data_site else "data_moved"
+        yield Problem(f"{at}.{stated}", f"needs {lacking} next to it, for example {lacking} = {example}")
 
 
 def quantiles_in_order(pool: Pool, at: str) -> Iterator[Problem]:

@@ -131,6 +131,34 @@ def book_usd(*, price_usd: Column, age_y: Column, life_y: Column) -> Column:
     return left
 
 
+def egress_usd(*, moved_gb: Column, egress_usd_per_gb: Column) -> Column:
+    """What it costs to move data to another site.
+
+    B = m * p
+
+    Source: definition; clouds charge what leaves a region, not what comes in.
+    """
+    bill: Column = moved_gb * egress_usd_per_gb
+    return bill
+
+
+def egress_kgco2e(
+    *,
+    moved_gb: Column,
+    transfer_kwh_per_gb: Column,
+    home_kgco2e_per_kwh: Column,
+    there_kgco2e_per_kwh: Column,
+) -> Column:
+    """Carbon of moving data between two sites: half of the energy is drawn at each end.
+
+    C = m * e * (CI_home + CI_there) / 2
+
+    Source: energy by data moved as Cloud Carbon Footprint counts it; the halves are an assumption.
+    """
+    mean: Column = (np.asarray(home_kgco2e_per_kwh) + there_kgco2e_per_kwh) / 2.0
+    return moved_gb * transfer_kwh_per_gb * mean
+
+
 def present_usd(*, paid_usd: Column, discount_fraction: Column, after_y: Column) -> Column:
     """What a later payment is worth today.
 

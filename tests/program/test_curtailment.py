@@ -1,0 +1,121 @@
+"""Curtailment of a site: from the file to the plan, its ledger and its words, and what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from planner.answers.plan.places import place_sentences
+from planner.inputs.catalogue import load_catalogue
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.program.assembly import assemble
+from planner.program.baselines import usual_practice
+from planner.program.operation import Means, desk, operate
+from planner.program.plan import Plan, plan_fleet
+
+TEXT = """
+title = "A site that may be called on"
+[horizon]
+start = 2027-01-01
+periods = 2
+period = "quarter"
+[[sites]]
+name = "here"
+grid_intensity = "300 g/kWh"
+electricity_price = "60 USD/MWh"
+pue = 1.1
+power_cap = "900 kW"
+racks = 40
+{contract}
+[[fleet]]
+sku = "h100-8"
+site = "here"
+nodes = 8
+in_service = 2025-01-01
+[[pools]]
+name = "tuning"
+model = "llama-3-8b"
+reference = "h100-8"
+gpu_time = "60000 h"
+may_wait = 0.8
+[reliability]
+failures = "meta-rsc-1"
+restart = "12 min"
+repair = "2 d"
+spare_confidence = 0.9
+[policy]
+objective = "money"
+retirement = "none"
+discount_rate = 0.08
+node_life = "5 y"
+"""
+CONTRACT = """curtailment = "{kw}"
+curtailment_hours = "73.05 h"
+curtailment_event = "2 h"
+curtailment_notice = "{notice}"
+curtailment_payment = "{payment}"
+"""
+
+
+def scenario(*, kw: str = "10 kW", notice: str = "30 min", payment: str = "6 USD/kW/month") -> Scenario:
+    return parse_scenario(TEXT.format(contract=CONTRACT.format(kw=kw, notice=notice, payment=payment)))
+
+
+@cache
+def planned(contract: bool) -> Plan:
+    one = scenario() if contract else parse_scenario(TEXT.format(contract=""))
+    return plan_fleet(one, baselines=False)
+
+
+def test_hours_of_calls_and_of_starting_anew_are_lost() -> None:
+    """73.05 of 8,766 h are 1/120, and of each call of 2 h another 0.2 h; of four fifths of the work."""
+    problem = assemble(Inputs(scenario(), load_catalogue())).problem
+    assert problem.places.curtailed_fraction == pytest.approx([1.1 / 120])
+    assert problem.work_options.stops_fraction == pytest.approx([0.8])
+    assert problem.places.curtailed_usd.sum() == pytest.approx(6 * 10 * 12 * (181 / 365.25))
+
+
+def test_work_that_cannot_stop_within_the_notice_does_not_count() -> None:
+    problem = assemble(Inputs(scenario(notice="1 min"), load_catalogue())).problem
+    assert problem.work_options.stops_fraction.tolist() == [0.0]
+    plan = plan_fleet(scenario(notice="1 min"), baselines=False)
+    assert plan.answer.solution is not None
+    assert plan.answer.solution.signed.tolist() == [0]
+    plain = planned(contract=False).answer.solution
+    assert plain is not None
+    assert plan.answer.solution.usd == pytest.approx(plain.usd)
+
+
+def test_a_contract_that_pays_is_signed_and_the_work_is_still_done() -> None:
+    """The hours lost are worked once more; the ledger has what is paid; no plan is dearer for an offer."""
+    plan, plain = planned(contract=True), planned(contract=False)
+    one, other = plan.answer.solution, plain.answer.solution
+    assert one is not None
+    assert other is not None
+    assert one.signed.tolist() == [1]
+    assert one.work_node_h.sum() == pytest.approx(other.work_node_h.sum() / (1 - 0.8 * 1.1 / 120))
+    paid = -plan.problem.places.curtailed_usd.sum()
+    assert plan.ledger.usd_terms["curtailment_usd"].value == pytest.approx(paid)
+    assert plan.ledger.cost.value == pytest.approx(one.usd, rel=1e-9)
+    assert one.usd < other.usd
+    said = [line for line in place_sentences(plan, one) if "curtailment" in line]
+    assert len(said) == 1
+    assert said[0].startswith("here signs the contract for curtailment: at least ")
+    assert "curtailment_usd" not in plain.ledger.usd_terms
+
+
+def test_a_replay_makes_up_for_the_hours_as_well() -> None:
+    plan = planned(contract=True)
+    assert plan.answer.solution is not None
+    at = desk(plan.inputs, plan.assembled, plan.answer.solution)
+    found = operate(at, at.stated(), Means(rent=True), at.prices())
+    assert found is not None
+    assert found.working.sum() == pytest.approx(plan.answer.solution.work_node_h.sum(), rel=1e-6)
+
+
+def test_what_is_half_stated_is_refused_and_usual_practice_signs_nothing() -> None:
+    with pytest.raises(ScenarioError, match="curtailment: needs curtailment_hours"):
+        parse_scenario(TEXT.format(contract='curtailment = "10 kW"\n'))
+    assert usual_practice(scenario()).sites[0].curtailment_kw is None

@@ -1,11 +1,11 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
 The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_reuse`,
-`constrain_limits` and `constrain_slots`; the letters are those of `solver.problem`. Two helpers are variables of
-their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and `in_use[p,t]`, those that runs, replicas
-and pausable jobs hold. Work and pausable jobs are counted in mean nodes (node-hours by the hours of the
-period), clean energy in mean kW. The objective is in thousands (kUSD, tCO2e), and so are the budget and the
-caps, which keeps coefficients near one.
+`constrain_limits` and `constrain_slots`; the letters are those of `solver.problem`. Two helpers are
+variables of their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and
+`in_use[p,t]`, those that runs, replicas and pausable jobs hold. Work and pausable jobs are counted in mean
+nodes (node-hours by the hours of the period), clean energy in mean kW. The objective is in thousands (kUSD,
+tCO2e), and so are the budget and the caps, which keeps coefficients near one.
 
 A family of limits named in `relaxed` may give way: its rows get a slack, counted in shares of the limit, and
 the program then minimises the sum of all slacks instead of money and carbon.

@@ -88,7 +88,7 @@ def _said(plan: Plan, option: int) -> str:
 
 def _where(plan: Plan, option: int) -> str:
     group = int(plan.problem.serve_options.node_group[option])
-    return f"{_said(plan, option)} on {plan.problem.node_group_name(group)}, option {option}"
+    return f"way {_way_row(plan, option) + 1} on {plan.problem.node_group_name(group)}, option {option + 1}"
 
 
 def _loss(plan: Plan, option: int) -> Traced:

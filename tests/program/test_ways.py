@@ -18,6 +18,7 @@ from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.physics.nodes import node_columns
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.ways import every_way, quality_loss, way_said
+from planner.program import remedies
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
 
@@ -230,6 +231,19 @@ def test_a_plan_says_what_it_chose_and_why() -> None:
     assert {row["way"] for row in rows if row["period"] == "2027-03"} == {
         "llama-3.1-8b in fp8, kv-fp8 from 2027-01-15"
     }
+
+
+def test_where_no_plan_exists_a_larger_mean_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than 3 % do: the least of it to two digits; nothing where no loss at all is enough."""
+    stated = scenario('precisions = ["fp8"]\nmean_quality_budget = 0')
+    trials, key = remedies._Trials(stated, CATALOGUE, lambda: False), "services.chat.mean_quality_budget"
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda _, changes: changes[key] > 0.03)
+    (found,) = remedies._mean_quality(trials, "chat")
+
+    assert found.stated == "0"
+    assert found.changes == {key: pytest.approx(0.031)}
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda *_: False)
+    assert list(remedies._mean_quality(trials, "chat")) == []
 
 
 @pytest.mark.solve

@@ -15,6 +15,7 @@ from planner.physics.batch_serving import batch_law
 from planner.physics.ways import every_way, way_said
 from planner.program import remedies
 from planner.program.plan import plan_fleet
+from planner.report.tables import COLUMNS
 from planner.trace.quantities import chosen
 
 CATALOGUE = load_catalogue()
@@ -179,6 +180,7 @@ def test_a_plan_tells_each_stage_its_nodes_and_its_part_of_the_time() -> None:
     assert set(shared.problem.serve_options.time_fraction) <= {0.25, 0.5, 0.75}
     assert sum(share.values()) <= 1 + 1e-9
     assert {row["pipeline"] for row in rows} == {"ranking"}
+    assert set(rows[0]) <= set(COLUMNS["services"])
     assert all(
         float(row["stage_time_s"].value) == pytest.approx(2e-3 * float(row["time_fraction"].value))
         for row in rows

@@ -21,6 +21,7 @@ from planner.physics.ways import every_way, quality_loss, way_said
 from planner.program import remedies
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
+from planner.report.tables import COLUMNS
 
 CATALOGUE = load_catalogue()
 TEXT = """
@@ -256,10 +257,13 @@ def test_a_plan_tells_who_answers_which_share_and_what_is_lost_on_average() -> N
     solution = mixed.answer.solution
     assert solution is not None
     rows = service_records(mixed, solution)
-    each = [(float(row["share_fraction"].value), float(row["quality_loss_fraction"].value)) for row in rows]
+    each = [
+        (float(row["requests_fraction"].value), float(row["quality_loss_fraction"].value)) for row in rows
+    ]
     mean = sum(share * lost for share, lost in each)
 
     assert len({row["way"] for row in rows}) == 2
+    assert set(rows[0]) <= set(COLUMNS["services"])
     assert sum(share for share, _ in each) == pytest.approx(1.0)
     assert [float(row["mean_quality_loss_fraction"].value) for row in rows] == pytest.approx([mean, mean])
     assert 0 < mean <= 0.05

@@ -78,13 +78,13 @@ def quality_loss(
     keys = {f"technique {name}": f"technique.{name}.quality_loss" for name in techniques}
     lost: dict[str, Traced] = {said: inputs.fact(key) for said, key in keys.items() if inputs.has(key)}
     if precision != service.precision:
-        lost[f"{precision} in place of {service.precision}"] = derive(
+        lost["another format"] = derive(
             format_loss_fraction,
             lost_fraction=_format_loss(inputs, precision),
             stated_lost_fraction=_format_loss(inputs, service.precision),
         )
     if model != service.model and service.limits_quality:
-        lost[f"{model} in place of {service.model}"] = derive(
+        lost["another model"] = derive(
             model_loss_fraction,
             score_fraction=inputs.fact(score_key(inputs.catalogue, model)),
             stated_score_fraction=inputs.fact(score_key(inputs.catalogue, service.model)),

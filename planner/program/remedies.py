@@ -29,6 +29,7 @@ from solver.infeasible import LIMITS, Infeasibility
 EACH_SECONDS = 10.0  # of one search for any plan
 ANY_PLAN = 1.0  # gap: the first plan found is enough
 CLOSE = 1.02  # as near as the least that does is looked for
+LEAST_LOSS = 1e-3  # of quality, from which more is looked for
 WIDER = 256.0  # how far a latency target is moved, before it is given up
 MOST_NODES = 64  # times the nodes that stand, or that a job may use
 DAY_H = 24.0
@@ -73,6 +74,7 @@ def find_remedies(
     ]
     for service in services:
         found += _latency(trials, service)
+        found += _mean_quality(trials, service)
     found += _lead_times(trials)
     for job in jobs:
         found += _deadline(trials, job)
@@ -134,6 +136,19 @@ def _deployments(trials: _Trials) -> Iterator[Remedy]:
 
 def _whole(key: str, count: int) -> Mapping[str, Any]:
     return {key: count}
+
+
+def _mean_quality(trials: _Trials, name: str) -> Iterator[Remedy]:
+    """More quality that requests of a service may lose on average."""
+    service = next(one for one in trials.scenario.services if one.name == name)
+    key, stated = f"services.{name}.mean_quality_budget", service.mean_quality_budget_fraction
+    if stated is not None and stated < 1 and trials.has_plan({key: 1.0}):
+        needed = min(_above(trials.least(_share(key), max(stated, LEAST_LOSS), 1.0)), 1.0)
+        yield Remedy(key, written_text(stated), written_text(needed), {key: needed})
+
+
+def _share(key: str) -> Callable[[float], Mapping[str, Any]]:
+    return lambda value: {key: value}
 
 
 def _pipeline_time(trials: _Trials, stage: Service) -> Iterator[Remedy]:

@@ -165,7 +165,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "pipeline": "pipeline of which it is a stage",
         "time_fraction": "share of the response time of the pipeline within which it answers",
         "stage_time_s": "the same as a time: its longest answer, at the percentile of the target",
-        "share_fraction": "share of the service's requests at the peak; what loses least is used first",
+        "requests_fraction": "share of the service's requests at the peak; what loses least is used first",
         "quality_loss_fraction": "share of the quality that its answers lose, next to the service as stated",
         "mean_quality_loss_fraction": "the same on average over the requests of the service at the peak",
     },

@@ -13,7 +13,9 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.physics.batch_serving import batch_law
 from planner.physics.ways import every_way, way_said
+from planner.program import remedies
 from planner.program.plan import plan_fleet
+from planner.report.tables import COLUMNS
 from planner.trace.quantities import chosen
 
 CATALOGUE = load_catalogue()
@@ -141,6 +143,25 @@ def test_bad_stages_are_answered_in_a_line_each(
     assert len(refused.value.problems) <= 2
 
 
+def test_where_no_plan_exists_a_longer_time_is_looked_for_in_all_stages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once for the pipeline, told with its first stage."""
+    trials, asked = remedies._Trials(cascade(), CATALOGUE, lambda: False), list[set[str]]()
+
+    def enough(_: object, changes: dict[str, str]) -> bool:
+        asked.append(set(changes))
+        return all(float(text.split()[0]) > (5 if text.endswith("ms") else 0) for text in changes.values())
+
+    monkeypatch.setattr(remedies._Trials, "has_plan", enough)
+    (found,) = remedies._latency(trials, "filter")
+
+    assert set(found.changes) == {"services.filter.response_time", "services.rank.response_time"}
+    assert (found.stated, found.needed) == ("2 ms", "5.1 ms")
+    assert all(keys == set(found.changes) for keys in asked)
+    assert list(remedies._latency(trials, "rank")) == []
+
+
 @pytest.mark.solve
 def test_a_plan_tells_each_stage_its_nodes_and_its_part_of_the_time() -> None:
     """In four steps, as the fact says: no more than all of them together."""
@@ -159,6 +180,7 @@ def test_a_plan_tells_each_stage_its_nodes_and_its_part_of_the_time() -> None:
     assert set(shared.problem.serve_options.time_fraction) <= {0.25, 0.5, 0.75}
     assert sum(share.values()) <= 1 + 1e-9
     assert {row["pipeline"] for row in rows} == {"ranking"}
+    assert set(rows[0]) <= set(COLUMNS["services"])
     assert all(
         float(row["stage_time_s"].value) == pytest.approx(2e-3 * float(row["time_fraction"].value))
         for row in rows

@@ -18,8 +18,10 @@ from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.physics.nodes import node_columns
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.ways import every_way, quality_loss, way_said
+from planner.program import remedies
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
+from planner.report.tables import COLUMNS
 
 CATALOGUE = load_catalogue()
 TEXT = """
@@ -232,6 +234,19 @@ def test_a_plan_says_what_it_chose_and_why() -> None:
     }
 
 
+def test_where_no_plan_exists_a_larger_mean_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than 3 % do: the least of it to two digits; nothing where no loss at all is enough."""
+    stated = scenario('precisions = ["fp8"]\nmean_quality_budget = 0')
+    trials, key = remedies._Trials(stated, CATALOGUE, lambda: False), "services.chat.mean_quality_budget"
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda _, changes: changes[key] > 0.03)
+    (found,) = remedies._mean_quality(trials, "chat")
+
+    assert found.stated == "0"
+    assert found.changes == {key: pytest.approx(0.031)}
+    monkeypatch.setattr(remedies._Trials, "has_plan", lambda *_: False)
+    assert list(remedies._mean_quality(trials, "chat")) == []
+
+
 @pytest.mark.solve
 def test_a_plan_tells_who_answers_which_share_and_what_is_lost_on_average() -> None:
     """The stated 70B and the 8B, which loses 17 %: within 5 % on average."""
@@ -242,10 +257,13 @@ def test_a_plan_tells_who_answers_which_share_and_what_is_lost_on_average() -> N
     solution = mixed.answer.solution
     assert solution is not None
     rows = service_records(mixed, solution)
-    each = [(float(row["share_fraction"].value), float(row["quality_loss_fraction"].value)) for row in rows]
+    each = [
+        (float(row["requests_fraction"].value), float(row["quality_loss_fraction"].value)) for row in rows
+    ]
     mean = sum(share * lost for share, lost in each)
 
     assert len({row["way"] for row in rows}) == 2
+    assert set(rows[0]) <= set(COLUMNS["services"])
     assert sum(share for share, _ in each) == pytest.approx(1.0)
     assert [float(row["mean_quality_loss_fraction"].value) for row in rows] == pytest.approx([mean, mean])
     assert 0 < mean <= 0.05

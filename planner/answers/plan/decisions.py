@@ -101,7 +101,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "spares of the node group enough are up for services.{service}.availability",
         "time_fraction": f"{DECIDED}: steps of the response time that a stage takes; those of all stages of "
         "a pipeline add up to no more than all of it",
-        "share_fraction": f"{DECIDED}: requests go to what loses least first, as far as it carries the peak",
+        "requests_fraction": f"{DECIDED}: they go to what loses least first, as far as it carries the peak",
     },
     "hours": {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},

@@ -18,7 +18,7 @@ from planner.trace.records import Record
 def quality_columns(plan: Plan, solution: Solution) -> dict[tuple[int, int], Record]:
     """Share of requests and loss of each option and period in use; of services with a mean of quality."""
     options, found = plan.problem.serve_options, dict[tuple[int, int], Record]()
-    answered, reason = answered_per_s(plan.problem, solution), REASONS["services"]["share_fraction"]
+    answered, reason = answered_per_s(plan.problem, solution), REASONS["services"]["requests_fraction"]
     for i in _with_a_mean(plan):
         rows = np.flatnonzero(options.service == i).tolist()
         lost = {v: _loss(plan, v) for v in rows if np.any(solution.replicas[v] > 0)}
@@ -27,7 +27,7 @@ def quality_columns(plan: Plan, solution: Solution) -> dict[tuple[int, int], Rec
             if whole <= 0:
                 continue
             shares = {
-                v: chosen("share_fraction", float(answered[v, t]) / whole, reason)
+                v: chosen("requests_fraction", float(answered[v, t]) / whole, reason)
                 for v in lost
                 if solution.replicas[v, t]
             }
@@ -35,7 +35,7 @@ def quality_columns(plan: Plan, solution: Solution) -> dict[tuple[int, int], Rec
             mean = total("mean_quality_loss_fraction", parts, "each loss by its share of the requests")
             for v, share in shares.items():
                 found[v, t] = {
-                    "share_fraction": share,
+                    "requests_fraction": share,
                     "quality_loss_fraction": lost[v],
                     "mean_quality_loss_fraction": mean,
                 }
@@ -57,7 +57,7 @@ def _of_service(plan: Plan, service: int, columns: dict[tuple[int, int], Record]
     shares: dict[str, float] = {}
     for (v, t), one in mine.items():
         if t == last:
-            shares[_said(plan, v)] = shares.get(_said(plan, v), 0.0) + float(one["share_fraction"].value)
+            shares[_said(plan, v)] = shares.get(_said(plan, v), 0.0) + float(one["requests_fraction"].value)
     mean = next(float(one["mean_quality_loss_fraction"].value) for (_, t), one in mine.items() if t == last)
     most = sorted(shares.items(), key=lambda each: -each[1])
     parts = ", ".join(f"{percent_text(share, 0)} by {way}" for way, share in most)
@@ -88,7 +88,7 @@ def _said(plan: Plan, option: int) -> str:
 
 def _where(plan: Plan, option: int) -> str:
     group = int(plan.problem.serve_options.node_group[option])
-    return f"{_said(plan, option)} on {plan.problem.node_group_name(group)}, option {option}"
+    return f"way {_way_row(plan, option) + 1} on {plan.problem.node_group_name(group)}, option {option + 1}"
 
 
 def _loss(plan: Plan, option: int) -> Traced:

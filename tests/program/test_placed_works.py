@@ -14,8 +14,9 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.placement_question import PlacementQuestion
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import ScenarioError, canonical_text, load_scenario, parse_scenario
+from planner.inputs.scenario import ScenarioError, TrainingJob, canonical_text, load_scenario, parse_scenario
 from planner.inputs.scenario.bundle import named_files
+from planner.inputs.scenario.writing import part_schema
 from planner.physics.batch_serving import why_not
 from planner.physics.training_options import training_candidates
 from planner.program import placed_works
@@ -153,6 +154,8 @@ def test_a_file_name_alone_is_enough_and_what_is_written_is_read_again(tmp_path:
 
     assert load_scenario(path) == scenario
     assert named_files(scenario) == ("tables.csv",)
+    schema = part_schema(TrainingJob)["properties"]["tables"]["anyOf"]
+    assert [one["type"] for one in schema] == ["string", "object"]
     assert scenario.training[0].tables is not None
     assert [one.name for one in scenario.tables_of(scenario.training[0].tables)] == ["a", "b"]
 

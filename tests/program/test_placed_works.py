@@ -124,6 +124,7 @@ def test_throughput_places_tables_as_a_plan_does() -> None:
 def test_a_replica_needs_as_many_accelerators_as_hold_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """26 GB of tables in 8 bits: one L4 of 24 GB has no room for them, two have."""
     monkeypatch.setattr(placed_works, "unit_sizes", lambda *_: (1, 2))
+    monkeypatch.setattr(placed_works, "SEARCH_S", 0.1)
     scenario = parse_scenario(text(RANK + f"tables = {WHOLE}\n", "l4-8"), "placed")
     inputs = Inputs(scenario, CATALOGUE)
     place_tables(inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,8 +53,3 @@ def passes_of(inputs: Inputs, job: TrainingJob) -> Traced:
     if job.passes is None:
         return chosen("passes", 1.0, "each is seen once")
     return inputs.yours(f"training.{job.name}.passes", job.passes, "1")
-
-
-def mixes(inputs: Inputs) -> Iterator[TrainingJob]:
-    """The runs that say where their data comes from."""
-    return (job for job in inputs.scenario.training if job.states_data)

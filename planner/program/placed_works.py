@@ -18,7 +18,7 @@ from planner.physics.training_options import allowed, cannot_train
 from planner.program.table_placement import placed_once, placed_times
 from planner.trace.quantities import Traced, chosen
 
-SEARCH_S = 2.0  # for each size: a plan looks at many
+SEARCH_S = 1.0  # for each size: a plan looks at many
 
 
 @dataclass(frozen=True)

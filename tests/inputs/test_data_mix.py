@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.inputs.catalogue import data_folder
-from planner.inputs.scenario import ScenarioError, canonical_text, parse_scenario, with_changes
+from planner.inputs.scenario import ScenarioError, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.fields import Frame, PricePerMillion, Range
 from planner.trace.currency import Stated
 
@@ -87,6 +89,20 @@ def test_what_is_written_follows_its_run_where_that_changes() -> None:
     written = canonical_text(scenario)
     assert "items" not in written
     assert parse_scenario(written, "mix") == scenario
+
+
+def test_a_run_to_a_loss_needs_the_data_of_the_tokens_that_this_takes(tmp_path: Path) -> None:
+    """The curve says the tokens; the pool writes its share of them."""
+    shutil.copy(data_folder() / "samples" / "scaling-runs.csv", tmp_path)
+    path = tmp_path / "mix.toml"
+    path.write_text(
+        text(change='tokens = 300e9 -> curve = "scaling-runs.csv"\ntarget = 2.3'), encoding="utf-8"
+    )
+    scenario = load_scenario(path)
+    tokens = scenario.training[0].amount
+
+    assert tokens == pytest.approx(172.79e9, rel=1e-3)
+    assert scenario.pools[0].need[0] == pytest.approx(0.3 * tokens / 2 / 600 / 90)
 
 
 @pytest.mark.parametrize(

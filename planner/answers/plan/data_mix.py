@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from planner.inputs.scenario import TrainingJob
 from planner.physics.data_mix import AMOUNTS, passes_of, share_of
 from planner.physics.run_ways import run_sets
 from planner.physics.techniques import effect_ratio
+from planner.physics.training_options import TrainingCandidates
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution
@@ -31,20 +32,21 @@ def data_records(plan: Plan, solution: Solution) -> list[Record]:
     pools = {pool.feeds: pool.name for pool in plan.inputs.scenario.pools if pool.feeds is not None}
     costs = {row["work"]: row["usd"] for row in unit_cost_records(plan, solution)} if pools else {}
     found: list[Record] = []
-    for job, techniques, runs, usd in _done(plan, solution):
+    for one in _done(plan, solution):
+        job = one.job
         for kind, share in job.data_shares.items():
             if not share:
                 continue
             row: Record = {"job": job.name, "origin": kind}
             if kind == "generated":
                 row |= {"pool": pools[job.name], "usd": costs[pools[job.name]]}
-            elif kind == "bought" and usd is not None:
-                row["usd"] = usd
+            elif kind == "bought":
+                row["usd"] = _paid(plan, one.row)
             found.append(
                 row
                 | {
                     "share_fraction": share_of(plan.inputs, job, kind),
-                    "amount": _amount(plan, job, kind, techniques, runs),
+                    "amount": _amount(plan, job, kind, one.techniques, one.runs),
                     "unit": job.amount_key,
                 }
             )
@@ -62,42 +64,42 @@ def data_sentences(plan: Plan, solution: Solution) -> list[str]:
     return [f"Data of {job}: {'; '.join(said)}." for job, said in by_job.items()]
 
 
-def _done(
-    plan: Plan, solution: Solution
-) -> Iterator[tuple[TrainingJob, tuple[str, ...], float, Traced | None]]:
-    """Each way in which a run with stated data is done: its techniques, how many, what its data costs."""
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One way in which a run is done: with which techniques, how often, and its row of money for data."""
+
+    job: TrainingJob
+    techniques: tuple[str, ...]
+    runs: float
+    row: int
+
+
+def _done(plan: Plan, solution: Solution) -> Iterator[_Done]:
+    """Each way in which runs with stated data are done: rows of pausable jobs come after those of runs."""
     ledger, jobs, sets = plan.ledger, plan.inputs.scenario.training, run_sets(plan.inputs)
-    part = ledger.parts["usd"].get("data")
-
-    def paid(row: int) -> Traced | None:
-        if part is None:
-            return None
-        each, counts = part
-        periods = np.flatnonzero(counts.value[row]).tolist()
-        parts = {str(t): (counts[row, t] * each[row, 0]).named("data_usd") for t in periods}
-        return total("data_usd", parts, "as its runs begin or are done", most=max(len(parts), 1))
-
-    def of(candidates: Any, c: int, runs: float, row: int) -> Any:
-        job = jobs[candidates.job[c]]
-        return job, sets[candidates.way[c]], runs, paid(row) if job.buys_data else None
-
-    row = 0
+    found: list[tuple[TrainingCandidates, int, float]] = []
     if ledger.runs is not None:
+        places = ledger.runs.candidate[ledger.run_rows].tolist()
         counts = solution.run[solution.run > 0].tolist()
-        for r, count in zip(ledger.run_rows.tolist(), counts, strict=True):
-            found = of(ledger.runs.candidates, int(ledger.runs.candidate[r]), float(count), row)
-            row += 1
-            if found[0].states_data:
-                yield found
+        found += [(ledger.runs.candidates, c, count) for c, count in zip(places, counts, strict=True)]
     if ledger.pausable is not None:
-        for c, option in zip(ledger.pausable.rows.tolist(), ledger.pausable.options.tolist(), strict=True):
-            done = float(
-                solution.done_node_h[option].sum() / plan.problem.pausable_options.node_hours[option]
-            )
-            found = of(ledger.pausable.jobs.candidates, int(c), done, row)
-            row += 1
-            if found[0].states_data:
-                yield found
+        options = ledger.pausable.options
+        whole = plan.problem.pausable_options.node_hours[options]
+        shares = (solution.done_node_h[options].sum(axis=1) / whole).tolist()
+        rows = ledger.pausable.rows.tolist()
+        found += [(ledger.pausable.jobs.candidates, c, one) for c, one in zip(rows, shares, strict=True)]
+    for row, (candidates, c, runs) in enumerate(found):
+        job = jobs[candidates.job[c]]
+        if job.states_data:
+            yield _Done(job, sets[candidates.way[c]], runs, row)
+
+
+def _paid(plan: Plan, row: int) -> Traced:
+    """What a row of money for data comes to."""
+    each, counts = plan.ledger.parts["usd"]["data"]
+    periods = np.flatnonzero(counts.value[row]).tolist()
+    parts = {str(t): (counts[row, t] * each[row, 0]).named("data_usd") for t in periods}
+    return total("data_usd", parts, "as its runs begin or are done", most=max(len(parts), 1))
 
 
 def _amount(plan: Plan, job: TrainingJob, kind: str, techniques: tuple[str, ...], runs: float) -> Traced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from planner.inputs.scenario.fields import Choice, Several, Text
 
 class Tables(Part):
     """Tables of a file, placed on the accelerators that share them, as `everfleet place` does it."""
+
+    SHORT: ClassVar[str] = "file"  # what a text in place of the table is
 
     file: Annotated[str, Text('"tables.csv"', name=False)] = Field(
         description="CSV of the tables next to this file, or one that is shipped: table, rows, dim, pooling"

@@ -26,7 +26,7 @@ def with_tables(document: Mapping[str, Any], folder: Path | None) -> tuple[dict[
         if not isinstance(entries, list):
             continue
         found[section] = [
-            {**entry, KEY: {"file": entry[KEY]}}
+            {**entry, KEY: {Tables.SHORT: entry[KEY]}}
             if isinstance(entry, dict) and isinstance(entry.get(KEY), str)
             else entry
             for entry in entries

@@ -118,6 +118,8 @@ def part_schema(part: type[BaseModel]) -> dict[str, Any]:
         else:
             table = part_schema(part_in(field))
             entry = {"type": "array", "items": table} if is_list(field) else table
+            if hasattr(part_in(field), "SHORT"):
+                entry = {"anyOf": [{"type": "string"}, table]}
         properties[key] = {**entry, "description": field.description or ""}
         if field.is_required():
             required.append(key)

@@ -281,7 +281,14 @@ def _option_labels(
         "V": on_node_groups(
             problem.services.name, problem.serve_options.service, problem.serve_options.node_group
         ),
-        "O": on_node_groups(problem.work.name, problem.work_options.work, problem.work_options.node_group),
+        "O": [
+            " with ".join([plain, *(problem.adoptions.name[a] for a in np.flatnonzero(uses))])
+            for plain, uses in zip(
+                on_node_groups(problem.work.name, problem.work_options.work, problem.work_options.node_group),
+                problem.work_options.uses,
+                strict=True,
+            )
+        ],
     }
 
 

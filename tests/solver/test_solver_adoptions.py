@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from solver.answer import Answer, answer
 from solver.problem import Adoptions, Problem, WorkOptions
 from solver.tables import ProblemError
 from solver.verify import verify
+from solver.writing import write_program
 
 PERIODS = 2
 FREE = ("keep_usd_per_node", "retire_usd_per_node")
@@ -123,3 +125,10 @@ def test_an_adoption_by_another_work_is_refused() -> None:
     two = dataclasses.replace(of.work, name=("a", "b"), demand_h=np.ones((2, PERIODS)))
     with pytest.raises(ProblemError, match="is of an adoption by another work"):
         dataclasses.replace(of, work=two, adoptions=dataclasses.replace(of.adoptions, work=np.array([0, 1])))
+
+
+def test_the_file_of_a_program_says_which_techniques_work_uses(tmp_path: Path) -> None:
+    write_program(case(0), tmp_path / "fleet.lp", period_names=["q1", "q2"])
+    text = (tmp_path / "fleet.lp").read_text(encoding="utf-8")
+    assert "work_notebooks_on_sku_0_at_oregon_with_one_with_other_q2" in text
+    assert "adopt_one" in text

@@ -57,5 +57,6 @@ Modules:
 - token_times: What a request waits for between its tokens: steps next to others, and prompts that are
   read meanwhile.
 - training: Time of one training step of a transformer on a given layout, term by term.
+- users: The way between users and a site, which an answer has to come too.
 - vision: Vision transformers: images as sequences of patches that all attend to each other.
 """

@@ -54,12 +54,13 @@ def page() -> Iterator[str]:
     """The lines of the page."""
     every, numbers = systems(), _numbers()
     count = {state: sum(one.state == state for one in every) for state in STATES}
+    in_part = f", {count['part']} in part" if count["part"] else ""
     yield "# Systems of the field"
     yield ""
     yield (
         f"Of {len(every)} published systems for AI capacity, carbon, failures and serving, "
-        f"{count['works']} are at work here, {count['part']} in part, and {count['waits']} wait for what is "
-        "said next to them. Ours stands next to a published figure where there is one; how all of them fare: "
+        f"{count['works']} are at work here{in_part} and {count['waits']} wait for what is said next to "
+        "them. Ours stands next to a published figure where there is one; how all of them fare: "
         f"[accuracy](accuracy.md). What is marked {PLUMBING} follows from the publication's own numbers by "
         "arithmetic: it shows that the road is there, not that the physics is right."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from functools import partial
@@ -52,11 +53,12 @@ def render() -> None:
         return
     name, content, chosen = file
     try:
-        document = shown(name, content, json.dumps(wanted | {"model": chosen}, sort_keys=True))
+        digest = hashlib.sha256(content).hexdigest()
+        document = shown(name, digest, json.dumps(wanted | {"model": chosen}, sort_keys=True), content)
     except InputError as error:
         work_button.refused("These tables cannot be placed.", error)
         return
-    results(document, wanted | {"model": chosen, "file": logs.digest_of({"of": content.hex()})})
+    results(document, wanted | {"model": chosen, "file": name, "content": digest})
     downloads(document)
     shared.next_step("what the model then delivers on any chip", "throughput")
 
@@ -180,7 +182,7 @@ def _opened(document: Document, table: str, row: int, key: str) -> Explanation |
 
 
 @st.cache_data(show_spinner="Placing the tables on every size", max_entries=16)
-def shown(name: str, content: bytes, wanted: str) -> Document:
+def shown(name: str, digest: str, wanted: str, _content: bytes) -> Document:
     """The document of a question; content of a file of one's own, none of a shipped one."""
     from planner.answers.placement import placement_document
 
@@ -188,11 +190,11 @@ def shown(name: str, content: bytes, wanted: str) -> Document:
         key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(wanted).items()
     }
     question = PlacementQuestion(**said)
-    if not content:
+    if not _content:
         return placement_document(Path(name), question)
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
         path = Path(folder) / Path(name).name
-        path.write_bytes(content)
+        path.write_bytes(_content)
         try:
             return placement_document(path, question)
         except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from pathlib import Path
@@ -55,7 +56,7 @@ def render() -> None:
     if plan is None or not files:
         return
     try:
-        document, actuals = tracked(plan.identity, files, plan.document)
+        document, actuals = tracked(f"{plan.identity} {digest(files)}", files, plan.document)
     except InputError as error:
         work_button.refused("These files cannot be set next to the plan.", error)
         return
@@ -142,16 +143,25 @@ def again(plan: plan_source.Planned, document: Document, actuals: list[Actual]) 
             st.switch_page(PAGES / "scenario.py")
 
 
+def digest(files: tuple[tuple[str, bytes], ...]) -> str:
+    """What tells files from all others."""
+    found = hashlib.sha256()
+    for name, content in files:
+        found.update(f"{name}\0{len(content)}\0".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
 @st.cache_data(show_spinner="Reading what happened", max_entries=16)
 def tracked(
-    identity: str, files: tuple[tuple[str, bytes], ...], _plan: Document
+    key: str, _files: tuple[tuple[str, bytes], ...], _plan: Document
 ) -> tuple[Document, list[Actual]]:
     """The answer of `everfleet track` for a plan and files, and what these say."""
     from planner.answers.saved.tracking import tracked_plan
 
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
-        paths = [Path(folder) / Path(name).name for name, _ in files]
-        for path, (_, content) in zip(paths, files, strict=True):
+        paths = [Path(folder) / Path(name).name for name, _ in _files]
+        for path, (_, content) in zip(paths, _files, strict=True):
             path.write_bytes(content)
         try:
             return tracked_plan(written(_plan), paths)

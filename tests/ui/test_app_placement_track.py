@@ -82,3 +82,14 @@ def test_actual_months_stand_next_to_the_shipped_quarter() -> None:
     values = json.loads(picture.chart.to_json())["layer"][2]["data"]["values"]
     assert sum(row["kept"] == "has left its band" for row in values) == left
     assert any(one.label == "Open it" for one in page.button)
+
+
+def test_tables_of_ones_own_are_placed_or_refused_in_words() -> None:
+    page = open_page("placement", "throughput", **{"pl.tables": "own", "pl.nodes": (1, 1)})
+    assert "Bring a CSV" in page.info[0].value
+    page.file_uploader(key="pl.file").upload("mine.csv", b"table,rows,dim,pooling\na,1000,64,3\n").run()
+    assert not page.exception
+    assert any("1 tables" in one.value for one in page.markdown)
+    page.file_uploader(key="pl.file").upload("other.csv", b"table,rows\na,1000\n").run()
+    assert [one.value for one in page.error] == ["These tables cannot be placed."]
+    assert page.code[0].value == "other.csv: has no column dim, pooling; it has table, rows"

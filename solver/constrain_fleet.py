@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -297,9 +298,9 @@ def park_what_is_in_service(program: Program) -> None:
 
 
 def cover_with_spares(program: Program) -> None:
-    """spares[p,t] >= sum_g spares[g] * z[g] - give, where z[g] chooses a step of promise 0 that reaches:
+    """spares[p,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give, steps taken in turn:
 
-    u[p,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
+    u[p,t] <= sum_g (reach[g] - reach[g-1]) * z[g];  z[g] <= z[g-1]
     """
     for group in np.unique(program.problem.spare_steps.node_group).tolist():
         for period in np.flatnonzero(program.most_in_use[group] > 0).tolist():
@@ -309,9 +310,11 @@ def cover_with_spares(program: Program) -> None:
 
 
 def keep_promises(program: Program) -> None:
-    """spares[p,t] + sum_v covers[v,t] * serves[v,t] >= sum_g spares[g] * z[g] - give, of each promise q:
+    """spares[p,t] + sum_v covers[v,t] * serves[v,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give
 
-    sum_v nodes[v] * replicas[v,t] - lent[v,t] * serves[v,t] <= sum_g reach[g] * z[g];  sum_g z[g] <= 1
+    Of each promise q, whose steps are taken in turn:
+    sum_v nodes[v] * replicas[v,t] - lent[v,t] * serves[v,t] <= sum_g (reach[g] - reach[g-1]) * z[g]
+    z[g] <= z[g-1]
     standby[v,t] * serves[v,t] <= replicas[v,t] where covers[v,t] > 0
 
     v are the options of the node group that are promised q or something stricter: they take its spares first.
@@ -348,21 +351,28 @@ def keep_promises(program: Program) -> None:
 def _reach(
     program: Program, index: Index, promise: int, most: float, nodes: Any, covers: list[tuple[Any, float]]
 ) -> None:
-    """Rows of one node group, period and promise; `nodes` and `covers` are what steps are for, and help."""
+    """Rows of one node group, period and promise; `nodes` and `covers` are what steps are for, and help.
+
+    Steps are taken in turn, not one of all: to leave one out bounds the nodes, and to take it the spares,
+    where one of all that is left out says next to nothing. A search takes about half as many parts.
+    """
     steps, tail = program.problem.spare_steps, (promise,) if promise else ()
-    rows = steps.of_node_group(index[0], promise)
+    rows = steps.in_turn(index[0], promise)
     enough = steps.spares[rows][steps.reach[rows] >= most - bounds.ALMOST].min(initial=steps.spares.max())
     rows = rows[steps.spares[rows] <= enough]
     if rows.size == 0:
         return
     stem = "promise_" if promise else ""
     step = array(program.prefix + name(stem + "step", (*tail, *index)), (rows.size,), np.ones(rows.size))
-    reached = nodes + linear(terms(step, -np.minimum(steps.reach[rows], most)))
+    further = np.diff(np.minimum(steps.reach[rows], most), prepend=0.0)
+    reached = nodes + linear(terms(step, -further))
     program.add(name(stem + "reach", (*tail, *index)), reached, pulp.LpConstraintLE, 0.0)
-    one = linear([(z, 1.0) for z in step])
-    program.add(name(stem + "one_step", (*tail, *index)), one, pulp.LpConstraintLE, 1.0)
+    for number, (before, after) in enumerate(itertools.pairwise(step), start=1):
+        row = linear([(after, 1.0), (before, -1.0)])
+        program.add(name(stem + "in_turn", (*tail, *index, number)), row, pulp.LpConstraintLE, 0.0)
     give = _short_of_spares(program, (promise, index[0]))
-    covered = linear([(program.spares[index], 1.0)], covers, terms(step, -steps.spares[rows]), give)
+    more = np.diff(steps.spares[rows], prepend=0)
+    covered = linear([(program.spares[index], 1.0)], covers, terms(step, -more), give)
     program.add(name(stem + "spares", (*tail, *index)), covered, pulp.LpConstraintGE, 0.0)
 
 

@@ -215,6 +215,13 @@ class SpareSteps(Table):
         """The rows of one node group and promise."""
         return np.flatnonzero((self.node_group == group) & (self.promise == promise))
 
+    def in_turn(self, group: int, promise: int = 0) -> Whole:
+        """The same by ever more spares, each of which reaches further than all before it."""
+        rows = self.of_node_group(group, promise)
+        rows = rows[np.lexsort((-self.reach[rows], self.spares[rows]))]
+        before = np.maximum.accumulate(self.reach[rows])
+        return rows[self.reach[rows] > np.concatenate([[-1.0], before[:-1]])] if rows.size else rows
+
     def promises(self) -> list[int]:
         """The promises that have steps, the laxest first."""
         found: list[int] = np.unique(self.promise).tolist()

@@ -16,7 +16,7 @@ from planner.trace.arithmetic import Formula
 from planner.trace.currency import USD, Currency, in_its_currency, showing, shown, shown_unit
 from planner.trace.numbers import exact_quantity, exact_text
 from planner.trace.quantities import Chosen, Derived, Fact, Pick, Rows, Traced, children, is_each_row, label
-from planner.trace.sums import rule_of
+from planner.trace.sums import Rule, rule_of
 
 Index = tuple[int, ...]
 # Of what a step shares with an earlier one a file says only which: key -> the parts that are there.
@@ -109,6 +109,33 @@ class Explanation:
                 self._write(child, below, step.places.get(below, ""), level + 1, depth, shown, lines)
 
 
+@dataclass(frozen=True, slots=True)
+class _MadeFrom:
+    """How a result was made: each input with its shape, and what its function says."""
+
+    inputs: dict[str, tuple[Traced, tuple[int, ...]]]
+    shape: tuple[int, ...]
+    rule: Rule | None  # which entries stand behind one of a sum
+    each_row: bool
+    label: str
+    equation: str
+    about: str
+    closes: bool
+
+    @staticmethod
+    def of(node: Derived) -> _MadeFrom:
+        function = node.call.function
+        return _MadeFrom(
+            {name: (child, np.shape(child.value)) for name, child in children(node).items()},
+            np.shape(node.value),
+            rule_of(function),
+            is_each_row(node.call),
+            label(node),
+            *_equation(node),
+            closes=isinstance(function, Formula) and function.closes,
+        )
+
+
 class Steps:
     """The steps behind many numbers: what they share is kept once."""
 
@@ -116,6 +143,7 @@ class Steps:
         self._steps: list[Step | None] = []
         self._numbers: dict[tuple[int, Index], int] = {}
         self._single: dict[int, int] = {}  # of nodes of one number, whatever row is asked for
+        self._known: dict[int, _MadeFrom] = {}
         self._roots: list[Traced] = []  # as long as they live, no other node has the same id
 
     def add(self, node: Traced, row: int | Index | None = None) -> int:
@@ -164,31 +192,44 @@ class Steps:
             case Chosen():
                 self._steps[number] = Step(number, node.name, value, node.unit, "chosen", about=node.reason)
             case Derived():
-                rows, of_term = _rows_below(node, index)
-                below = {
-                    name: (self._single[id(child)], "")
-                    if id(child) in self._single
-                    else self._visit(child, rows[name])
-                    for name, child in children(node).items()
-                }
-                if of_term:
-                    below |= {name: (below[name][0], of_term) for name, row in rows.items() if row}
-                equation, about = _equation(node)
+                below, places = self._below(node, index)
+                made = self._made_from(node)
                 self._steps[number] = Step(
                     number,
-                    label(node),
+                    made.label,
                     value,
                     node.unit,
                     "derived",
-                    equation=equation,
-                    about=about,
-                    inputs={name: child for name, (child, _) in below.items()},
-                    places={name: where for name, (_, where) in below.items() if where},
-                    closes=isinstance(node.call.function, Formula) and node.call.function.closes,
+                    equation=made.equation,
+                    about=made.about,
+                    inputs=below,
+                    places=places,
+                    closes=made.closes,
                 )
             case _:
                 raise TypeError(f"{type(node).__name__} is not a traced node")
         return number, place
+
+    def _below(self, node: Derived, index: Index) -> tuple[dict[str, int], dict[str, str]]:
+        """The steps of the inputs behind an entry of a result, and which entries of columns they are."""
+        made, single = self._made_from(node), self._single
+        rows, of_term = _rows_below(made, index)
+        below, places = {}, {}
+        for name, (child, _) in made.inputs.items():
+            number, place = single.get(id(child)), ""
+            if number is None:
+                number, place = self._visit(child, rows[name])
+            below[name] = number
+            if place := of_term if of_term and rows.get(name) else place:
+                places[name] = place
+        return below, places
+
+    def _made_from(self, node: Derived) -> _MadeFrom:
+        """What is the same for all entries of a result."""
+        made = self._known.get(id(node))
+        if made is None:
+            made = self._known[id(node)] = _MadeFrom.of(node)
+        return made
 
 
 def explain(node: Traced, row: int | Index | None = None) -> Explanation:
@@ -343,23 +384,23 @@ def _resolve(node: Traced, row: Index | None) -> tuple[Traced, Index, str]:
     return node, index[: np.ndim(node.value)], place
 
 
-def _rows_below(node: Derived, index: Index) -> tuple[dict[str, Index | None], str]:
+def _rows_below(made: _MadeFrom, index: Index) -> tuple[dict[str, Index | None], str]:
     """Row of each input behind `index` of a result, and which of the terms of a sum that is."""
-    shape, inputs = np.shape(node.value), children(node)
-    if (rule := rule_of(node.call.function)) is not None:
-        behind, terms = rule(index, {name: child.value for name, child in inputs.items()})
+    if made.rule is not None:
+        behind, terms = made.rule(index, {name: child.value for name, (child, _) in made.inputs.items()})
         return dict(behind), f" (the largest of {terms})" if terms > 1 else ""
-    row_of = _same_row_of if is_each_row(node.call) else _row_of
-    return {name: row_of(child, index, shape) for name, child in inputs.items()}, ""
+    row_of = _same_row_of if made.each_row else _row_of
+    return {
+        name: row_of(inner, index, made.shape) if inner else () for name, (_, inner) in made.inputs.items()
+    }, ""
 
 
-def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
+def _row_of(inner: tuple[int, ...], index: Index, shape: tuple[int, ...]) -> Index | None:
     """Row of an input that stands behind `index` of the result, by broadcasting; None after a reduction.
 
     Of an input with further axes behind those of the result (classes of requests, periods of a sum) it is
     the row without them.
     """
-    inner = np.shape(child.value)
     seen = inner[: len(shape)]
     behind = index[len(index) - len(seen) :]
     if any(size not in (1, whole) for size, whole in zip(seen, shape[len(shape) - len(seen) :], strict=True)):
@@ -367,14 +408,13 @@ def _row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None
     return tuple(0 if size == 1 else i for size, i in zip(seen, behind, strict=True))
 
 
-def _same_row_of(child: Traced, index: Index, shape: tuple[int, ...]) -> Index | None:
+def _same_row_of(inner: tuple[int, ...], index: Index, shape: tuple[int, ...]) -> Index | None:
     """The same row of an input of a function that works row by row, and of further axes that agree.
 
     Axes are matched from the first one; an input that has no rows is matched from the last.
     """
-    inner = np.shape(child.value)
-    if not inner or not shape or inner[0] not in (1, shape[0]):
-        return _row_of(child, index, shape)
+    if not shape or inner[0] not in (1, shape[0]):
+        return _row_of(inner, index, shape)
     agree = list(takewhile(lambda one: one[0] in (1, one[1]), zip(inner, shape, index, strict=False)))
     return tuple(0 if size == 1 else i for size, _, i in agree)
 

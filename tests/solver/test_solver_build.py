@@ -107,12 +107,14 @@ hours_0_1: - in_service_0_1 + replicas_0_1 + 3 run_1 + spares_0_1 + work_0_1
  <= 0
 """,
     constrain_fleet.cover_with_spares: """
-reach_0_0: in_use_0_0 - step_0_0_0 - 3 step_0_0_1 - 6 step_0_0_2 <= 0
-one_step_0_0: step_0_0_0 + step_0_0_1 + step_0_0_2 <= 1
-spares_0_0: spares_0_0 - step_0_0_0 - 2 step_0_0_1 - 3 step_0_0_2 >= 0
-reach_0_1: in_use_0_1 - step_0_1_0 - 3 step_0_1_1 - 8 step_0_1_2 <= 0
-one_step_0_1: step_0_1_0 + step_0_1_1 + step_0_1_2 <= 1
-spares_0_1: spares_0_1 - step_0_1_0 - 2 step_0_1_1 - 3 step_0_1_2 >= 0
+reach_0_0: in_use_0_0 - step_0_0_0 - 2 step_0_0_1 - 3 step_0_0_2 <= 0
+in_turn_0_0_1: - step_0_0_0 + step_0_0_1 <= 0
+in_turn_0_0_2: - step_0_0_1 + step_0_0_2 <= 0
+spares_0_0: spares_0_0 - step_0_0_0 - step_0_0_1 - step_0_0_2 >= 0
+reach_0_1: in_use_0_1 - step_0_1_0 - 2 step_0_1_1 - 5 step_0_1_2 <= 0
+in_turn_0_1_1: - step_0_1_0 + step_0_1_1 <= 0
+in_turn_0_1_2: - step_0_1_1 + step_0_1_2 <= 0
+spares_0_1: spares_0_1 - step_0_1_0 - step_0_1_1 - step_0_1_2 >= 0
 """,
     constrain_limits.stay_within_power: """
 power_0_0: in_service_0_0 + replicas_0_0 + 4 run_0 + work_0_0 <= 50
@@ -431,15 +433,15 @@ demand_0_0: replicas_0_0 >= 2.5
 demand_0_1: replicas_0_1 - serves_0_1 + 6 shed_0_1 >= 6
 """,
     constrain_fleet.keep_promises: """
-promise_reach_1_0_0: - 2 promise_step_1_0_0_0 - 3 promise_step_1_0_0_1
+promise_reach_1_0_0: - 2 promise_step_1_0_0_0 - promise_step_1_0_0_1
  + replicas_0_0 <= 0
-promise_one_step_1_0_0: promise_step_1_0_0_0 + promise_step_1_0_0_1 <= 1
-promise_spares_1_0_0: - promise_step_1_0_0_0 - 2 promise_step_1_0_0_1
+promise_in_turn_1_0_0_1: - promise_step_1_0_0_0 + promise_step_1_0_0_1 <= 0
+promise_spares_1_0_0: - promise_step_1_0_0_0 - promise_step_1_0_0_1
  + spares_0_0 >= 0
-promise_reach_1_0_1: - 2 promise_step_1_0_1_0 - 7 promise_step_1_0_1_1
+promise_reach_1_0_1: - 2 promise_step_1_0_1_0 - 5 promise_step_1_0_1_1
  + replicas_0_1 - serves_0_1 <= 0
-promise_one_step_1_0_1: promise_step_1_0_1_0 + promise_step_1_0_1_1 <= 1
-promise_spares_1_0_1: - promise_step_1_0_1_0 - 2 promise_step_1_0_1_1
+promise_in_turn_1_0_1_1: - promise_step_1_0_1_0 + promise_step_1_0_1_1 <= 0
+promise_spares_1_0_1: - promise_step_1_0_1_0 - promise_step_1_0_1_1
  + serves_0_1 + spares_0_1 >= 0
 stands_by_0_1: - replicas_0_1 + serves_0_1 <= 0
 """,

@@ -175,7 +175,7 @@ def test_every_decision_can_be_written(tmp_path: Path) -> None:
         for held, known in ((program.model.variables(), _VARIABLES), (program.model.constraints, _ROWS)):
             for stem, numbers in map(_parts, map(str, held)):
                 assert len(known.get(stem, "")) == len(numbers) - (
-                    stem in ("step", "promise_step", "in_use_at")
+                    stem in ("step", "promise_step", "in_turn", "promise_in_turn", "in_use_at")
                 ), stem
     assert solved >= 12
 

@@ -19,6 +19,7 @@ from solver.infeasible import explain_infeasible
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
 from solver.operating import best_operation
 from solver.problem import (
+    Cohorts,
     Jobs,
     Objective,
     PausableOptions,
@@ -387,14 +388,8 @@ def two_pools(seed: int, *, share: float = 1.0) -> Problem:
             cohort(nodes=3),
             **{
                 name: np.repeat(getattr(cohort(nodes=3), name), 2, axis=0)
-                for name in (
-                    "nodes",
-                    "keep_usd_per_node",
-                    "keep_kgco2e_per_node",
-                    "retire_usd_per_node",
-                    "must_retire_by",
-                    "available_fraction",
-                )
+                for name in Cohorts.SHAPES
+                if name not in ("node_group", "may_retire")
             },
             node_group=np.array([0, 1]),
             may_retire=np.zeros((2, 1), dtype=bool),

@@ -60,7 +60,7 @@ def _sites(
         nearest = min(late, key=lambda here: late[here])
         yield Problem(
             f"{at}.users",
-            f"the way to the nearest site, {nearest}, takes {seconds_text(float(f'{late[nearest]:.2g}'))} of "
+            f"the way to the nearest site, {nearest}, takes {seconds_text(round(late[nearest], 3))} of "
             f"{seconds_text(target_s)}: write a longer time, or a nearer site",
         )
 

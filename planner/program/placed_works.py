@@ -15,7 +15,6 @@ from planner.physics.batch_work import scored_without_tables_gb
 from planner.physics.sample_training import without_tables_gb
 from planner.physics.table_tiers import device_of
 from planner.physics.training_options import allowed, cannot_train
-from planner.program.table_placement import placed_once, placed_times
 from planner.trace.quantities import Traced, chosen
 
 SEARCH_S = 1.0  # for each size: a plan looks at many
@@ -140,6 +139,8 @@ def _imbalance(inputs: Inputs, wanted: Wanted, tables: tuple[EmbeddingTable, ...
     )
     width = float(wanted.value_bytes.value)
     held = tuple(replace(one, value_bytes=width) for one in tables)
+    from planner.program.table_placement import placed_once, placed_times  # its solver is slow to import
+
     placed = placed_once(held, question, device, float(wanted.exchange_bytes.value))
     if placed is None:
         return None

@@ -69,7 +69,7 @@ _SHEETS = {
         "service period site sku measure simulated_p50_s closed_p50_s simulated_p90_s closed_p90_s "
         "simulated_p99_s closed_p99_s off_fraction in_time_fraction closed_in_time_fraction",
     ),
-    "pools": ("Pools", "pool period site sku node_h held_node_h reference_h"),
+    "pools": ("Pools", "pool period site sku way node_h held_node_h reference_h"),
     "needs": ("What pools need", "pool period stated need unit reference needed_h"),
     "placements": (
         "Embedding tables on accelerators that share them",

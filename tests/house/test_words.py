@@ -85,7 +85,7 @@ POOLS = {
             planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
             planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
-            planner/physics/pool_ways.py planner/physics/README.md planner/program/adoption.py
+            planner/physics/pool_ways.py planner/physics/README.md planner/program/once.py
             planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
             planner/physics/curtailment.py
             """,

@@ -120,7 +120,7 @@ def test_without_users_nothing_is_taken_off() -> None:
             'users = "de"\nsites = ["south"]',
             "200 ms",
             {},
-            "services.chat.users: the way to the nearest site, sites.south, takes 320 ms of 200 ms",
+            "services.chat.users: the way to the nearest site, sites.south, takes 322 ms of 200 ms",
         ),
     ],
 )

@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks.program import ONE_WAY, WAYS, planned
 from benchmarks.program import TIME_LIMITS_S as PROGRAM_LIMITS_S
+from planner.cli.console import keep_stdout
 
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMITS_S = {1: 20.0, 4: 30.0, 16: 60.0}
@@ -243,4 +244,5 @@ def _reliability(options: argparse.Namespace, repeats: int) -> Any:
 
 
 if __name__ == "__main__":
+    keep_stdout()
     sys.exit(main())

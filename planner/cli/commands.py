@@ -24,7 +24,7 @@ from planner.cli import (
     tradeoffs,
 )
 from planner.cli import reference as about
-from planner.cli.console import ANSWER, INTERRUPTED, say, show, wrong
+from planner.cli.console import ANSWER, INTERRUPTED, keep_stdout, say, show, wrong
 from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
@@ -51,7 +51,8 @@ SUBJECTS = (
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without one, show what there is."""
-    if given is None:
+    if given is None:  # this process is the command
+        keep_stdout()
         given = sys.argv[1:]
     if not given:
         parser().print_help()

@@ -62,6 +62,17 @@ def _in(style: str, text: str) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if text else text
 
 
+def keep_stdout() -> None:
+    """What libraries print past Python goes to stderr: stdout is the answer, which programs read.
+
+    HiGHS 1.15 prints a line whenever it repairs a plan, whatever it is told of its output.
+    """
+    own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    sys.stdout = sys.__stdout__ = own  # type: ignore[misc]  # the width of a terminal is that of the latter
+
+
 def say(text: str) -> None:
     """Talk aside."""
     print(text, file=sys.stderr)

@@ -24,7 +24,7 @@ from planner.cli import (
     tradeoffs,
 )
 from planner.cli import reference as about
-from planner.cli.console import ANSWER, INTERRUPTED, keep_stdout, say, show, wrong
+from planner.cli.console import ANSWER, INTERRUPTED, keep_stdout, nobody_reads, say, show, wrong
 from planner.cli.loading import own_data_here
 from planner.trace.errors import InputError
 
@@ -61,13 +61,14 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         with own_data_here(getattr(options, "own_data", None)):
             code: int = options.run(options)
+        sys.stdout.flush()
     except InputError as error:
         return wrong(str(error))
     except KeyboardInterrupt:
         say("stopped; nothing was written")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe left early (`| head`): not our error
-        sys.stderr.close()
+        nobody_reads()
         return ANSWER
     return code
 

@@ -93,7 +93,12 @@ def show(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nobody_reads()
+
+
+def nobody_reads() -> None:
+    """Let what is still printed, and what is flushed at the end, go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _COUNTED = re.compile(r", bound|: \d+ of \d+$")  # how far within a step

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.chosen_ways import adoption_sentences
+from planner.answers.plan.unit_costs import unit_cost_records
 from planner.answers.plan.work import pool_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
@@ -158,6 +159,8 @@ def test_a_technique_that_pays_is_adopted_paid_and_told() -> None:
     assert said.startswith("Adopt candidate-prediction for work from 2027-01-15: it does ")
     assert "Quality: no model changes." in said
     assert "way" not in pool_records(plain, one)[0]
+    row = next(row for row in unit_cost_records(less, other) if row["work"] == "work")
+    assert row["usd"].value > 40 * hour, "it pays for what it adopts, or the sum of all work is refused"
 
 
 def test_a_replay_has_what_was_adopted_from_its_day_on_and_nothing_else() -> None:

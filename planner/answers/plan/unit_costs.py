@@ -153,9 +153,15 @@ def _of_work(
     if kind == "pools":
         terms["egress"] = "data moved between sites"
     places = dict.fromkeys(terms, own)
+    runs = int((solution.run > 0).sum())
     if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs
         terms |= ONCE
-        places |= dict.fromkeys(ONCE, own + (kind == "pausable") * int((solution.run > 0).sum()))
+        places |= dict.fromkeys(ONCE, own + (kind == "pausable") * runs)
+    adopted = plan.problem.adoptions.work[np.flatnonzero(solution.adopted)]
+    if kind == "pools" and np.any(of_pool := adopted == plan.problem.work.name.index(name)):
+        paused = 0 if plan.ledger.pausable is None else plan.ledger.pausable.options.size  # after both
+        terms["adopted"] = ONCE["adopted"]
+        places["adopted"] = runs + paused + np.flatnonzero(of_pool)
     for term, label in terms.items():
         if term in plan.ledger.parts[measure]:
             taken = _of_rows(plan, term, places[term], measure)

@@ -31,13 +31,27 @@ MOST_PERIODS = 40
 _COUNTED = ("users", "requests_per_day", "people", "accelerators")  # what a rate or hours are worked out from
 _LARGE = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # how people end large counts
 _WHOLE = (
-    "nodes", "racks", "supply_nodes", "order_nodes", "sequence_tokens", "tokens_in", "tokens_out",
+    "nodes",
+    "racks",
+    "supply_nodes",
+    "order_nodes",
+    "sequence_tokens",
+    "tokens_in",
+    "tokens_out",
     "batch_samples",
-)  # fmt: skip
+)
 _NUMBERS = (
-    "tokens", "samples", "batch_tokens", "pue", "mean_to_peak", "availability", "utilisation",
-    "candidates", "images", *_COUNTED,
-)  # fmt: skip
+    "tokens",
+    "samples",
+    "batch_tokens",
+    "pue",
+    "mean_to_peak",
+    "availability",
+    "utilisation",
+    "candidates",
+    "images",
+    *_COUNTED,
+)
 # What is assumed alike for all kinds of model; the rest is of each kind, or of language models that write.
 _OF_ALL = {
     "services": ("precision", "mean_to_peak", "availability"),

@@ -157,6 +157,7 @@ def test_targets_out_of_reach_give_infinite_pools():
 
 @pytest.mark.slow
 @given(rate=st.floats(0.5, 60.0), more=st.floats(1.0, 3.0), better=st.floats(1.0, 4.0))
+@pytest.mark.nightly
 def test_more_load_needs_no_fewer_and_more_bandwidth_no_more_replicas(rate, more, better):
     states = np.minimum(np.arange(1.0, 193.0), 128.0)
     base = pools(requests_per_s=rate)

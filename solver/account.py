@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solver.account_energy import energy_terms, net_kwh
 from solver.account_slots import above_kw, slot_terms
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
@@ -209,7 +210,7 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
 
     E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + slots[p,t],
              over the node groups at s that are not off-site; x is every run, replica, start, and node-hour,
-             slots what is decided by slot
+             slots what is decided by slot. What batteries lose comes on top, and the sun is taken off.
     """
     groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
     works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
@@ -220,7 +221,8 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
     energy = energy + totals_by(works.node_group, count, works.kwh_per_node_h * chosen.work_node_h)
     energy = energy + totals_by(pausable.node_group, count, pausable.kwh_per_node_h * chosen.done_node_h)
     energy = energy + sum(slot_terms(problem, chosen, "kwh").values())
-    return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
+    there = totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
+    return there + net_kwh(problem, chosen)
 
 
 def promised_nodes(problem: Problem, replicas: Whole, promise: int) -> Floats:
@@ -406,6 +408,7 @@ def _usd_terms(
         peak=places.peak_usd_per_kw * (peak_kw(problem, chosen, in_service) + above_kw(problem, chosen)),
         curtail=-places.curtailed_usd * signed(problem, chosen)[:, None],
         **slot_terms(problem, chosen, "usd"),
+        **energy_terms(problem, chosen, "usd"),
     )
 
 
@@ -440,6 +443,7 @@ def _kgco2e_terms(
         peak=np.zeros(problem.limits.power_kw.shape),
         curtail=np.zeros(problem.limits.power_kw.shape),
         **slot_terms(problem, chosen, "kgco2e"),
+        **energy_terms(problem, chosen, "kgco2e"),
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from solver.account_energy import FLOWS, has_energy, net_kw
 from solver.problem import Problem
 from solver.slots import Shifting
 from solver.solution import Decisions, SlotUse
@@ -25,6 +28,7 @@ def no_use(problem: Problem) -> SlotUse:
         quiet=none(replicas),
         rest=none(replicas),
         off=none(len(problem.node_groups)),
+        **{flow: none(len(problem.site_names)) for flow in FLOWS},
     )
 
 
@@ -42,7 +46,7 @@ def use_of(problem: Problem, chosen: Decisions) -> SlotUse:
             (problem.pausable_shifts, used.done, chosen.done_node_h),
         )
     )
-    return SlotUse(work=work, done=done, lent=used.lent, quiet=used.quiet, rest=used.rest, off=used.off)
+    return replace(used, work=work, done=done)
 
 
 def lost_fraction(problem: Problem, shifts: Shifting) -> Floats:
@@ -145,6 +149,9 @@ def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
 
     D[s,t,y] = sum_o kw[o] * (work[o,t,y] - mean + lent[o,t,y]) + sum_e kw[e] * (done[e,t,y] - mean)
                - sum_v kw[v] * rest[v,t,y] + sum_p (off[p] - idle[p]) * off[p,t,y], off-site not counted
+
+    At sites with a battery or the sun replicas draw what the highest hour of the slot asks for, less what
+    those that are quiet or rest save, as in `served_kw`.
     """
     groups, serves = problem.node_groups, problem.serve_options
     works, pausable, used = problem.work_options, problem.pausable_options, use_of(problem, chosen)
@@ -154,7 +161,9 @@ def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
     paused = used.done - (chosen.done_node_h / hours)[:, :, None]
     np.add.at(power, works.node_group, works.active_kw[:, None, None] * moved)
     np.add.at(power, pausable.node_group, pausable.active_kw[:, None, None] * paused)
-    np.add.at(power, serves.node_group, -serves.active_kw[:, None, None] * used.rest)
+    highest, quiet, rest = served_kw(problem)
+    served = highest * chosen.replicas[:, :, None] + quiet * used.quiet + rest * used.rest
+    np.add.at(power, serves.node_group, served)
     power += (groups.off_kw - groups.idle_kw)[:, None, None] * used.off
     power *= ~groups.off_site[:, None, None]
     found = np.zeros((len(problem.site_names), *power.shape[1:]))
@@ -162,12 +171,37 @@ def changed_kw(problem: Problem, chosen: Decisions) -> Floats:
     return found
 
 
+def served_kw(problem: Problem) -> tuple[Floats, Floats, Floats]:
+    """What a replica, a quiet one and one that rests add in a slot to the power of the period [V, T, Y].
+
+    0, 0 and -kw[v]; at sites with a battery or the sun highest[v,t,y] - kw[v], and what the energy of the
+    slot says that is saved, by its hours.
+    """
+    serves, hours = problem.serve_options, problem.slots.hours.T
+    fine = (has_energy(problem)[problem.node_groups.site] & ~problem.node_groups.off_site)[serves.node_group]
+    fine, full = fine[:, None, None], serves.active_kw[:, None, None]
+    quiet, rest = (
+        np.divide(kwh, hours, out=np.zeros_like(kwh), where=np.broadcast_to(hours > 0, kwh.shape))
+        for kwh in (problem.resting.quiet_kwh, problem.resting.rest_kwh)
+    )
+    return (
+        np.where(fine, problem.drawing.highest_kw - full, 0.0),
+        np.where(fine, quiet, 0.0),
+        np.where(fine, rest, -full),
+    )
+
+
 def above_kw(problem: Problem, chosen: Decisions) -> Floats:
-    """By how much the highest slot of a period is above the power that the period counts [S, T]."""
+    """By how much the highest slot of a period is above the power that the period counts [S, T].
+
+    Below zero it is taken into account at sites with a battery or the sun alone.
+    """
     if not len(problem.slots):
         return np.zeros((len(problem.site_names), problem.periods))
-    highest: Floats = np.maximum(changed_kw(problem, chosen).max(axis=2), 0.0)
-    return highest
+    changed = changed_kw(problem, chosen)
+    highest: Floats = np.maximum(changed.max(axis=2), 0.0)
+    drawn = np.where(problem.slots.hours.T > 0, changed + net_kw(problem, chosen.slots), -np.inf)
+    return np.where(has_energy(problem)[:, None], drawn.max(axis=2), highest)
 
 
 def slot_terms(problem: Problem, chosen: Decisions, kind: str) -> dict[str, Floats]:

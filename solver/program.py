@@ -95,6 +95,12 @@ class Program:
     off: Variables  # [P, T, Y] nodes
     boot: Variables  # [P, T, Y]
     above: Variables  # [S, T] kW of the highest slot over the power of the period
+    battery: Variables  # [S, 1] kWh that are bought, where any may be
+    charge: Variables  # [S, T, Y] mean kW
+    discharge: Variables  # [S, T, Y] mean kW
+    stored: Variables  # [S, T, Y] kWh at the end of the slot
+    sun: Variables  # [S, T, Y] mean kW on load that cannot move
+    sun_moved: Variables  # [S, T, Y] mean kW on what may move, or into batteries
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
@@ -169,6 +175,11 @@ class Program:
             flat = [0 if one is None else round(values.get(one.name, 0.0)) for one in variables.ravel()]
             return np.array(flat, dtype=np.int64).reshape(variables.shape)
 
+        def read_some(variables: Variables) -> Floats:
+            flat = [0.0 if one is None else values.get(one.name, 0.0) for one in variables.ravel()]
+            found: Floats = np.maximum(np.array(flat, dtype=float).reshape(variables.shape), 0.0)
+            return found
+
         works = problem.work_options
 
         def of_work(rows: Floats) -> Floats:
@@ -209,6 +220,7 @@ class Program:
             adopted=count(self.adopt),
             reused=count_some(self.reuse),
             signed=count_some(self.sign),
+            battery_kwh=read_some(self.battery)[:, 0],
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
@@ -244,6 +256,11 @@ class Program:
             quiet=read(self.quiet),
             rest=read(self.rest),
             off=read(self.off),
+            charge=read(self.charge),
+            discharge=read(self.discharge),
+            stored=read(self.stored),
+            sun=read(self.sun),
+            sun_moved=read(self.sun_moved),
         )
 
     def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:

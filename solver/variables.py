@@ -10,6 +10,7 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import bounds
+from solver.account_energy import FLOWS, has_energy
 from solver.account_slots import curtailed_fraction
 from solver.problem import Problem
 from solver.program import Program
@@ -17,7 +18,7 @@ from solver.rows import Variables, array, name
 from solver.slots import BySlot
 from solver.tables import Flags, Floats, Whole
 
-LENT = ("order", "retire", "sell", "move", "commit")
+LENT = ("order", "retire", "sell", "move", "commit", "battery")
 
 
 def empty(
@@ -193,6 +194,10 @@ def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Varia
     )
     peak = np.where((problem.places.peak_usd_per_kw > 0) & (count > 0), np.inf, 0.0)
     every = np.ones((len(problem.node_groups), problem.periods))
+    above = _some(prefix + "above", peak)
+    for variable in above[has_energy(problem)].ravel():
+        if variable is not None:
+            variable.lowBound = None  # a battery or the sun may draw below the power of the period
     return {
         "work_in": by_slot("work_in", most.work, shifts, unbounded=True),
         "work_stop": by_slot("work_stop", most.work, shifts, unbounded=True),
@@ -204,7 +209,26 @@ def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Varia
         "wake": by_slot("wake", replicas, rests),
         "off": by_slot("off", every, switches, unbounded=True),
         "boot": by_slot("boot", every, switches, unbounded=True),
-        "above": _some(prefix + "above", peak),
+        "above": above,
+        **_energy(problem, prefix),
+    }
+
+
+def _energy(problem: Problem, prefix: str) -> dict[str, Variables]:
+    """Battery and sun of sites, in slots that have hours."""
+    table, count = problem.site_energy, len(problem.slots)
+    if not count:
+        none = np.full((len(problem.site_names), problem.periods, 0), None, dtype=object)
+        flows = dict.fromkeys(FLOWS, none)
+        return {"battery": np.full((len(none), 1), None, dtype=object), **flows}
+    there = (problem.slots.hours.T > 0) & (table.most_kwh > 0)[:, None, None]
+    endless = np.where(there, np.inf, 0.0)
+    sun = np.where(problem.slots.hours.T > 0, table.sun_kw, 0.0)
+    return {
+        "battery": _some(prefix + "battery", table.most_kwh[:, None]),
+        **{flow: _some(prefix + flow, endless) for flow in ("charge", "discharge", "stored")},
+        "sun": _some(prefix + "sun", sun),
+        "sun_moved": _some(prefix + "sun_moved", sun),
     }
 
 

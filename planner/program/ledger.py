@@ -38,6 +38,7 @@ from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pi
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
+from solver.account_energy import battery_kwh
 from solver.account_slots import above_kw, lent_node_h
 from solver.problem import Objective, Solution
 
@@ -456,6 +457,8 @@ def _slot_choice(
         options,
         none if pausable is None else pausable.rows,
         none if pausable is None else pausable.options,
+        assembled.energy,
+        battery_kwh(problem=assembled.problem, chosen=solution),
     )
 
 
@@ -499,7 +502,7 @@ def _place_bills(
         ),
     }
     above = above_kw(problem, solution)
-    highest = np.flatnonzero(above.sum(axis=1))
+    highest = np.flatnonzero(above.any(axis=1))
     if highest.size:
         one_kw = chosen("kw", np.ones(above.shape), "by how much the highest slot is above the period", "kW")
         drawn["highest slot"] = _used(one_kw, highest, above[highest], "kilowatts")

@@ -773,8 +773,9 @@ def test_what_runs_buy_is_in_the_budget_of_the_period_in_which_they_begin() -> N
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
     known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
-    # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py.
-    elsewhere = {"solver.constrain_slots", "solver.constrain_services"}
+    # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py, those of
+    # batteries and the sun in test_site_energy.py.
+    elsewhere = {"solver.constrain_slots", "solver.constrain_services", "solver.constrain_energy"}
     assert {one for one in build.CONSTRAINTS if one.__module__ not in elsewhere} == known
 
 

@@ -96,6 +96,9 @@ COST_LABELS = {
     "shifted": "Hours: work that moves",
     "resting": "Hours: replicas that rest, nodes that are off",
     "lent": "Hours: work on lent nodes",
+    "stored": "Batteries: electricity in less electricity out",
+    "sun": "Sun: electricity not bought",
+    "battery": "Batteries: their share of price",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
     "ordered": "New nodes: interest on the deposit until delivery",
@@ -130,6 +133,9 @@ CARBON_LABELS = {
     "shifted": "Hours: work that moves",
     "resting": "Hours: replicas that rest, nodes that are off",
     "lent": "Hours: work on lent nodes",
+    "stored": "Batteries: electricity in less electricity out",
+    "sun": "Sun: electricity not drawn from the grid",
+    "battery": "Batteries: their share of making",
     "contract": "Clean energy: avoided, market-based",
 }
 

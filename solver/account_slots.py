@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from solver.account_energy import FLOWS, has_energy, net_kw
-from solver.problem import Problem
+from solver.problem import PausableOptions, Problem, WorkOptions
 from solver.slots import Shifting
 from solver.solution import Decisions, SlotUse
 from solver.tables import Floats, Whole
@@ -98,41 +98,81 @@ def worked_h(problem: Problem, chosen: Decisions) -> Floats:
     return worked
 
 
-def curtailed_fraction(problem: Problem) -> Floats:
-    """Share of the hours of each way to work that is lost where its site is curtailed [O].
+def curtailed_fraction(problem: Problem, options: WorkOptions | PausableOptions) -> Floats:
+    """Share of the hours of each way to work that is lost where its site is curtailed [O] or [E].
 
     phi[o] = stops[o] * phi[s], on nodes of one's own
     """
-    groups, options = problem.node_groups, problem.work_options
+    groups = problem.node_groups
     site = problem.places.curtailed_fraction * (problem.places.curtailed_kw > 0)
     own = ~groups.off_site[options.node_group]
     found: Floats = options.stops_fraction * site[groups.site[options.node_group]] * own
     return found
 
 
+def lost_node_h(problem: Problem, chosen: Decisions) -> tuple[Floats, Floats]:
+    """Node-hours of each way to work, and of each pausable option, that calls take [O, T], [E, T].
+
+    L[o,t] = phi[o] * signed[s] * (work[o,t] + eff[o] * lent[o,t]);  L[e,t] = phi[e] * signed[s] * done[e,t]
+
+    phi as in `curtailed_fraction`; an hour of a lent node counts as what it does.
+    """
+    works, pausable = problem.work_options, problem.pausable_options
+    if not (chosen.signed.size and chosen.signed.any()):
+        return np.zeros_like(chosen.work_node_h), np.zeros_like(chosen.done_node_h)
+    worked = chosen.work_node_h
+    if len(problem.slots):
+        worked = worked + problem.work_shifts.lent_speed_fraction[:, None] * lent_node_h(problem, chosen)
+    found = [
+        (curtailed_fraction(problem, options) * chosen.signed[problem.node_groups.site[options.node_group]])[
+            :, None
+        ]
+        * hours
+        for options, hours in ((works, worked), (pausable, chosen.done_node_h))
+    ]
+    return found[0], found[1]
+
+
 def lost_work_h(problem: Problem, chosen: Decisions) -> Floats:
     """Reference node-hours of each work that are lost where sites are curtailed [W, T].
 
-    L[w,t] = sum_o phi[o] * signed[s] * (what o works), phi as in `curtailed_fraction`
+    L[w,t] = sum_o speed[o] * L[o,t], L[o,t] as in `lost_node_h`
     """
     options, lost = problem.work_options, np.zeros((len(problem.work), problem.periods))
-    if chosen.signed.size and chosen.signed.any():
-        at = chosen.signed[problem.node_groups.site[options.node_group]]
-        np.add.at(lost, options.work, (curtailed_fraction(problem) * at)[:, None] * worked_h(problem, chosen))
+    np.add.at(lost, options.work, options.speed[:, None] * lost_node_h(problem, chosen)[0])
     return lost
+
+
+def stopped_terms(problem: Problem, chosen: Decisions, kind: str) -> Floats:
+    """Money (`usd`), carbon (`kgco2e`) or energy (`kwh`) that work does not take in calls [P, T].
+
+    z[p,t] = - sum_o c[o,t] * L[o,t] - sum_e c[e,t] * L[e,t], over those of p
+
+    What restarting takes after a call is not saved, and nodes idle in it.
+    """
+    saved = np.zeros((len(problem.node_groups), problem.periods))
+    works, pausable = problem.work_options, problem.pausable_options
+    of_work, of_jobs = lost_node_h(problem, chosen)
+    np.add.at(saved, works.node_group, getattr(works, f"stopped_{kind}_per_node_h") * of_work)
+    np.add.at(saved, pausable.node_group, getattr(pausable, f"stopped_{kind}_per_node_h") * of_jobs)
+    return -saved
 
 
 def stopping_kw(problem: Problem, chosen: Decisions) -> Floats:
     """Facility power of work that stops when a site is curtailed, in the mean of each period [S, T].
 
-    K[s,t] = sum_o kw[o] * stops[o] * (work[o,t] + lent[o,t]) / hours[t], off-site not counted
+    K[s,t] = sum_o kw[o] * stops[o] * (work[o,t] + lent[o,t]) / hours[t]
+             + sum_e kw[e] * stops[e] * done[e,t] / hours[t], off-site not counted
     """
-    groups, options = problem.node_groups, problem.work_options
-    nodes = (chosen.work_node_h + lent_node_h(problem, chosen)) / groups.hours
-    own = ~groups.off_site[options.node_group]
+    groups, works = problem.node_groups, problem.work_options
     found = np.zeros((len(problem.site_names), problem.periods))
-    kw = (options.active_kw * options.stops_fraction * own)[:, None] * nodes
-    np.add.at(found, groups.site[options.node_group], kw)
+    for options, hours in (
+        (works, chosen.work_node_h + lent_node_h(problem, chosen)),
+        (problem.pausable_options, chosen.done_node_h),
+    ):
+        own = ~groups.off_site[options.node_group]
+        kw = (options.active_kw * options.stops_fraction * own)[:, None] * hours / groups.hours
+        np.add.at(found, groups.site[options.node_group], kw)
     return found
 
 

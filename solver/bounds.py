@@ -71,7 +71,7 @@ def most_work_nodes(problem: Problem) -> Floats:
     needed = needed * usable.min(axis=1, initial=1.0)
     speed = options.speed[:, None]
     most: Floats = np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
-    return most / (1.0 - curtailed_fraction(problem))[:, None]
+    return most / (1.0 - curtailed_fraction(problem, options))[:, None]
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:

@@ -9,7 +9,7 @@ from solver.account_energy import has_energy, shares_energy
 from solver.constrain_energy import net_of_period
 from solver.constrain_slots import energy_of_slots
 from solver.program import Program
-from solver.rows import Index, Part, cells, each, grouped, linear, name, summed
+from solver.rows import Index, Part, cells, each, grouped, linear, made, name, summed
 from solver.tables import Flags, Floats, Whole
 from solver.totals import THOUSAND, weighted_total
 
@@ -200,7 +200,7 @@ def reach_tiers(program: Program) -> None:
 def stay_within_budget(program: Program) -> None:
     """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) + data <= budget[t] + give
 
-    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * done[e,t]
+    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * (done[e,t] - lost[e,t])
 
     In thousands. What is bought for a job that may pause is paid as it is done.
     """
@@ -210,6 +210,7 @@ def stay_within_budget(program: Program) -> None:
     budget, capex = problem.limits.budget_usd, groups.capex_usd_per_node / THOUSAND
     rebate = tiers.rebate_fraction[:, None, None] * capex * (program.most_rebated > 0)
     one = np.zeros(len(groups), dtype=np.int64)
+    data = np.outer(pausable.bought_usd_per_node_h, groups.hours) / THOUSAND
     row, variables, sizes = program.gives("budget", budget)
     program.add_rows(
         "budget",
@@ -228,10 +229,9 @@ def stay_within_budget(program: Program) -> None:
         grouped(
             np.zeros(len(pausable), dtype=np.int64),
             program.done,
-            np.repeat(pausable.bought_usd_per_node_h[:, None], problem.periods, axis=1)
-            * groups.hours
-            / THOUSAND,
+            data,
         ),
+        grouped(np.zeros(len(pausable), dtype=np.int64), program.lost_done, -data * made(program.lost_done)),
         (row, variables, sizes / THOUSAND),
     )
 
@@ -242,7 +242,7 @@ def match_clean_energy(program: Program) -> None:
     drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + (slots)
 
     Of slots it is what rests, is off or works on lent nodes; stops and wakes are left uncovered. What
-    batteries lose comes on top, and the sun is taken off.
+    batteries lose comes on top; the sun, and what work does not draw in calls, are taken off.
     """
     problem, groups, contracts = program.problem, program.problem.node_groups, program.problem.contracts
     if len(contracts) == 0:
@@ -280,6 +280,14 @@ def match_clean_energy(program: Program) -> None:
         ),
         *energy_of_slots(program, groups.site, -here[:, 0]),
         *net_of_period(program, -1.0),
+        *(
+            grouped(
+                groups.site[one.node_group],
+                lost,
+                here[one.node_group] * one.stopped_kwh_per_node_h * made(lost),
+            )
+            for one, lost in ((works, program.lost), (pausable, program.lost_done))
+        ),
     )
 
 

@@ -77,6 +77,7 @@ class Program:
     work: Variables  # [O, T] mean nodes
     adopt: Variables  # [A]
     lost: Variables  # [O, T] mean nodes of hours that are lost to curtailment, where any may be
+    lost_done: Variables  # [E, T]
     sign: Variables  # [S] contracts for curtailment, where one is offered
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
@@ -196,7 +197,10 @@ class Program:
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
         most = problem.pausable_options.node_hours_limit * chosen[:, None]
         done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.node_groups.hours, most)
-        completed, left_out = self._completed(run, chosen, done, read(self.left_out))
+        signed, options = count_some(self.sign), problem.pausable_options
+        lost = account_slots.curtailed_fraction(problem, options)
+        kept = 1.0 - lost * signed[problem.node_groups.site[options.node_group]]
+        completed, left_out = self._completed(run, chosen, done * kept[:, None], read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
         decided = Decisions(
             orders=count(self.order),
@@ -219,7 +223,7 @@ class Program:
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),
             reused=count_some(self.reuse),
-            signed=count_some(self.sign),
+            signed=signed,
             battery_kwh=read_some(self.battery)[:, 0],
         )
         if len(problem.slots):

@@ -44,6 +44,7 @@ class Terms:
     space: Floats  # [S, T] rated power in service or committed
     peak: Floats  # [S, T] demand charge
     curtail: Floats  # [S, T] what contracts for curtailment pay, below zero
+    stopped: Floats  # [P, T] what work does not take in calls, below zero
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""

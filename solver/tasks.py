@@ -108,6 +108,10 @@ class PausableOptions(Table):
     nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
     bought_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E] of `usd_per_node_h`: cash of the
     # budget
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [E] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -121,6 +125,10 @@ class PausableOptions(Table):
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "nodes_least": Shape("*", int, 0, default=0.0),
         "bought_usd_per_node_h": Shape("*", low=0, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }
 
 
@@ -272,6 +280,9 @@ class WorkOptions(Table):
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
     uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
     stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -284,4 +295,7 @@ class WorkOptions(Table):
         "held_ratio": Shape("*T", low=1, default=1.0),
         "uses": Shape("*A", bool, default=0.0),
         "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solver import account, account_energy, account_slots, bounds
 from solver.constrain_tasks import serving
-from solver.problem import Problem, Solution
+from solver.problem import PausableOptions, Problem, Solution, WorkOptions
 from solver.program import Program
 from solver.rows import Variables, made, terms
 from solver.slots import BySlot
@@ -104,6 +104,8 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "work": plan.work_node_h / hours,
         "adopt": plan.adopted,
         "sign": account.signed(problem, plan),
+        "lost": account_slots.lost_node_h(problem, plan)[0] / hours,
+        "lost_done": account_slots.lost_node_h(problem, plan)[1] / hours,
         "done": plan.done_node_h / hours,
         "matched": plan.matched_kwh / hours,
         **_decided_by_slot(problem, plan),
@@ -218,10 +220,17 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "shed": weigh(unmet * services.demand),
         "work": work,
         "adopt": weigh(problem.adoptions.usd).sum(axis=1),
+        "lost": _stopped(weigh, works) * groups.hours * made(program.lost),
+        "lost_done": _stopped(weigh, pausable) * groups.hours * made(program.lost_done),
         "sign": -weigh(problem.places.curtailed_usd).sum(axis=1) * made(program.sign),
         "done": done,
         "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
     }
+
+
+def _stopped(weigh: _Weights, options: WorkOptions | PausableOptions) -> Floats:
+    """What an hour that calls take saves, below zero."""
+    return -weigh(options.stopped_usd_per_node_h, options.stopped_kgco2e_per_node_h)
 
 
 def _of_slots(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solver import bounds
 from solver.account_energy import FLOWS, has_energy
 from solver.account_slots import curtailed_fraction
-from solver.problem import Problem
+from solver.problem import PausableOptions, Problem, WorkOptions
 from solver.program import Program
 from solver.rows import Variables, array, name
 from solver.slots import BySlot
@@ -150,10 +150,17 @@ def _tasks(
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
         "adopt": _whole(prefix + "adopt", np.ones(len(problem.adoptions))),
-        "lost": _some(prefix + "lost", np.where(curtailed_fraction(problem)[:, None] > 0, most.work, 0.0)),
+        "lost": _lost(prefix + "lost", problem, problem.work_options, most.work),
+        "lost_done": _lost(prefix + "lost_done", problem, options, bounds.most_done(problem)),
         "sign": _signs(problem, prefix),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
+
+
+def _lost(stem: str, problem: Problem, options: WorkOptions | PausableOptions, most: Floats) -> Variables:
+    """Mean nodes of hours that calls take, where any may be."""
+    share = curtailed_fraction(problem, options)[:, None]
+    return _some(stem, np.where(share > 0, share * most, 0.0))
 
 
 def _signs(problem: Problem, prefix: str) -> Variables:

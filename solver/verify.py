@@ -174,12 +174,12 @@ def jobs_stand_on_nodes(problem: Problem, plan: Solution, tolerance: float) -> I
 
 
 def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_t done[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
+    """sum_t done[e,t] - lost[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
 
     completed[e] = chosen[e], or below it where jobs may be done in part; no more begin than there are.
     """
     jobs, options = problem.jobs, problem.pausable_options
-    worked = plan.done_node_h.sum(axis=1)
+    worked = (plan.done_node_h - account_slots.lost_node_h(problem, plan)[1]).sum(axis=1)
     yield from _unequal("pausable work", worked, options.node_hours * plan.completed, tolerance)
     most = options.node_hours_limit * plan.chosen[:, None]
     yield from _above("pausable pace", plan.done_node_h, most, tolerance)

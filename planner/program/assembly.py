@@ -123,7 +123,7 @@ def assemble(inputs: Inputs) -> Assembled:
     energy = site_energy(inputs, times)
 
     run_options, run_row, run_count = run_option_table(inputs, runs)
-    pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
+    pausable_ways, pausable_row, pausable_count = pausable_options(inputs, nodes, pausable, contracts)
     serve_options, replica_row, too_slow, serve_count = serve_option_table(
         tried, replicas, starts, deployments
     )
@@ -151,7 +151,7 @@ def assemble(inputs: Inputs) -> Assembled:
             name=tuple(pool.name for pool in scenario.pools),
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
-        work_options=with_hourly_rent(work_option_table(inputs, work, contracts), rented),
+        work_options=with_hourly_rent(work_option_table(inputs, nodes, work, contracts), rented),
         adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)

@@ -34,6 +34,7 @@ from planner.program.once import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
+from planner.program.stopped import stopped_part
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
@@ -307,6 +308,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
             **slot_parts("usd", problem, by_slot),
+            **stopped_part("usd", inputs, assembled, solution, pausable),
             **bills.parts(),
         },
         "kgco2e": {
@@ -315,11 +317,13 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **ownership_kgco2e_terms(standing, solution),
             **flexibility_terms("kgco2e", inputs, assembled, pausable, solution),
             **slot_parts("kgco2e", problem, by_slot),
+            **stopped_part("kgco2e", inputs, assembled, solution, pausable),
         },
         "kwh": {
             **parts("kwh"),
             **flexibility_terms("kwh", inputs, assembled, pausable, solution),
             **slot_parts("kwh", problem, by_slot),
+            **stopped_part("kwh", inputs, assembled, solution, pausable),
         },
     }
     usd = _terms("usd", every["usd"])
@@ -343,7 +347,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             np.zeros(0, np.intp) if pausable is None else pausable.options
         ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
-        **dict.fromkeys(SLOT_TERMS, np.arange(len(problem.node_groups))),
+        **dict.fromkeys((*SLOT_TERMS, "stopped"), np.arange(len(problem.node_groups))),
         "adopted": adopted_by,
         "data": data_by,
     }

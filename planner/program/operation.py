@@ -177,7 +177,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
     used = solution.replicas.sum(axis=1) > 0
     serve = _ways(problem, used) if whole else np.flatnonzero(used)
     signed = solution.signed[groups.site[works.node_group]] if solution.signed.size else 0.0
-    kept = 1.0 - curtailed_fraction(problem) * signed
+    kept = 1.0 - curtailed_fraction(problem, works) * signed
     able = ~(works.uses & (solution.adopted == 0)).any(axis=1)
     work = np.flatnonzero(able if whole else solution.work_node_h.sum(axis=1) > 0)
     rows, at = (axis.ravel() for axis in np.indices((len(serve), periods)))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.curtailment import Curtailment, stops_fraction
+from planner.physics.curtailment import Curtailment, stopped, stopping_columns, stops_fraction
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
+from planner.physics.nodes import Nodes
 from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
@@ -39,7 +40,7 @@ def by_pausing(
 
 
 def pausable_options(
-    inputs: Inputs, pausable: PausableJobs | None
+    inputs: Inputs, nodes: Nodes, pausable: PausableJobs | None, contracts: Curtailment | None
 ) -> tuple[PausableOptions, NDArray[np.intp], int]:
     """Ways to run pausable jobs: of those of one job and group that can be done in time, the undominated."""
     if pausable is None:
@@ -71,6 +72,12 @@ def pausable_options(
         nodes_least=_fewest_nodes(pausable.candidates)[row],
         **({} if bought is None else {"bought_usd_per_node_h": (bought / total)[row]}),
     )
+    if contracts is not None:
+        saved = stopping_columns(stopped(inputs, contracts, nodes, node_group, pausable.facility_kwh), row)
+        # What is paid once is not paid again for hours that are worked once more.
+        saved["stopped_usd_per_node_h"] = saved["stopped_usd_per_node_h"] + (once / total)[row, None]
+        in_time = contracts.in_time[inputs.node_group_site[node_group[row]]]
+        options = replace(options, stops_fraction=in_time.astype(float), **saved)
     return options, row, len(job)
 
 
@@ -307,7 +314,9 @@ def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
     )
 
 
-def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | None) -> WorkOptions:
+def work_option_table(
+    inputs: Inputs, nodes: Nodes, work: PoolWork, contracts: Curtailment | None
+) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
     usd, kgco2e = work.with_egress("usd"), work.with_egress("kgco2e")
     if work.speed is None or work.increment_kw is None or usd is None or kgco2e is None:
@@ -318,6 +327,9 @@ def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | N
         held_ratio=work.held_ratio.value,
         uses=work.uses,
         stops_fraction=stops_fraction(inputs, contracts, work.work, work.node_group),
+        **stopping_columns(
+            stopped(inputs, contracts, nodes, work.node_group, work.facility_kwh), np.arange(len(work.work))
+        ),
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,

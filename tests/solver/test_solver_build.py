@@ -591,6 +591,8 @@ work_0_0: - lost_0_0 + work_0_0 >= 1
 """,
     constrain_tasks.lose_what_is_curtailed: """
 lost_0_0: - lost_0_0 + 0.111111111111 sign_0 + 0.1 work_0_0 <= 0.111111111111
+lost_of_work_0_0: lost_0_0 - 0.1 work_0_0 <= 0
+lost_signed_0_0: lost_0_0 - 0.111111111111 sign_0 <= 0
 """,
     constrain_tasks.stop_when_curtailed: """
 curtailed_0_0: - 0.2 sign_0 + work_0_0 >= 0

@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from solver_cases import cohort, problem, work
+from solver_cases import cohort, one_job, problem, work
 
 from solver.answer import answer
-from solver.problem import Problem
+from solver.problem import PausableOptions, Problem, Work, WorkOptions
 from solver.verify import verify
 
 LOST = 0.1  # half of the work stops in a fifth of the hours
@@ -77,3 +77,60 @@ def test_a_contract_that_is_not_kept_is_no_plan() -> None:
     assert "curtailment" in {one.rule for one in verify(weak, found, 1e-6)}
     none = dataclasses.replace(of, places=dataclasses.replace(of.places, curtailed_kw=np.zeros(1)))
     assert "curtailment offered" in {one.rule for one in verify(none, found, 1e-6)}
+
+
+def pausing(*, pays: float = 9.0, saves: float = 0.0, limit_h: float = 200.0) -> Problem:
+    """A job of 100 node-hours at 2 kW and 0.1 USD an hour that may pause; a fifth of its hours is called."""
+    base = case(pays=pays)
+    return dataclasses.replace(
+        base,
+        work=Work.none(1),
+        work_options=WorkOptions.none(1),
+        jobs=one_job(),
+        pausable_options=PausableOptions(
+            job=np.array([0]),
+            node_group=np.array([0]),
+            nodes=np.array([3]),
+            node_hours=np.array([100.0]),
+            node_hours_limit=np.array([[limit_h]]),
+            active_kw=np.array([2.0]),
+            usd_per_node_h=np.array([[0.1]]),
+            kgco2e_per_node_h=np.array([[0.0]]),
+            stops_fraction=np.array([1.0]),
+            stopped_usd_per_node_h=np.array([[saves]]),
+        ),
+    )
+
+
+def test_a_job_that_pauses_stops_as_well() -> None:
+    """It works 125 h, of which a fifth is lost; too tight a deadline leaves the contract unsigned."""
+    found = answer(pausing(), gap_fraction=0.0, time_limit_s=5).solution
+    assert found is not None
+    assert found.signed.tolist() == [1]
+    assert found.done_node_h.sum() == pytest.approx(125.0)
+    assert found.completed.tolist() == [1.0]
+    assert not verify(pausing(), found, 1e-6)
+    short = dataclasses.replace(found, done_node_h=found.done_node_h * 0.9)
+    assert "pausable work" in {one.rule for one in verify(pausing(), short, 1e-6)}
+    tight = answer(pausing(limit_h=110.0), gap_fraction=0.0, time_limit_s=5).solution
+    assert tight is not None
+    assert tight.signed.tolist() == [0]
+    assert tight.done_node_h.sum() == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("saves", [0.0, 0.09, 0.1])
+def test_what_calls_take_is_not_billed(saves: float) -> None:
+    """Of 125 h 25 are lost: their electricity is not bought, and no more is lost than calls take."""
+    found = answer(pausing(saves=saves), gap_fraction=0.0, time_limit_s=5).solution
+    assert found is not None
+    assert found.usd_terms.stopped.sum() == pytest.approx(-25.0 * saves)
+    assert found.usd - found.usd_terms.keep.sum() == pytest.approx(12.5 - 9.0 - 25 * saves)
+    work = dataclasses.replace(
+        case(pays=5.0),
+        work_options=dataclasses.replace(
+            case(pays=5.0).work_options, stopped_usd_per_node_h=np.array([[saves]])
+        ),
+    )
+    done = answer(work, gap_fraction=0.0, time_limit_s=5).solution
+    assert done is not None
+    assert done.usd_terms.stopped.sum() == pytest.approx(-saves * LOST * 100 / (1 - LOST))

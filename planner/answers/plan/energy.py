@@ -28,6 +28,7 @@ USES = {
     "shifted": "hours: work lost at stops",
     "resting": "hours: replicas that rest, nodes that are off",
     "lent": "hours: work on lent nodes",
+    "stopped": "calls to draw less: work that stands still",
     "stored": "batteries: lost",
     "sun": "sun, in place of the grid",
 }

@@ -99,6 +99,7 @@ COST_LABELS = {
     "stored": "Batteries: electricity in less electricity out",
     "sun": "Sun: electricity not bought",
     "battery": "Batteries: their share of price",
+    "stopped": "Curtailment: electricity not drawn in calls",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
     "ordered": "New nodes: interest on the deposit until delivery",
@@ -136,6 +137,7 @@ CARBON_LABELS = {
     "stored": "Batteries: electricity in less electricity out",
     "sun": "Sun: electricity not drawn from the grid",
     "battery": "Batteries: their share of making",
+    "stopped": "Curtailment: electricity not drawn in calls",
     "contract": "Clean energy: avoided, market-based",
 }
 

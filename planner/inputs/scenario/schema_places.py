@@ -146,7 +146,7 @@ class Site(Part):
         None,
         alias="curtailment",
         description="Least power that stops whenever the site is called on to draw less, by a contract that "
-        "is signed where it pays; work of pools that may wait stops",
+        "is signed where it pays; work of pools that may wait, and runs that may pause, stop",
     )
     curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
         None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"

@@ -306,10 +306,10 @@ def _lent_where(program: Program, option: Whole, period: Whole) -> list[Part]:
 
 
 def stop_when_curtailed(program: Program) -> None:
-    """sum_o kw[o] * (work[o,t] + lent[o,t]) + sum_e kw[e] * done[e,t] >= least[s] * sign[s]
+    """sum_o kw[o] * (work[o,t] + lent[o,t]) + sum_e kw[e] * done[e,t] >= least[s] * (sign[s] - give[s])
 
     kw is the power above idle of what stops, on nodes of one's own at s, which stay on; lent is in mean nodes
-    of the period.
+    of the period. A contract that is obliged may give way, any other is left unsigned.
     """
     problem, options, groups = program.problem, program.problem.work_options, program.problem.node_groups
     least, pausable = problem.places.curtailed_kw, problem.pausable_options
@@ -321,6 +321,11 @@ def stop_when_curtailed(program: Program) -> None:
     site, periods = groups.site[options.node_group], problem.periods
     option, period, slot = np.nonzero(made(program.lent) & (kw > 0)[:, None, None])
     share = problem.slots.share() if len(problem.slots) else np.zeros((periods, 0))
+    obliged = np.where(problem.places.curtailment_obliged & (least > 0), least, np.inf)
+    row, variables, sizes = program.gives("curtailment", obliged)
+    for variable in variables:
+        variable.upBound = 1.0
+    every = np.repeat(row, periods) * periods + np.tile(np.arange(periods), len(row))
     program.add_rows(
         "curtailed",
         cells(len(least), periods),
@@ -340,6 +345,7 @@ def stop_when_curtailed(program: Program) -> None:
         grouped(
             np.flatnonzero(least > 0), program.sign[least > 0], -np.outer(least[least > 0], np.ones(periods))
         ),
+        (every, np.repeat(variables, periods), -np.repeat(sizes, periods)),
     )
 
 

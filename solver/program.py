@@ -28,6 +28,7 @@ FAMILIES = (
     "carbon cap",
     "carbon cap by period",
     "money cap",
+    "curtailment",
     "end of life",
     "availability",
     "deadlines",
@@ -197,7 +198,8 @@ class Program:
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
         most = problem.pausable_options.node_hours_limit * chosen[:, None]
         done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.node_groups.hours, most)
-        signed, options = count_some(self.sign), problem.pausable_options
+        signed = count_some(self.sign) * (problem.places.curtailed_kw > 0)
+        options = problem.pausable_options
         lost = account_slots.curtailed_fraction(problem, options)
         kept = 1.0 - lost * signed[problem.node_groups.site[options.node_group]]
         completed, left_out = self._completed(run, chosen, done * kept[:, None], read(self.left_out))

@@ -9,9 +9,10 @@ import pytest
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.places import place_sentences
+from planner.answers.plan.repairs import repair_changes
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.assembly import assemble
 from planner.program.baselines import usual_practice
 from planner.program.operation import Means, desk, operate
@@ -163,3 +164,18 @@ def test_what_is_half_stated_is_refused_and_usual_practice_signs_nothing() -> No
     with pytest.raises(ScenarioError, match="curtailment: needs curtailment_hours"):
         parse_scenario(TEXT.format(contract='curtailment = "10 kW"\n', run=""))
     assert usual_practice(scenario()).sites[0].curtailment_kw is None
+
+
+def test_an_obliged_contract_that_cannot_be_kept_says_by_how_much() -> None:
+    """The limit is named with its key and with what of it would do; with that there is a plan."""
+    contract = CONTRACT.format(kw="200 kW", notice="30 min", payment="6 USD/kW/month")
+    one = parse_scenario(TEXT.format(contract=contract + "curtailment_obliged = true\n", run=""))
+    document = plan_document(plan_fleet(one))
+    said = document["headline"][0]
+    assert "the power that here is obliged to stop (sites.here.curtailment)" in said
+    assert "sites.here.curtailment from 200 kW to 16 kW" in said
+    [row] = document["clash"]["families"][0]["rows"]
+    changes = repair_changes(one, [row])
+    assert changes == {"sites.here.curtailment": "16 kW"}
+    assert plan_fleet(with_changes(one, changes), baselines=False).answer.solution is not None
+    assert repair_changes(one, [row | {"by": 199.9}]) == {"sites.here.curtailment_obliged": False}

@@ -9,6 +9,8 @@ import pytest
 from solver_cases import cohort, one_job, problem, work
 
 from solver.answer import answer
+from solver.conflict import find_conflict
+from solver.infeasible import explain_infeasible
 from solver.problem import PausableOptions, Problem, Work, WorkOptions
 from solver.verify import verify
 
@@ -134,3 +136,18 @@ def test_what_calls_take_is_not_billed(saves: float) -> None:
     done = answer(work, gap_fraction=0.0, time_limit_s=5).solution
     assert done is not None
     assert done.usd_terms.stopped.sum() == pytest.approx(-saves * LOST * 100 / (1 - LOST))
+
+
+def test_an_obliged_contract_that_cannot_be_kept_is_named_with_what_is_missing() -> None:
+    """Of 1.11 nodes at work half may stop: 1.11 kW, where 1.2 kW are asked for. The repair is proven."""
+    assert answer(case(pays=0.0, least_kw=1.1, obliged=True), gap_fraction=0.0, time_limit_s=5).solution
+    short = case(pays=0.0, least_kw=1.2, obliged=True)
+    assert answer(short, gap_fraction=0.0, time_limit_s=5).solution is None
+    infeasible = explain_infeasible(short, gap_fraction=0.0, time_limit_s=5)
+    (found,) = [one for one in infeasible.families if one.names == ("curtailment",)]
+    [give] = found.gives
+    assert (give.label, give.amount) == ("curtailment, oregon", pytest.approx(1.2 - 1 / 0.9, rel=1e-5))
+    assert found.verified
+    conflict = find_conflict(short, gap_fraction=0.0, time_limit_s=5)
+    assert conflict is not None
+    assert "curtailment" in {one.family for one in conflict.members}

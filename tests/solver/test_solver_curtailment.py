@@ -11,6 +11,7 @@ from solver_cases import cohort, one_job, problem, work
 from solver.answer import answer
 from solver.conflict import find_conflict
 from solver.infeasible import explain_infeasible
+from solver.prices import limit_uses, prices
 from solver.problem import PausableOptions, Problem, Work, WorkOptions
 from solver.verify import verify
 
@@ -151,3 +152,17 @@ def test_an_obliged_contract_that_cannot_be_kept_is_named_with_what_is_missing()
     conflict = find_conflict(short, gap_fraction=0.0, time_limit_s=5)
     assert conflict is not None
     assert "curtailment" in {one.family for one in conflict.members}
+
+
+def test_what_is_obliged_has_a_use_and_a_price() -> None:
+    """1.11 kW may stop where 1 kW has to: 0.11 kW are left, and a kilowatt less is worth nothing."""
+    edge = case(pays=0.0, least_kw=1.0, obliged=True)
+    plan = answer(edge, gap_fraction=0.0, time_limit_s=5)
+    assert plan.solution is not None
+    (use,) = [one for one in limit_uses(edge, plan.solution, tolerance=1e-6) if one.family == "curtailment"]
+    assert (use.used, use.limit) == (pytest.approx(1 / 0.9), 1.0)
+    assert use.left == pytest.approx(1 / 0.9 - 1)
+    (found,) = [
+        one for one in prices(edge, plan, gap_fraction=0.0, time_limit_s=5) if one.family == "curtailment"
+    ]
+    assert found.saving_per_unit == pytest.approx(0.0, abs=1e-9)

@@ -420,7 +420,7 @@ def _usd_terms(
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; orders, retirements, deployments, adoptions, unmet demand have none"""
+    """Carbon = sum of the same parts; orders, retirements, adoptions, unmet demand have none"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -436,7 +436,8 @@ def _kgco2e_terms(
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
-        deploy=np.zeros(chosen.replicas.shape),
+        deploy=problem.serve_options.deployed_kgco2e * (chosen.replicas > 0)
+        + problem.serve_options.begun_kgco2e * begun(chosen.replicas),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         adopt=np.zeros(problem.adoptions.usd.shape),
         idle=groups.idle_kgco2e_per_node * idle_nodes,

@@ -51,7 +51,7 @@ def most_started(problem: Problem, replicas: Whole) -> Whole:
 
 def most_begun(problem: Problem, replicas: Whole) -> Whole:
     """1 where an option could serve and setting it up has a price; 0 elsewhere."""
-    may: Whole = ((replicas > 0) & (problem.serve_options.begun_usd > 0)).astype(np.int64)
+    may: Whole = ((replicas > 0) & problem.serve_options.charged_to_begin).astype(np.int64)
     return may
 
 

@@ -153,7 +153,7 @@ def _tie_to_serving(program: Program) -> None:
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return
-    used, begins = serving(program), np.any(serves.begun_usd > 0, axis=1)[option]
+    used, begins = serving(program), np.any(serves.charged_to_begin, axis=1)[option]
     least = np.maximum(serves.least[option, period], begins).astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(

@@ -47,12 +47,15 @@ def pausable_options(
         return PausableOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
     job, node_group = pausable.candidates.job, pausable.candidates.node_group
     total, limit = pausable.node_h.value, pausable.limit_node_h.value
-    once, bought = _once_usd(pausable.adopted_usd, pausable.data_usd)
+    alone, bought = _once_usd(pausable.adopted_usd, pausable.data_usd)
+    once, made = np.repeat(alone[:, None], inputs.periods, axis=1), np.zeros((len(total), inputs.periods))
+    if pausable.egress is not None:
+        once, made = once + pausable.egress.usd.value, made + pausable.egress.kgco2e.value
     columns = [
         total[:, None],
         pausable.increment_kw.value[:, None] * total[:, None],
-        pausable.usd.value * total[:, None] + once[:, None],
-        pausable.kgco2e.value * total[:, None],
+        pausable.usd.value * total[:, None] + once,
+        pausable.kgco2e.value * total[:, None] + made,
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
     if bought is not None:
@@ -66,8 +69,8 @@ def pausable_options(
         node_hours=total[row],
         node_hours_limit=limit[row],
         active_kw=pausable.increment_kw.value[row],
-        usd_per_node_h=(pausable.usd.value + once[:, None] / total[:, None])[row],
-        kgco2e_per_node_h=pausable.kgco2e.value[row],
+        usd_per_node_h=(pausable.usd.value + once / total[:, None])[row],
+        kgco2e_per_node_h=(pausable.kgco2e.value + made / total[:, None])[row],
         kwh_per_node_h=pausable.facility_kwh.value[row],
         nodes_least=_fewest_nodes(pausable.candidates)[row],
         **({} if bought is None else {"bought_usd_per_node_h": (bought / total)[row]}),
@@ -75,7 +78,8 @@ def pausable_options(
     if contracts is not None:
         saved = stopping_columns(stopped(inputs, contracts, nodes, node_group, pausable.facility_kwh), row)
         # What is paid once is not paid again for hours that are worked once more.
-        saved["stopped_usd_per_node_h"] = saved["stopped_usd_per_node_h"] + (once / total)[row, None]
+        for kind, each in (("usd", once), ("kgco2e", made)):
+            saved[f"stopped_{kind}_per_node_h"] += (each / total[:, None])[row]
         in_time = contracts.in_time[inputs.node_group_site[node_group[row]]]
         options = replace(options, stops_fraction=in_time.astype(float), **saved)
     return options, row, len(job)
@@ -169,12 +173,16 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     begins = runs.start[:, None] == np.arange(inputs.periods)
     once, bought = _once_usd(runs.adopted_usd, runs.data_usd)
     usd = runs.usd.value + begins * once[runs.candidate][:, None]
+    kgco2e = runs.kgco2e.value
+    if runs.egress is not None:
+        usd = usd + begins * runs.egress.usd.value[runs.candidate]
+        kgco2e = kgco2e + begins * runs.egress.kgco2e.value[runs.candidate]
     columns = [
         nodes,
         runs.node_h.value,
         runs.increment_kw.value,
         usd,
-        runs.kgco2e.value,
+        kgco2e,
         late[:, None],
     ]
     if bought is not None:
@@ -193,7 +201,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         node_hours=runs.node_h.value[row],
         active_kw=runs.increment_kw.value[row],
         usd=usd[row],
-        kgco2e=runs.kgco2e.value[row],
+        kgco2e=kgco2e[row],
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
@@ -282,7 +290,17 @@ def serve_option_table(
         lost_fraction=lost[row],
         time_fraction=within[row],
     )
-    return options, row, too_slow, len(each)
+    return _with_data_moved(options, deployments, row), row, too_slow, len(each)
+
+
+def _with_data_moved(options: ServeOptions, deployments: Deployments, row: NDArray[np.intp]) -> ServeOptions:
+    """Options with what a deployment moves from and to the site of its data."""
+    columns: dict[str, Any] = {}
+    for stem, moved in (("begun", deployments.begun_egress), ("deployed", deployments.logs)):
+        if moved is not None:
+            columns[f"{stem}_usd"] = getattr(options, f"{stem}_usd") + moved.usd.value[row]
+            columns[f"{stem}_kgco2e"] = moved.kgco2e.value[row]
+    return replace(options, **columns)
 
 
 def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:

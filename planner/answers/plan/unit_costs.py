@@ -40,7 +40,7 @@ HELD = (
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
-UNUSED = ("idle", "parked", "shifted", "resting", "lent", "stopped")
+UNUSED = ("idle", "parked", "shifted", "resting", "lent", "stopped", "transfers")
 CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
 

@@ -39,6 +39,7 @@ AROUND = ("standing nodes", "network", "storage", "building", "end of life")  # 
 WHERE = {
     "moved": "carriage",
     "egress": "network",
+    "transfers": "network",
     "battery": "building",
 }  # what a term is of, where not of servers
 NO_NODES = ("stored", "sun")  # energy at the meter that no node draws or saves
@@ -215,6 +216,7 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("reserved", "making of nodes under a term", goods),
         ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
         ("egress", "data moved between sites", goods),
+        ("transfers", "data moved to runs and services", goods),
         ("battery", "making of batteries", capital),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")

@@ -108,6 +108,10 @@ class PausableOptions(Table):
     nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
     bought_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E] of `usd_per_node_h`: cash of the
     # budget
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [E] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -121,6 +125,10 @@ class PausableOptions(Table):
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "nodes_least": Shape("*", int, 0, default=0.0),
         "bought_usd_per_node_h": Shape("*", low=0, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }
 
 
@@ -185,6 +193,8 @@ class ServeOptions(Table):
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
     deployed_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any replica runs
     begun_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any runs and none did before
+    deployed_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
+    begun_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     lost_fraction: Floats = field(default_factory=no_numbers)  # [V] of quality; below 0: better
     time_fraction: Floats = field(default_factory=no_numbers)  # [V] of the response time of its pipeline
 
@@ -209,9 +219,17 @@ class ServeOptions(Table):
         "start_kwh": Shape("*T", low=0, default=0.0),
         "deployed_usd": Shape("*T", low=0, default=0.0),
         "begun_usd": Shape("*T", low=0, default=0.0),
+        "deployed_kgco2e": Shape("*T", low=0, default=0.0),
+        "begun_kgco2e": Shape("*T", low=0, default=0.0),
         "lost_fraction": Shape("*", default=0.0),
         "time_fraction": Shape("*", low=0, high=1, default=0.0),
     }
+
+    @property
+    def charged_to_begin(self) -> Flags:
+        """Options that take something where they are set up [V, T]."""
+        found: Flags = (self.begun_usd > 0) | (self.begun_kgco2e > 0)
+        return found
 
     @property
     def chosen_or_not(self) -> Flags:
@@ -220,8 +238,9 @@ class ServeOptions(Table):
         They have standby, a least number of replicas, or a price as a deployment; one that has a price when
         it is set up is known in every period.
         """
-        begins = np.any(self.begun_usd > 0, axis=1, keepdims=True)
-        found: Flags = (self.standby > 0) | (self.least > 1) | (self.deployed_usd > 0) | begins
+        begins = np.any(self.charged_to_begin, axis=1, keepdims=True)
+        kept = (self.deployed_usd > 0) | (self.deployed_kgco2e > 0)
+        found: Flags = (self.standby > 0) | (self.least > 1) | kept | begins
         return found
 
 
@@ -272,6 +291,9 @@ class WorkOptions(Table):
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
     uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
     stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -284,4 +306,7 @@ class WorkOptions(Table):
         "held_ratio": Shape("*T", low=1, default=1.0),
         "uses": Shape("*A", bool, default=0.0),
         "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }

@@ -17,7 +17,8 @@ from planner.inputs.model_kinds import (
     kind_of_model,
 )
 from planner.inputs.scenario import Problem
-from planner.inputs.scenario.checks import entries_of, list_in
+from planner.inputs.scenario.checks import list_in
+from planner.inputs.scenario.parts import entries_of
 from planner.inputs.scenario.problems import place
 
 # What a request of each kind is said by, with an example; a language model has several ways.

@@ -132,6 +132,7 @@ class Replicas:
     even_kw: Traced | None = None  # of a node in each part of a day, at even routing; where slots are decided
     awake_kw: Traced | None = None  # of a node for being awake in it
     quiet_kw: Traced | None = None  # of a node whose replicas keep their weights and serve nothing
+    ready_kw: Traced | None = None  # of a node in the highest hour of each part of a day, for batteries
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ class Kinds:
     even_kw: Traced | None = None  # of a node in each part of a day, where slots are decided
     awake_kw: Traced | None = None
     quiet_kw: Traced | None = None
+    ready_kw: Traced | None = None  # where a site has a battery or the sun
 
     def some(self, index: NDArray[np.intp]) -> Kinds:
         """Some of the kinds."""
@@ -234,7 +236,8 @@ def joined(parts: Sequence[Kinds], order: NDArray[np.intp]) -> Kinds:
         return interleaved(each, counts, order)
 
     names = ("accelerators", "batch", "nodes", "busy_kw", "day_kw", "peak_kw", "demand", "carrying")
-    later = [name for name in ("even_kw", "awake_kw", "quiet_kw") if getattr(parts[0], name) is not None]
+    by_slot = ("even_kw", "awake_kw", "quiet_kw", "ready_kw")
+    later = [name for name in by_slot if getattr(parts[0], name) is not None]
     columns: dict[str, Any] = {
         name: column([getattr(one, name) for one in parts]) for name in (*names, *later)
     }
@@ -347,6 +350,7 @@ def replica_columns(
         even_kw=even,
         awake_kw=None if kinds.awake_kw is None else rows(kinds.awake_kw, back),
         quiet_kw=None if kinds.quiet_kw is None else rows(kinds.quiet_kw, back[:, 0]),
+        ready_kw=None if kinds.ready_kw is None else rows(kinds.ready_kw, back),
     )
 
 
@@ -442,6 +446,9 @@ def _kinds(
             "awake_kw": derive(awake_kw, even_kw=even, full_kw=busiest, load_fraction=load),
             "quiet_kw": node_kw(chosen("rate_per_s", np.zeros(len(service)), "no request", "1/s")),
         }
+        if any(one.battery_kwh is not None or one.solar_kw is not None for one in inputs.scenario.sites):
+            ready = rows(times.ready_load_fraction, service)
+            by_slot["ready_kw"] = node_kw(derive(slot_loads_per_s, peak_per_s=peak, load_fraction=ready))
     kinds = Kinds(
         service=service,
         sku=sku,

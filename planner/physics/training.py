@@ -21,6 +21,7 @@ from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
+from planner.physics.egress import Egress, egress_of_runs
 from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
@@ -170,6 +171,7 @@ class TrainingRuns:
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each run (C,)
     data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
+    egress: Egress | None  # of data that move to its site, once for each run (C, T)
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -324,6 +326,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
         data_usd=data_usd(inputs, candidates.job, candidates.way),
+        egress=egress_of_runs(inputs, candidates.job, inputs.node_group_site[candidates.node_group]),
     )
 
 

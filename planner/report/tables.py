@@ -134,9 +134,9 @@ _SHEETS = {
         "lever saved_usd saved_kgco2e alone_saved_usd alone_saved_kgco2e",
     ),
     "site_energy": (
-        "What batteries and the sun at the sites would change",
-        "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
-        "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
+        "What batteries and the sun at the sites do",
+        "site battery_kwh charged_kwh given_back_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_kw "
+        "matched_year_fraction matched_hour_fraction usd kgco2e",
     ),
     "clean_energy": (
         "Clean energy by the hour",

@@ -168,6 +168,8 @@ signed = true
 
 [[training]]
 name = "run"
+data_site = "south"
+data_moved = "40 TB"
 model = "llama-3-8b"
 tokens = 1e12
 sequence_tokens = 4096
@@ -273,6 +275,9 @@ precision = "fp16"
 cache_precision = "fp8"
 tokens_in = 1000
 tokens_out = 200.5
+data_site = "south"
+data_moved = "140 GB"
+logs_moved = "1 TB/month"
 peak_rate = "600 /min"
 demand_error = 0.2
 mean_to_peak = 0.5

@@ -17,7 +17,6 @@ MOVED = "objective of the best plan with so much {side} of this limit, solved ag
 STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"
-NEXT_TO_PLAN = "by a linear program of the site next to the plan, whose fleet and operation stay"
 ON_HOURS = "on the hours of the plan, by `carbon.market.scope_two`"
 CLOSED = "by the closed form that the plan is made with"
 
@@ -25,18 +24,16 @@ CLOSED = "by the closed form that the plan is made with"
 DECIDED_STATES = ("awake_nodes", "quiet_nodes", "lent_nodes", "pool_nodes", "job_nodes", "off_nodes")
 SITE_ENERGY = (
     "battery_kwh",
+    "charged_kwh",
+    "given_back_kwh",
     "load_kwh",
     "import_kwh",
     "solar_kwh",
     "spilled_kwh",
-    "peak_before_kw",
     "peak_kw",
     "matched_year_fraction",
     "matched_hour_fraction",
-    "saved_usd",
-    "saved_kgco2e",
 )
-
 CLEAN_ENERGY = (
     "load_kwh",
     "matched_kwh",
@@ -107,7 +104,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},
         **{name: f"{DECIDED}: {meaning_of('hours', name)}" for name in DECIDED_STATES},
     },
-    "site_energy": {name: f"{meaning_of('site_energy', name)}: {NEXT_TO_PLAN}" for name in SITE_ENERGY},
+    "site_energy": {name: f"{DECIDED}: {meaning_of('site_energy', name)}" for name in SITE_ENERGY},
     "clean_energy": {name: f"{meaning_of('clean_energy', name)}: {ON_HOURS}" for name in CLEAN_ENERGY},
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {

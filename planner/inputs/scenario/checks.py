@@ -22,8 +22,9 @@ from planner.inputs.scenario.data_mix import (
     price_of_another,
     without_price,
 )
+from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fields import CARD, quantity_like
-from planner.inputs.scenario.parts import reported
+from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
 from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
 from planner.inputs.scenario.schema_fleet import (
@@ -37,7 +38,7 @@ from planner.inputs.scenario.schema_fleet import (
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
-from planner.inputs.scenario.schema_pools import Pool, data_in_whole, one_way, quantiles_in_order
+from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import amount_problems
@@ -286,7 +287,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
     for i, pool in parts.pools.items():
-        yield from reported((quantiles_in_order, data_in_whole), pool, place(("pools", i), document))
+        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -298,6 +299,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     if policy is not None:
         yield from reported((_weighted, _levers), policy)
     yield from _slots(document)
+    yield from data_in_whole(document)
 
 
 def _weighted(policy: Policy) -> Iterator[Problem]:
@@ -568,13 +570,6 @@ def _deadlines(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]
             f"{job.deadline} is after the horizon's end, {horizon.end}: "
             "write an earlier deadline, or more periods",
         )
-
-
-def entries_of(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
-    """The entries of a list of tables that are tables, with their numbers."""
-    entries = document.get(section)
-    held = entries if isinstance(entries, list) else []
-    return [(i, entry) for i, entry in enumerate(held) if isinstance(entry, dict)]
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:

@@ -17,6 +17,7 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
+    SiteRef,
     SkuNames,
     TechniqueNames,
 )
@@ -178,6 +179,14 @@ class TrainingJob(Part):
     deadline: Annotated[date, Day("2027-09-30")] = Field(description="Day at whose beginning it must be done")
     nodes: Annotated[tuple[int, ...], Several(Count("16", Range(1, 100_000)))] = Field(
         description="Numbers of nodes to try"
+    )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its data lie. Default: wherever it runs"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Data that move once, as it begins at another site than `data_site`",
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
@@ -417,6 +426,21 @@ class Service(Part):
     )
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
+    )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Weights and tables that move as a deployment begins at another site than `data_site`",
+    )
+    logs_moved_gb_per_month: Annotated[
+        float | None, Quantity('"2 TB/month"', "GB/month", Range(0, 1e9, open=True))
+    ] = Field(
+        None,
+        alias="logs_moved",
+        description="Logs that each deployment at another site sends to `data_site`",
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")

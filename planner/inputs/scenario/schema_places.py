@@ -146,7 +146,7 @@ class Site(Part):
         None,
         alias="curtailment",
         description="Least power that stops whenever the site is called on to draw less, by a contract that "
-        "is signed where it pays; work of pools that may wait stops",
+        "is signed where it pays; work of pools that may wait, and runs that may pause, stop",
     )
     curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
         None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"
@@ -184,8 +184,8 @@ class Site(Part):
     battery_kwh: Annotated[float | None, Quantity('"2 MWh"', "kWh", Range(0, 1e8, open=True))] = Field(
         None,
         alias="battery",
-        description="Most battery that may be bought for the site; it is sized by the hour where `levers` "
-        "are allowed, by the load of the plan",
+        description="Most battery that may be bought for the site: how much, and what it does in each slot, "
+        "are decisions of the plan where `levers` are allowed",
     )
     battery_full_power_h: Annotated[float | None, Quantity('"4 h"', "h", Range(0.25, 48))] = Field(
         None, alias="battery_hours", description="Hours for which it gives its full power"

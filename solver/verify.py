@@ -145,12 +145,13 @@ def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterat
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j], of rows of one run the first
 
-    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed
+    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed; rows of one run are chosen alike
     """
     jobs, runs, pausable = problem.jobs, problem.run_options, problem.pausable_options
-    run = account.totals_by(runs.job, len(jobs), plan.run)
+    run = account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
+    yield from _unequal("run at all its sites", plan.run, plan.run[runs.first], tolerance)
     done = run + account.totals_by(pausable.job, len(jobs), plan.completed)
     yield from _unequal("job runs once", done + plan.left_out, jobs.count, tolerance)
     yield from _above("job left out", plan.left_out * ~jobs.optional, 0.0, tolerance)
@@ -187,7 +188,8 @@ def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -
     whole = ~jobs.partial[options.job]
     yield from _unequal("pausable whole", plan.completed * whole, plan.chosen * whole, tolerance)
     begun = account.totals_by(options.job, len(jobs), plan.chosen)
-    begun = begun + account.totals_by(problem.run_options.job, len(jobs), plan.run)
+    runs = problem.run_options
+    begun = begun + account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
     yield from _above("jobs begun", begun, jobs.count, tolerance)
 
 

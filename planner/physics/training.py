@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from planner.performance.power import (
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
+from planner.physics.across import Waits, waiting
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
@@ -58,6 +60,7 @@ from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.sample_training import checkpoint_gb, sample_step
+from planner.physics.shared_runs import copies_of, mean_rate, once, waits_of, whole_nodes
 from planner.physics.training_options import (
     LAYOUT,
     OUTSIDE_STEP,
@@ -83,8 +86,13 @@ POLICIES = ("least time", "least energy")
 PARTS = 4
 
 
-def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Parts, Traced]:
-    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
+def throughput(
+    arguments: dict[str, Traced], accelerators: Traced, waits: Callable[[Parts], Waits] | None = None
+) -> tuple[Parts, Traced]:
+    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts.
+
+    `waits` says what such a step waits for a link between sites.
+    """
     step = derive_parts(
         training_step_s,
         **step_bundles(
@@ -94,6 +102,8 @@ def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Part
             }
         ),
     )
+    if waits is not None:
+        step = waiting(step, waits(step))
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
         tokens_per_s_per_gpu,
@@ -188,8 +198,9 @@ class TrainingRuns:
 class Speed:
     """How fast a candidate trains, and what one of its nodes draws in each state."""
 
-    nodes: Traced
-    accelerators: Traced
+    nodes: Traced  # of its own row
+    run_nodes: Traced  # of the whole run, where two sites share it
+    accelerators: Traced  # of the whole run
     step_s: Traced
     tokens_per_s_per_gpu: Traced
     useful_h: Traced
@@ -300,6 +311,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         pue=pick(inputs.pue, site[:, None]),
         held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
     )
+    data = data_usd(inputs, candidates.job, candidates.way)
     return TrainingRuns(
         candidates=candidates,
         policy=policy,
@@ -324,8 +336,9 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
-        adopted_usd=adopted_usd(inputs, candidates.way),
-        data_usd=data_usd(inputs, candidates.job, candidates.way),
+        adopted_usd=once("adopted_usd", adopted_usd(inputs, candidates.way), candidates.halves),
+        data_usd=None if data is None else once("data_usd", data, candidates.halves),
+        # Each half reads at its own site, so that the data are moved to both.
         egress=egress_of_runs(inputs, candidates.job, inputs.node_group_site[candidates.node_group]),
     )
 
@@ -345,7 +358,8 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
+    whole = whole_nodes(count, candidates.halves)
+    accelerators = derive(accelerators_in_use, nodes=whole, accelerators=per_node)
     pace = _pace(inputs, candidates, accelerators)
     amounts = [inputs.yours(f"training.{j.name}.{j.amount_key}", j.amount, "1") for j in jobs]
     host = host_columns(inputs, sku)
@@ -363,6 +377,7 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     faster = run_ratio(inputs, candidates.way)
     return Speed(
         nodes=count,
+        run_nodes=whole,
         accelerators=accelerators,
         step_s=pace.step_s,
         tokens_per_s_per_gpu=pace.tokens_per_s_per_gpu,
@@ -375,12 +390,12 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
 
 
 def _pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
-    """Candidates by tokens together, those by samples run by run."""
-    jobs = inputs.scenario.training
+    """Candidates by tokens together, or by what crosses a link; those by samples run by run."""
+    jobs, halves = inputs.scenario.training, candidates.halves
     by_samples = np.array([one.samples is not None for one in jobs], dtype=bool)[candidates.job]
-    if not by_samples.any():
+    if not by_samples.any() and halves is None:
         return _token_pace(inputs, candidates, accelerators)
-    apart = np.where(by_samples, candidates.job, -1)
+    apart = np.where(by_samples, candidates.job, -1 if halves is None else -1 - halves.crosses)
     rows_of = [np.flatnonzero(apart == one) for one in np.unique(apart)]
     parts = [
         (_sample_pace if by_samples[at[0]] else _token_pace)(
@@ -400,9 +415,13 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     """Steps of models that train on tokens."""
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     arguments = _step_arguments(inputs, candidates, sku)
-    step, rate = throughput(arguments, accelerators)
     used, index = np.unique(candidates.job, return_inverse=True)
     parameters = pick([inputs.fact(f"model.{jobs[j].model}.parameters") for j in used], index.ravel())
+    waits = None
+    if candidates.halves is not None:
+        copies = copies_of(candidates.layout, accelerators)
+        waits = partial(waits_of, inputs, candidates.halves, arguments, parameters, copies)
+    step, rate = throughput(arguments, accelerators, waits)
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     busy = training_accelerator_kw(
         inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
@@ -446,7 +465,7 @@ def training_progress(
     renewal: dict[str, Traced] = {
         "mttf_h": stops.mttf_h,
         "write_h": write,
-        "restart_h": restart_by_node_group(inputs, candidates.node_group),
+        "restart_h": _restart_h(inputs, candidates),
         "persist_h": persist,
         **stops.renewal(),
     }
@@ -479,18 +498,26 @@ def training_progress(
 
 def _stops(inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, speed: Speed) -> RunStops:
     """Failed nodes, and what the scenario says of loss spikes and silent corruption."""
+    rate, halves = rows(nodes.failure_rate_per_node_h, candidates.node_group), candidates.halves
+    if halves is not None:
+        rate = mean_rate(speed.nodes, rate, rows(nodes.failure_rate_per_node_h, halves.group), halves)
     return run_stops(
         inputs.fact,
-        derive(
-            job_mttf_h,
-            nodes=speed.nodes,
-            failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
-        ),
+        derive(job_mttf_h, nodes=speed.run_nodes, failure_rate_per_node_h=rate),
         speed.accelerators,
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         detected=inputs.scenario.reliability.detect_corruption,
     )
+
+
+def _restart_h(inputs: Inputs, candidates: TrainingCandidates) -> Traced:
+    """Time from a stop to running again, the longer one where two sites share a run."""
+    own = restart_by_node_group(inputs, candidates.node_group)
+    if candidates.halves is None or not np.ndim(own.value):
+        return own
+    other = restart_by_node_group(inputs, candidates.halves.group)
+    return derive(later_h, one_h=own, other_h=other).named("restart_h")
 
 
 def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:
@@ -517,7 +544,7 @@ def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) 
     def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
         bandwidth = derive(
             checkpoint_gb_per_s,
-            nodes=speed.nodes,
+            nodes=speed.run_nodes,
             node_gb_per_s=node_gb_per_s,
             storage_gb_per_s=storage_gb_per_s,
         )

@@ -17,6 +17,7 @@ from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
+from planner.physics.shared_runs import other_half
 from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
@@ -191,7 +192,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
     _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
     group = (job * len(inputs.node_groups) + node_group) * (begin.max(initial=0) + 1) + begin
-    row = np.flatnonzero(undominated(group, np.hstack(columns)))
+    row, joint = _worth_offering(inputs, runs, group, np.hstack(columns))
     options = RunOptions(
         job=job[row],
         node_group=node_group[row],
@@ -205,9 +206,33 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
+        joint=joint,
         **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
     )
     return options, row, len(runs.candidate)
+
+
+def _worth_offering(
+    inputs: Inputs, runs: TrainingRuns, group: NDArray[np.intp], columns: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Undominated rows, and the number that both halves of a run have; 0 of a run at one site.
+
+    Runs that two sites share are set next to those of the same two node groups, both halves together.
+    """
+    halves = runs.candidates.halves
+    if halves is None:
+        row = np.flatnonzero(undominated(group, columns))
+        return row, np.zeros(len(row), dtype=np.intp)
+    candidate, every = runs.candidate, np.arange(len(group))
+    other = other_half(halves, runs.policy, candidate, runs.start_h.value[:, 0])
+    alone, first = np.flatnonzero(other == every), np.flatnonzero(other > every)
+    kept = alone[undominated(group[alone], columns[alone])]
+    place = group[first] * len(inputs.node_groups) + halves.group[candidate[first]]
+    first = first[undominated(place, np.hstack([columns[first], columns[other[first]]]))]
+    row = np.concatenate([kept, first, other[first]])
+    joint = np.concatenate([np.zeros(len(kept), dtype=np.intp), *[np.arange(1, len(first) + 1)] * 2])
+    order = np.argsort(row)
+    return row[order], joint[order]
 
 
 def serve_option_table(

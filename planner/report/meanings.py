@@ -128,6 +128,8 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     },
     "jobs": {
         "nodes": "nodes of a run",
+        "shared_with": "nodes of the same run at the other site, where two share it",
+        "crosses": "what crosses the link between the two sites",
         "way": "techniques that it uses, where the plan may choose some",
         "count": "runs that are done in this way",
         "layout": "how the model is divided over accelerators",

@@ -49,9 +49,9 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
-        "deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e "
-        "energy_usd",
+        "job site sku nodes shared_with crosses count power_cap_fraction way layout software start "
+        "finish_p50 finish_p95 deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint "
+        "energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",

@@ -95,6 +95,12 @@ name = "campus"
 sites = ["North 1.a", "south"]
 power_cap = ["2 MW", "2500 kW"]
 
+[[links]]
+sites = ["North 1.a", "south"]
+bandwidth = "400 Gbit/s"
+latency = "12 ms"
+oversubscription = 1.5
+
 [[fleet]]
 sku = "a100-80-8"
 site = "south"
@@ -467,6 +473,7 @@ def test_whole_holds_every_key() -> None:
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"mean_quality_budget_fraction"}  # the same
+    keys -= {"across"}  # of runs that do not pause, in test_shared_runs
     keys -= {"pipeline", "users"}  # in test_pipelines and test_users
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling

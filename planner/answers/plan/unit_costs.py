@@ -285,7 +285,8 @@ def _amount_of(
         return "accelerator-hour", total("amount", taken)
     job = problem.jobs.name.index(name)
     if kind == "training":
-        runs = float(solution.run[problem.run_options.job == job].sum())
+        done = solution.run * problem.run_options.counts
+        runs = float(done[problem.run_options.job == job].sum())
     else:
         runs = float(solution.completed[problem.pausable_options.job == job].sum())
     return "run", chosen("amount", runs, DECIDED, "1")

@@ -42,7 +42,7 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
-from planner.inputs.scenario.schema_places import PowerGroup
+from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
@@ -190,6 +190,15 @@ class TrainingJob(Part):
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+    across: Annotated[
+        tuple[Literal["gradients", "small gradients", "weights", "activations"], ...],
+        Several(Choice('"gradients"', ("gradients", "small gradients", "weights", "activations")), least=0),
+    ] = Field(
+        (),
+        description="What may cross one of the `links`, so that two sites share the run: gradients of each "
+        "step, the same in 8 bits, activations between stages, or weights every so many steps, which is "
+        "another optimisation, whose loss is not looked at; default: nothing, it runs at one site",
+    )
     checkpoint_storage: Annotated[str, Text('"parallel-fs"')] = Field(
         description="Storage class of the catalogue for checkpoints"
     )
@@ -696,6 +705,7 @@ class Scenario(Part):
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
+    links: tuple[SiteLink, ...] = Field((), description="Links between sites, for runs that two may share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
     rental: tuple[Rental, ...] = Field((), description="What can be rented, by the hour or for a term")

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, VISION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.performance.bundles import step_bundles
 from planner.performance.power import (
@@ -19,8 +20,10 @@ from planner.performance.power import (
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
+from planner.physics.batch_work import image_tokens
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
+from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
@@ -58,6 +61,7 @@ from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.sample_training import checkpoint_gb, sample_step
 from planner.physics.training_options import (
+    COPIED,
     LAYOUT,
     OUTSIDE_STEP,
     TrainingCandidates,
@@ -372,18 +376,16 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
 
 
 def _pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
-    """Candidates by tokens together, those by samples run by run."""
+    """Candidates of language models together, those of other kinds run by run."""
     jobs = inputs.scenario.training
-    by_samples = np.array([one.samples is not None for one in jobs], dtype=bool)[candidates.job]
-    if not by_samples.any():
+    paces = [OF_KIND.get(kind_of_model(inputs.catalogue, one.model), _token_pace) for one in jobs]
+    alone = np.array([one is not _token_pace for one in paces], dtype=bool)[candidates.job]
+    if not alone.any():
         return _token_pace(inputs, candidates, accelerators)
-    apart = np.where(by_samples, candidates.job, -1)
+    apart = np.where(alone, candidates.job, -1)
     rows_of = [np.flatnonzero(apart == one) for one in np.unique(apart)]
     parts = [
-        (_sample_pace if by_samples[at[0]] else _token_pace)(
-            inputs, candidates.some(at), rows(accelerators, at)
-        )
-        for at in rows_of
+        paces[candidates.job[at[0]]](inputs, candidates.some(at), rows(accelerators, at)) for at in rows_of
     ]
     order = np.argsort(np.concatenate(rows_of))
     columns = {
@@ -424,6 +426,34 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
     each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
     size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)
+
+
+def _image_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of one vision model: an image is a sequence of patches."""
+    job, pace = inputs.scenario.training[candidates.job[0]], _token_pace(inputs, candidates, accelerators)
+    if job.samples is None:
+        return pace
+    each = (pace.tokens_per_s_per_gpu / image_tokens(inputs, job.model)).named("samples_per_s_per_gpu")
+    return replace(pace, tokens_per_s_per_gpu=each)
+
+
+def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of one model that makes images or films: a sample is one of them."""
+    job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
+    samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
+    found, drawn = denoiser_columns(inputs, job.model, job.precision, sku, samples, accelerators)
+    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+    shared = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
+    busy, each = capped(inputs, candidates, tdp, drawn, shared)
+    size = derive(
+        checkpoint_size_gb,
+        parameters=inputs.fact(f"diffusion.{job.model}.parameters"),
+        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
+    )
+    return _Pace(found.step.total_s, each, busy, pick([size], np.zeros(len(sku), dtype=np.intp)))
+
+
+OF_KIND = {RECOMMENDATION: _sample_pace, DIFFUSION: _denoiser_pace, VISION: _image_pace}
 
 
 def training_progress(
@@ -567,21 +597,26 @@ def _step_arguments(
     }
     for name in LAYOUT:
         arguments[name] = chosen(name, candidates.layout[name], "the fastest layout that fits in memory")
+    in_sequences = [kind_of_model(inputs.catalogue, j.model) not in COPIED for j in jobs]
     arguments["global_batch"] = pick(
         [
             chosen(
                 "global_batch",
-                0.0 if j.samples is not None else float(job_workload(j).batch_sequences),
-                f"training.{j.name}: batch_tokens / sequence_tokens",
+                float(job_workload(inputs, j).batch_sequences) if by else 0.0,
+                f"training.{j.name}: batch_tokens / sequence_tokens"
+                if j.samples is None
+                else f"training.{j.name}.batch_samples",
             )
-            for j in jobs
+            for j, by in zip(jobs, in_sequences, strict=True)
         ],
         candidates.job,
     )
     arguments["sequence_tokens"] = pick(
         [
-            inputs.yours(f"training.{j.name}.sequence_tokens", float(j.sequence_tokens or 0), "1")
-            for j in jobs
+            image_tokens(inputs, j.model)
+            if by and j.samples is not None
+            else inputs.yours(f"training.{j.name}.sequence_tokens", float(j.sequence_tokens or 0), "1")
+            for j, by in zip(jobs, in_sequences, strict=True)
         ],
         candidates.job,
     )

@@ -137,7 +137,9 @@ class TrainingJob(Part):
         None, description="Tokens in one optimiser step"
     )
     samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
-        None, description="Samples to train a recommendation model on, in place of `tokens`"
+        None,
+        description="Samples to train a recommendation model on, or images or films for a model that makes "
+        "or sees them, in place of `tokens`",
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"

@@ -57,6 +57,7 @@ class RunOptions(Table):
     from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
     bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
+    racks: Floats = field(default_factory=no_numbers)  # [R, T] held in t next to its nodes
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -72,6 +73,7 @@ class RunOptions(Table):
         "from_h": Shape("*T", low=0, default=0.0),
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
         "bought_usd": Shape("*", low=0, default=0.0),
+        "racks": Shape("*T", low=0, default=0.0),
     }
 
     def instants_h(self, group: int, period: int) -> Floats:

@@ -331,15 +331,13 @@ def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Ite
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Facility power at the peak <= power_kw[s,t], and of sites that share <= shared_power_kw[f,t];
 
-    racks of nodes in service <= racks[s]
+    racks of nodes in service and next to runs <= racks[s]
     """
     power = account.peak_kw(problem, plan, plan.in_service)
     yield from _above("power", power, problem.limits.power_kw, tolerance)
     together = account.shared_power_kw(problem, power)
     yield from _above("shared power", together, problem.limits.shared_power_kw, tolerance)
-    groups = problem.node_groups
-    each = (groups.racks_per_node * ~groups.off_site)[:, None]
-    racks = account.totals_by(groups.site, len(problem.site_names), each * plan.in_service)
+    racks = account.racks_in_use(problem, plan.run, plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
 
 

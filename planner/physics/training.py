@@ -45,6 +45,7 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
+from planner.physics.feeding import FedHours, Feeding, fed_hours, feeding
 from planner.physics.hybrids import is_hybrid
 from planner.physics.joining import interleaved
 from planner.physics.nodes import (
@@ -174,6 +175,8 @@ class TrainingRuns:
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each run (C,)
     data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
+    fed: Feeding | None  # workers of each candidate (C,), and what they take of each run; None where none is
+    fed_hours: FedHours | None
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -198,7 +201,9 @@ class Speed:
     checkpoint_gb: Traced
     training_kw: Traced
     checkpoint_kw: Traced
+    restart_kw: Traced
     idle_kw: Traced
+    fed: Feeding | None
 
 
 @dataclass(frozen=True)
@@ -328,6 +333,10 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
         data_usd=data_usd(inputs, candidates.job, candidates.way),
+        fed=speed.fed,
+        fed_hours=None
+        if speed.fed is None
+        else fed_hours(inputs, speed.fed, job[candidate], site, candidate, active),
     )
 
 
@@ -362,7 +371,8 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         accelerators=accelerators,
     )
     faster = run_ratio(inputs, candidates.way)
-    return Speed(
+    idle = inputs.of_sku(idle_node_items(inputs), sku)
+    speed = Speed(
         nodes=count,
         accelerators=accelerators,
         step_s=pace.step_s,
@@ -371,7 +381,27 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         checkpoint_gb=pace.checkpoint_gb,
         training_kw=working_node_kw(host, per_node, pace.busy_kw),
         checkpoint_kw=working_node_kw(host, per_node, stalled),
-        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+        restart_kw=idle,
+        idle_kw=idle,
+        fed=None,
+    )
+    fed = feeding(inputs, candidates.job, candidates.nodes)
+    return speed if fed is None else _fed(speed, fed)
+
+
+def _fed(speed: Speed, fed: Feeding) -> Speed:
+    """The same where workers feed a run: nodes wait for what those do not supply, and both draw."""
+    each, supplied = (fed.workers / speed.nodes).named("workers_per_node"), fed.supplied
+    waiting = speed.idle_kw - speed.idle_kw * supplied
+    at_work, at_rest = (each * fed.working_kw), (each * fed.idle_kw)
+    return replace(
+        speed,
+        tokens_per_s_per_gpu=(speed.tokens_per_s_per_gpu * supplied).named("tokens_per_s_per_gpu"),
+        useful_h=(speed.useful_h / supplied).named("useful_time_h"),
+        training_kw=(speed.training_kw * supplied + waiting + at_work).named("training_kw"),
+        checkpoint_kw=(speed.checkpoint_kw + at_rest).named("checkpoint_kw"),
+        restart_kw=(speed.restart_kw + at_rest).named("restart_kw"),
+        fed=fed,
     )
 
 
@@ -463,7 +493,7 @@ def training_progress(
     write, persist = _checkpoint_h(inputs, candidates, speed)
     stops = _stops(inputs, nodes, candidates, speed)
     by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
-    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}
+    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.restart_kw}
     weights = {
         f"{state}_weight_factor": derive(
             hour_weight_factor, state_kw=kw, training_kw=speed.training_kw, by_energy=by_energy
@@ -489,7 +519,7 @@ def training_progress(
         mean_node_kw,
         training_kw=speed.training_kw,
         checkpoint_kw=speed.checkpoint_kw,
-        restart_kw=speed.idle_kw,
+        restart_kw=speed.restart_kw,
         **states,
     )
     duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)

@@ -161,15 +161,20 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     late = runs.late_h.value[:, 0]
     begins = runs.start[:, None] == np.arange(inputs.periods)
     once, bought = _once_usd(runs.adopted_usd, runs.data_usd)
-    usd = runs.usd.value + begins * once[runs.candidate][:, None]
+    usd, kgco2e = runs.usd.value + begins * once[runs.candidate][:, None], runs.kgco2e.value
+    racks = _fed_racks(runs)
+    if runs.fed_hours is not None:
+        usd, kgco2e = usd + runs.fed_hours.usd.value, kgco2e + runs.fed_hours.kgco2e.value
     columns = [
         nodes,
         runs.node_h.value,
         runs.increment_kw.value,
         usd,
-        runs.kgco2e.value,
+        kgco2e,
         late[:, None],
     ]
+    if racks is not None:
+        columns.append(racks)
     if bought is not None:
         columns.append(bought[runs.candidate][:, None])  # what the budget holds
     if (runs.from_h > 0).any():
@@ -186,13 +191,22 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         node_hours=runs.node_h.value[row],
         active_kw=runs.increment_kw.value[row],
         usd=usd[row],
-        kgco2e=runs.kgco2e.value[row],
+        kgco2e=kgco2e[row],
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
         **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
+        **({} if racks is None else {"racks": racks[row]}),
     )
     return options, row, len(runs.candidate)
+
+
+def _fed_racks(runs: TrainingRuns) -> NDArray[np.float64] | None:
+    """Room of the workers of each run by period, while it holds its nodes; None where none is fed."""
+    if runs.fed is None:
+        return None
+    racks: NDArray[np.float64] = np.asarray(runs.fed.racks.value)[runs.candidate][:, None] * runs.held
+    return racks
 
 
 def serve_option_table(

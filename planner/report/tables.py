@@ -75,6 +75,10 @@ _SHEETS = {
         "Embedding tables on accelerators that share them",
         "work file sku accelerators fits imbalance_ratio",
     ),
+    "feeding": (
+        "Workers that feed training runs",
+        "job site sku workers supplied_fraction power_kw racks worker_h usd kgco2e",
+    ),
     "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
     "chance": (

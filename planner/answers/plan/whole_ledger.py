@@ -210,6 +210,7 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("reserved", "making of nodes under a term", goods),
         ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
         ("egress", "data moved between sites", goods),
+        ("feeding", "making of workers that feed runs", capital),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
         if one is not None and one.value:

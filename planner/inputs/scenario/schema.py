@@ -41,6 +41,7 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_places import PowerGroup
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
@@ -171,6 +172,9 @@ class TrainingJob(Part):
         None,
         description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
         "what that gives replaces even parts; a file name alone is enough",
+    )
+    ingestion: Ingestion | None = Field(
+        None, description="Workers that preprocess its data next to it; default: none is counted"
     )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(

@@ -13,6 +13,7 @@ from planner.inputs.model_kinds import (
     LANGUAGE,
     RECOMMENDATION,
     SPEECH,
+    TRAINED,
     VISION,
     WORDS,
     kind_of_model,
@@ -28,7 +29,7 @@ REQUESTS = {
     VISION: ("images", "8", "the images of a request"),
     SPEECH: ("audio", '"30 s"', "the sound of a request"),
 }
-TRAINS = {"training": (LANGUAGE, VISION, RECOMMENDATION, DIFFUSION), "pools": (LANGUAGE, VISION)}
+TRAINS = {"training": TRAINED, "pools": (LANGUAGE, VISION)}
 # What a run trains on where it has samples alone, with an example of all and of a step.
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
@@ -96,7 +97,7 @@ def _of_samples(name: str | None, kind: str) -> str:
 
 IN_JOBS = {
     "data": (LANGUAGE, VISION),
-    "training": (LANGUAGE, VISION, RECOMMENDATION, DIFFUSION),
+    "training": TRAINED,
     "fine_tuning": (LANGUAGE, VISION, DIFFUSION),
     "inference": (LANGUAGE,),
 }

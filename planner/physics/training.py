@@ -22,6 +22,7 @@ from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 from planner.physics.batch_work import image_tokens
 from planner.physics.chance import confidence, training_sigma
+from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.data_mix import data_usd
 from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.equations.batches import shared_samples_per_s
@@ -60,7 +61,7 @@ from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
-from planner.physics.sample_training import checkpoint_gb, sample_step
+from planner.physics.sample_training import sample_step
 from planner.physics.training_options import (
     COPIED,
     LAYOUT,
@@ -454,7 +455,7 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
     )
     found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples, imbalance)
     each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
-    size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
+    size = pick([checkpoint_gb(inputs.fact, inputs.catalogue, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)
 
 
@@ -475,11 +476,7 @@ def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators:
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     shared = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
     busy, each = capped(inputs, candidates, tdp, drawn, shared)
-    size = derive(
-        checkpoint_size_gb,
-        parameters=inputs.fact(f"diffusion.{job.model}.parameters"),
-        bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
-    )
+    size = checkpoint_gb(inputs.fact, inputs.catalogue, job.model)
     return _Pace(found.step.total_s, each, busy, pick([size], np.zeros(len(sku), dtype=np.intp)))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from planner.answers.checkpoints.document import choices_of
+from planner.answers.checkpoints.question import SharedOptions, terms_of_job
+from planner.answers.checkpoints.setting import setting_of
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
@@ -12,7 +15,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.batch_work import image_tokens
 from planner.physics.chance import training_sigma
-from planner.physics.sample_training import checkpoint_gb
+from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.training import training_speed
 from planner.physics.training_options import training_candidates
 
@@ -119,7 +122,7 @@ def test_runs_by_tokens_are_each_as_alone() -> None:
 def test_a_checkpoint_is_of_tables_with_their_state() -> None:
     """DCNv2 with Adagrad: rows of 128 values and as many of state, 4 B each, and weights of 14 B."""
     rows = 204_184_588 * 128 * 4 * 2
-    found = checkpoint_gb(of((SAMPLES.format(batch=65_536), "1")), "dlrm-dcnv2")
+    found = checkpoint_gb(CATALOGUE.fact, CATALOGUE, "dlrm-dcnv2")
 
     assert float(np.asarray(found.value)) == pytest.approx((rows + 16_030_464 * 14) / 1e9)
 
@@ -251,3 +254,15 @@ def test_doubt_is_that_of_the_kind() -> None:
 
     assert sigmas[0] > sigmas[2]
     assert len(set(sigmas)) == 3
+
+
+@pytest.mark.parametrize("said", [SAMPLES.format(batch=65_536), IMAGES.format(model="sd2", batch=2048)])
+def test_the_answer_on_checkpoints_writes_what_the_plan_writes(said: str) -> None:
+    """It knew language models alone, and had no answer on a scenario with a recommender."""
+    inputs = of((said, "2"))
+    job = inputs.scenario.training[0]
+    planned = training_speed(inputs, training_candidates(inputs)[0]).checkpoint_gb
+    asked = setting_of(terms_of_job(inputs, job, 0, SharedOptions()), "h100-8", 2).size_gb
+
+    assert float(asked.value) == pytest.approx(float(np.ravel(planned.value)[0]))
+    assert job.model in choices_of(CATALOGUE)["models"]

@@ -29,6 +29,7 @@ from planner.answers.checkpoints.today import point_of_ettr, today_rows
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.model_kinds import TRAINED, models_of
 from planner.inputs.models import with_model_cards
 from planner.inputs.question_fields import out_of_range, usual
 from planner.physics.equations.money import goodput_usd
@@ -290,6 +291,6 @@ def choices_of(catalogue: Catalogue) -> dict[str, list[str]]:
         "failures": fleets(catalogue),
         "skus": sorted(catalogue.skus),
         "storages": list(catalogue.names("checkpoint_storage", "bandwidth")),
-        "models": list(catalogue.names("model", "layers")),
+        "models": list(models_of(catalogue, TRAINED)),
         "grids": list(catalogue.names("grid", "intensity")),
     }

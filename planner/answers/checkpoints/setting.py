@@ -21,6 +21,7 @@ from planner.answers.checkpoints.equations import (
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
 from planner.performance.power import stalled_power_kw
+from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
 from planner.physics.equations.training import accelerators_in_use, background_stall_h
 from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
@@ -28,7 +29,7 @@ from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_stops import RunStops, run_stops
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
-from reliability.checkpoint import checkpoint_size_gb, checkpoint_write_h
+from reliability.checkpoint import checkpoint_write_h
 from reliability.fleet import job_mttf_h
 from reliability.restart import restart_h
 from reliability.spares import mean_nodes_down, spares_for_confidence
@@ -100,12 +101,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    kind = f"@{terms.options.state}" if terms.options.state else ""
-    state_gb = derive(
-        checkpoint_size_gb,
-        parameters=fact(f"model.{terms.model}.parameters"),
-        bytes_per_parameter=fact(f"checkpoint.bytes_per_parameter{kind}"),
-    )
+    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.options.state)
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
         write_bandwidth_gb_per_s,

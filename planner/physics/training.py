@@ -62,6 +62,7 @@ from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.sample_training import sample_step
+from planner.physics.slow_steps import slow_steps_of
 from planner.physics.training_options import (
     COPIED,
     LAYOUT,
@@ -176,6 +177,7 @@ class TrainingRuns:
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each run (C,)
     data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
+    waiting: Traced | None  # how much longer steps of each candidate are (C,); None where not stated
     fed: Feeding | None  # workers of each candidate (C,), and what they take of each run; None where none is
     fed_hours: FedHours | None
 
@@ -204,7 +206,8 @@ class Speed:
     checkpoint_kw: Traced
     restart_kw: Traced
     idle_kw: Traced
-    fed: Feeding | None
+    fed: Feeding | None = None
+    waiting: Traced | None = None  # how much longer steps are, as nodes wait for slow ones; None: not stated
 
 
 @dataclass(frozen=True)
@@ -334,6 +337,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
         data_usd=data_usd(inputs, candidates.job, candidates.way),
+        waiting=speed.waiting,
         fed=speed.fed,
         fed_hours=None
         if speed.fed is None
@@ -384,10 +388,27 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         checkpoint_kw=working_node_kw(host, per_node, stalled),
         restart_kw=idle,
         idle_kw=idle,
-        fed=None,
     )
+    if (slow := slow_steps_of(inputs)) is not None:
+        tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+        stalled = derive(
+            stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.exchange")
+        )
+        speed = _slowed(speed, slow.factor(count), working_node_kw(host, per_node, stalled))
     fed = feeding(inputs, candidates.job, candidates.nodes)
     return speed if fed is None else _fed(speed, fed)
+
+
+def _slowed(speed: Speed, waiting: Traced, waiting_kw: Traced) -> Speed:
+    """The same where nodes wait for slow ones of them; what waits draws as in an exchange."""
+    rest_kw = waiting_kw - waiting_kw / waiting
+    return replace(
+        speed,
+        waiting=waiting,
+        tokens_per_s_per_gpu=(speed.tokens_per_s_per_gpu / waiting).named("tokens_per_s_per_gpu"),
+        useful_h=(speed.useful_h * waiting).named("useful_time_h"),
+        training_kw=(speed.training_kw / waiting + rest_kw).named("training_kw"),
+    )
 
 
 def _fed(speed: Speed, fed: Feeding) -> Speed:

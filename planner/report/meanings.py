@@ -138,6 +138,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "deadline": "latest day that the scenario allows",
         "tokens_per_s": "tokens trained while it runs, failures not counted",
         "samples_per_s": "samples trained while it runs, failures not counted",
+        "waiting_factor": "how much longer steps are, as nodes wait for slow ones of them",
         "energy_usd": "price of its electricity",
     },
     "pausable": {
@@ -472,6 +473,13 @@ _BY_TABLE: dict[str, dict[str, str]] = {
         "restart_min": "from the stop to running again",
         "rolled_back_min": "stored work that is thrown away, too",
         "lost_h": "hours of a month that it takes, to first order",
+    },
+    "waiting": {
+        "slow_fraction": "share of the nodes that are slow at a time",
+        "slowdown_factor": "step of a slow node over that of the others",
+        "spread_fraction": "standard deviation of the step of one node over its mean",
+        "waiting_factor": "how much longer steps are, as nodes wait for slow ones of them",
+        "waited_h": "hours of a month in which nodes wait for slow ones, which ETTR leaves out",
     },
     "recovery": {
         "choice": "how the run comes back after a failure",

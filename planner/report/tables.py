@@ -50,8 +50,8 @@ _SHEETS = {
     "jobs": (
         "Training jobs",
         "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
-        "deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e "
-        "energy_usd",
+        "deadline tokens_per_s samples_per_s waiting_factor ettr_fraction interval_min checkpoint "
+        "energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",
@@ -203,6 +203,7 @@ COLUMNS["policies"] = (
     "kgco2e_per_useful_h",
 )
 COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
+COLUMNS["waiting"] = ("slow_fraction", "slowdown_factor", "spread_fraction", "waiting_factor", "waited_h")
 COLUMNS["recovery"] = (
     "choice",
     "restart_min",

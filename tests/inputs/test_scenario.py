@@ -311,6 +311,9 @@ spare_share = "10 %"
 loss_spikes = "10 /month"
 rollback = "30 min"
 detect_corruption = true
+slow_nodes = "0.5 %"
+slowdown = 1.2
+step_spread = "1 %"
 
 [policy]
 objective = "weighted"

@@ -66,6 +66,7 @@ class Setting:
     spares: Traced
     kept_gb: Traced
     costs: _Costs
+    waiting: Traced | None = None  # how much longer steps are, as nodes wait for slow ones; None: not stated
 
     def written(self, storage: str, write_h: Traced) -> Rates:
         """A node's hour while a checkpoint to that storage stops the job."""
@@ -77,7 +78,14 @@ class Setting:
 
     def working(self) -> Rates:
         """A node's hour of training."""
-        return self.costs.hour("performance.power.training", None)
+        busy = self.costs.hour("performance.power.training", None)
+        if self.waiting is None:
+            return busy
+        waits = self.costs.hour("performance.power.exchange", None)
+        return Rates(
+            (waits.usd + (busy.usd - waits.usd) / self.waiting).named("usd"),
+            (waits.kgco2e + (busy.kgco2e - waits.kgco2e) / self.waiting).named("kgco2e"),
+        )
 
     def recovering(self, restart: Traced, spares: Traced) -> Setting:
         """The same job where it comes back in another time, and holds other spares."""
@@ -152,6 +160,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         spares=spares,
         kept_gb=kept,
         costs=_costs(terms, sku, size, count, spares, kept),
+        waiting=None if terms.slow is None else terms.slow.factor(size),
     )
 
 

@@ -77,6 +77,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
                 **_rate(job.amount_key, runs, c),
+                **({} if runs.waiting is None else {"waiting_factor": runs.waiting[c]}),
                 "ettr_fraction": runs.ettr[c],
                 "interval_min": convert(runs.interval_h[c], "min"),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",

@@ -496,6 +496,10 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
             "reliability.rollback",
             'has no effect without loss_spikes: write for example loss_spikes = "10 /month"',
         )
+    if "slowdown" in table and "slow_nodes" not in table:
+        yield Problem(
+            "reliability.slowdown", 'has no effect without slow_nodes: write for example slow_nodes = "0.5 %"'
+        )
     if isinstance(fit, Problem):
         yield fit
     if "repair" in table or ("log" in table and not isinstance(fit, FittedFleet)):

@@ -528,6 +528,24 @@ class Reliability(Part):
         description="Whether results of training are checked for silent corruption; what is found sends the "
         "run back to before it",
     )
+    slow_nodes_fraction: Annotated[float | None, Fraction("0.005", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="slow_nodes",
+        description="Share of the nodes that are slow at a time without failing; all others of a run wait "
+        "for them; default: none",
+    )
+    slowdown_factor: Annotated[float | None, Number("1.2", Range(1, 10))] = Field(
+        None,
+        alias="slowdown",
+        description="Step of a slow node over that of the others; default: the fact "
+        "reliability.degraded_node.slowdown",
+    )
+    step_spread_fraction: Annotated[float | None, Fraction("0.01", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="step_spread",
+        description="Standard deviation of the step of one node over its mean, beyond what runs of the fit "
+        "had; a run waits for its slowest node at each; default: none",
+    )
 
 
 class Performance(Part):

@@ -59,6 +59,7 @@ class RunOptions(Table):
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
     bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
     joint: Whole = field(default_factory=no_counts)  # [R] rows of one run have one number from 1 on; 0: alone
+    racks: Floats = field(default_factory=no_numbers)  # [R, T] held in t next to its nodes
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -75,6 +76,7 @@ class RunOptions(Table):
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
         "bought_usd": Shape("*", low=0, default=0.0),
         "joint": Shape("*", int, 0, default=0.0),
+        "racks": Shape("*T", low=0, default=0.0),
     }
 
     @property

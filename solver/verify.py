@@ -333,7 +333,8 @@ def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Ite
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Facility power at the peak <= power_kw[s,t], and of sites that share <= shared_power_kw[f,t];
 
-    racks of nodes in service <= racks[s]. Where a site has a battery or the sun, its slots are judged alone.
+    racks of nodes in service and next to runs <= racks[s]. Where a site has a battery or the sun, its slots
+    are judged alone.
     """
     power, fine = account.peak_kw(problem, plan, plan.in_service), account_energy.has_energy(problem)
     own = np.where(fine[:, None], np.inf, problem.limits.power_kw)
@@ -341,9 +342,7 @@ def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[
     shares = account_energy.shares_energy(problem)[:, None]
     together = np.where(shares, np.inf, problem.limits.shared_power_kw)
     yield from _above("shared power", account.shared_power_kw(problem, power), together, tolerance)
-    groups = problem.node_groups
-    each = (groups.racks_per_node * ~groups.off_site)[:, None]
-    racks = account.totals_by(groups.site, len(problem.site_names), each * plan.in_service)
+    racks = account.racks_in_use(problem, plan.run, plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
 
 

@@ -173,8 +173,10 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     late = runs.late_h.value[:, 0]
     begins = runs.start[:, None] == np.arange(inputs.periods)
     once, bought = _once_usd(runs.adopted_usd, runs.data_usd)
-    usd = runs.usd.value + begins * once[runs.candidate][:, None]
-    kgco2e = runs.kgco2e.value
+    usd, kgco2e = runs.usd.value + begins * once[runs.candidate][:, None], runs.kgco2e.value
+    racks = _fed_racks(runs)
+    if runs.fed_hours is not None:
+        usd, kgco2e = usd + runs.fed_hours.usd.value, kgco2e + runs.fed_hours.kgco2e.value
     if runs.egress is not None:
         usd = usd + begins * runs.egress.usd.value[runs.candidate]
         kgco2e = kgco2e + begins * runs.egress.kgco2e.value[runs.candidate]
@@ -186,6 +188,8 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kgco2e,
         late[:, None],
     ]
+    if racks is not None:
+        columns.append(racks)
     if bought is not None:
         columns.append(bought[runs.candidate][:, None])  # what the budget holds
     if (runs.from_h > 0).any():
@@ -208,6 +212,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         to_h=runs.to_h[row],
         joint=joint,
         **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
+        **({} if racks is None else {"racks": racks[row]}),
     )
     return options, row, len(runs.candidate)
 
@@ -233,6 +238,14 @@ def _worth_offering(
     joint = np.concatenate([np.zeros(len(kept), dtype=np.intp), *[np.arange(1, len(first) + 1)] * 2])
     order = np.argsort(row)
     return row[order], joint[order]
+
+
+def _fed_racks(runs: TrainingRuns) -> NDArray[np.float64] | None:
+    """Room of the workers of each run by period, while it holds its nodes; None where none is fed."""
+    if runs.fed is None:
+        return None
+    racks: NDArray[np.float64] = np.asarray(runs.fed.racks.value)[runs.candidate][:, None] * runs.held
+    return racks
 
 
 def serve_option_table(

@@ -50,7 +50,8 @@ _SHEETS = {
     "jobs": (
         "Training jobs",
         "job site sku nodes shared_with crosses count power_cap_fraction way layout software start "
-        "finish_p50 finish_p95 deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint "
+        "finish_p50 finish_p95 deadline tokens_per_s samples_per_s waiting_factor ettr_fraction "
+        "interval_min checkpoint "
         "energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
@@ -74,6 +75,10 @@ _SHEETS = {
     "placements": (
         "Embedding tables on accelerators that share them",
         "work file sku accelerators fits imbalance_ratio",
+    ),
+    "feeding": (
+        "Workers that feed training runs",
+        "job site sku workers supplied_fraction power_kw racks worker_h usd kgco2e",
     ),
     "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
@@ -199,6 +204,7 @@ COLUMNS["policies"] = (
     "kgco2e_per_useful_h",
 )
 COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
+COLUMNS["waiting"] = ("slow_fraction", "slowdown_factor", "spread_fraction", "waiting_factor", "waited_h")
 COLUMNS["recovery"] = (
     "choice",
     "restart_min",

@@ -153,6 +153,8 @@ def _of_work(
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
     if kind == "pools":
         terms["egress"] = "data moved between sites"
+    if kind == "training":
+        terms["feeding"] = "workers that feed it"
     places = dict.fromkeys(terms, own)
     runs = int((solution.run > 0).sum())
     if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs

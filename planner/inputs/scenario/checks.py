@@ -37,12 +37,14 @@ from planner.inputs.scenario.schema_fleet import (
     profiles_in_parts,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
+from planner.inputs.scenario.schema_ingestion import pausable_fed
 from planner.inputs.scenario.schema_places import (
     Site,
     counted_twice,
     energy_in_parts,
     linked_twice,
     owned_and_priced,
+    reads_of_nothing,
 )
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
@@ -211,12 +213,13 @@ OF_JOBS = (
     less_than_a_step,
     partial_without_price,
     leaving_out,
+    pausable_fed,
     *OF_DATA,
 )
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
-OF_SITES = (owned_and_priced, counted_twice, energy_in_parts)
+OF_SITES = (owned_and_priced, counted_twice, energy_in_parts, reads_of_nothing)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
@@ -369,6 +372,10 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
                 for k, name in enumerate(list_in(entry, key)):
                     if isinstance(name, str):
                         yield from _unknown(f"{at}.{key}[{k}]", name, kind, names)
+    for i, entry in entries_of(document, "training"):
+        fed = entry.get("ingestion")
+        if isinstance(fed, dict) and isinstance(name := fed.get("sku"), str):
+            yield from _unknown(f"{place(('training', i), document)}.ingestion.sku", name, "SKU", known.skus)
     policy = document.get("policy")
     for k, name in enumerate(list_in(policy, "techniques") if isinstance(policy, dict) else ()):
         if isinstance(name, str):
@@ -494,6 +501,10 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
         yield Problem(
             "reliability.rollback",
             'has no effect without loss_spikes: write for example loss_spikes = "10 /month"',
+        )
+    if "slowdown" in table and "slow_nodes" not in table:
+        yield Problem(
+            "reliability.slowdown", 'has no effect without slow_nodes: write for example slow_nodes = "0.5 %"'
         )
     if isinstance(fit, Problem):
         yield fit

@@ -42,6 +42,7 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
@@ -138,7 +139,9 @@ class TrainingJob(Part):
         None, description="Tokens in one optimiser step"
     )
     samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
-        None, description="Samples to train a recommendation model on, in place of `tokens`"
+        None,
+        description="Samples to train a recommendation model on, or images or films for a model that makes "
+        "or sees them, in place of `tokens`",
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"
@@ -170,6 +173,9 @@ class TrainingJob(Part):
         None,
         description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
         "what that gives replaces even parts; a file name alone is enough",
+    )
+    ingestion: Ingestion | None = Field(
+        None, description="Workers that preprocess its data next to it; default: none is counted"
     )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
@@ -554,6 +560,24 @@ class Reliability(Part):
         False,
         description="Whether results of training are checked for silent corruption; what is found sends the "
         "run back to before it",
+    )
+    slow_nodes_fraction: Annotated[float | None, Fraction("0.005", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="slow_nodes",
+        description="Share of the nodes that are slow at a time without failing; all others of a run wait "
+        "for them; default: none",
+    )
+    slowdown_factor: Annotated[float | None, Number("1.2", Range(1, 10))] = Field(
+        None,
+        alias="slowdown",
+        description="Step of a slow node over that of the others; default: the fact "
+        "reliability.degraded_node.slowdown",
+    )
+    step_spread_fraction: Annotated[float | None, Fraction("0.01", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="step_spread",
+        description="Standard deviation of the step of one node over its mean, beyond what runs of the fit "
+        "had; a run waits for its slowest node at each; default: none",
     )
 
 

@@ -103,6 +103,11 @@ class Site(Part):
     storage_medium: Annotated[Literal["hdd", "ssd"] | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
         None, description="What it is kept on; default: hdd"
     )
+    storage_reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
+        None,
+        description="Read operations that its work asks for, over those that drives for one copy give; above "
+        "the copies, drives are added for their operations",
+    )
     rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
         None,
         alias="rack_power",
@@ -286,6 +291,14 @@ OF_THE_BATTERY = {
     "battery_embodied": "battery_embodied_kgco2e_per_kwh",
     "battery_life": "battery_life_y",
 }
+
+
+def reads_of_nothing(site: Site, at: str) -> Iterator[Problem]:
+    """Drives that serve reads hold data."""
+    if site.has("storage_reads_ratio") and not site.has("storage_gb"):
+        yield Problem(
+            f"{at}.storage_reads_ratio", 'has no effect without storage: write for example storage = "20 PB"'
+        )
 
 
 def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:

@@ -50,7 +50,7 @@ from planner.physics.nodes import (
     idle_node_items,
     working_node_kw,
 )
-from planner.physics.pipelines import answer_target
+from planner.physics.pipelines import QUANTILE, answer_quantile, answer_target
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
 from planner.physics.promises import standing_by
 from planner.physics.serving_options import (
@@ -521,12 +521,7 @@ def sharing(
     _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
     services = _services(inputs)
     trace = [inputs.arrival_scv(s) for s in services]
-    fractions = burst_fractions([float(one.value) for one in trace])[alike[0][first]]
-    scv = derive(
-        tried_scv_ratio,
-        trace_scv_ratio=pick(trace, alike[0][first][:, None]),
-        thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
-    )
+    scv = tried_bursts(inputs, alike[0][first])
     tried = law.capacity(scv, first)
     points = back.ravel()
     shared = derive_parts(
@@ -538,6 +533,24 @@ def sharing(
         tried_requests_per_s=rows(tried.requests_per_s, points),
     )
     return shared.carrying_replicas, shared.arrival_scv_ratio
+
+
+def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
+    """Burstinesses at which replicas of services are tried, on a last axis: from none to the trace's."""
+    trace = [inputs.arrival_scv(one) for one in _services(inputs)]
+    fractions = burst_fractions([float(one.value) for one in trace])[service]
+    return derive(
+        tried_scv_ratio,
+        trace_scv_ratio=pick(trace, service[:, None]),
+        thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
+    )
+
+
+def _quantiles(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
+    """Share of first tokens in time; a column only where stages of pipelines have one of their own."""
+    if not inputs.ways.quantiles:
+        return inputs.fact(QUANTILE)
+    return pick([answer_quantile(inputs, one) for one in _services(inputs)], service)
 
 
 def check_peak(
@@ -657,7 +670,7 @@ def replica_arguments(
         "targets": Targets(
             ttft_target_s=pick([answer_target(inputs, one) for one in services], service),
             tpot_target_s=pick([_per_token(inputs, one) for one in services], service),
-            quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
+            quantile_fraction=_quantiles(inputs, service),
             tpot_quantile_fraction=chosen(
                 "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
             ),

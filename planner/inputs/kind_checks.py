@@ -35,7 +35,7 @@ TRAINS = {"training": TRAINED, "pools": (LANGUAGE, VISION)}
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
-OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
+OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 
 def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

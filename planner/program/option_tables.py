@@ -296,6 +296,10 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
+    if (units := each.unit.any(axis=1)).any():
+        # A unit of two kinds of replicas may be large next to a demand, so that whole ones are compared.
+        alone = np.ceil(carrying - ROUNDING) * replicas.nodes.value[:, None]
+        columns.append(np.where(np.isin(each.service, each.service[units])[:, None], alone, 0.0))
     service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
     if ways := inputs.ways.services:
         lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)

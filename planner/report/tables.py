@@ -60,8 +60,9 @@ _SHEETS = {
     ),
     "services": (
         "Services",
-        "service period site sku model way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
+        "service period site sku model way engine tensor_parallel groups stages prefill_replicas "
+        "prefill_accelerators decode_replicas decode_accelerators power_cap_fraction replicas standby "
+        "capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
         "requests_fraction quality_loss_fraction mean_quality_loss_fraction pipeline time_fraction "
         "stage_time_s user_latency_s",
     ),

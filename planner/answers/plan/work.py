@@ -139,7 +139,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "service": problem.services.name[service],
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
-                    **_replica_layout(replicas.candidates, row),
+                    **_replica_layout(replicas.candidates, row, count),
                     **_way(tried, int(replicas.candidates.service[row])),
                     "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
                     **_engine(plan, service),
@@ -202,8 +202,19 @@ def _way(tried: Inputs, row: int) -> Record:
     return {"way": way_said(tried, row) + (f" from {horizon.date_after_h(way.usable_h)}" if later else "")}
 
 
-def _replica_layout(candidates: ServingCandidates, row: int) -> Record:
-    """Accelerators that share attention, and groups and stages of them where a replica has several."""
+def _replica_layout(candidates: ServingCandidates, row: int, count: int) -> Record:
+    """Accelerators that share attention, and groups and stages of them where a replica has several.
+
+    Of so many units that read prompts and write answers apart: the replicas of both kinds.
+    """
+    if candidates.unit[row].any():
+        readers, reading, _, _, writers, writing, _, _ = (int(n) for n in candidates.unit[row])
+        return {
+            "prefill_replicas": count * readers,
+            "prefill_accelerators": reading,
+            "decode_replicas": count * writers,
+            "decode_accelerators": writing,
+        }
     several = {"groups": int(candidates.groups[row]), "stages": int(candidates.stages[row])}
     shared = int(candidates.accelerators[row]) // (several["groups"] * several["stages"])
     return {"tensor_parallel": shared, **{name: count for name, count in several.items() if count > 1}}

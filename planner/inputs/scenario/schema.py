@@ -422,6 +422,14 @@ class Service(Part):
         description="Where its users are: a country by its code, or a region of a provider. The way between "
         "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
     )
+    phases: Annotated[
+        Literal["together", "apart", "either"] | None, Choice('"either"', ("together", "apart", "either"))
+    ] = Field(
+        None,
+        description="Whether one kind of replica reads prompts and writes answers, or prompts are read by "
+        "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
+        "default: together",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
@@ -476,6 +484,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def reads_apart(self) -> bool:
+        """Whether prompts are read by some replicas and answers written by others."""
+        return self.phases == "apart"
 
     @property
     def limits_quality(self) -> bool:

@@ -96,7 +96,7 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
         checkpoint_document(loss_spikes_per_month=3.0, replicas=10)
     with pytest.raises(InputError, match="rollback_min has to be"):
         checkpoint_document(rollback_min=-1.0)
-    with pytest.raises(InputError, match="rollback_min has no effect without loss_spikes"):
+    with pytest.raises(InputError, match="--rollback-min: has no effect without --loss-spikes"):
         checkpoint_document(rollback_min=30.0)
     with pytest.raises(ScenarioError, match=r"reliability\.rollback: has no effect without loss_spikes"):
         with_changes(scenario, {"reliability.rollback": "30 min"})

@@ -633,6 +633,32 @@ def _results() -> Sequence[tuple[str, bytes]]:
     return [*_whole(ROOT / "tests" / "results", "*.json")(), ("kineto.json", json.dumps(trace).encode())]
 
 
+def _traces() -> Sequence[tuple[str, bytes]]:
+    """Graphs as JSON and as protobuf, and the profiler's own."""
+    from planner.report.chakra import (
+        COLLECTIVE_NODE,
+        COLLECTIVES,
+        COMPUTE_NODE,
+        Operation,
+        chakra_json,
+        chakra_messages,
+    )
+
+    steps = [
+        Operation("gemm", COMPUTE_NODE, 0.0, 3e-3),
+        Operation("sum", COLLECTIVE_NODE, 3e-3, 4e-3, COLLECTIVES[0], 4096.0),
+        Operation("gemm", COMPUTE_NODE, 4e-3, 6e-3),
+    ]
+    shipped = _whole(DATA / "samples", "chakra_small.0.json")()
+    (profile,) = (one for one in _results() if one[0] == "kineto.json")
+    return [
+        *shipped,
+        ("step.json", chakra_json(steps).encode()),
+        ("step.et", chakra_messages(steps)),
+        profile,
+    ]
+
+
 LOST = ("TPU_INITIALIZATION", "PROGRAM_STARTUP", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION")
 
 
@@ -795,6 +821,20 @@ def _read_telemetry(path: Path) -> object:
     return telemetry_text(telemetry_document(found, load_catalogue(), "own")), traffic_rows(found)
 
 
+def _read_traces(path: Path) -> object:
+    from planner.answers.traces import traces_document, traces_text
+
+    return traces_text(traces_document([path]))
+
+
+def _read_tables(path: Path) -> object:
+    from planner.inputs.embedding_tables import read_reuse, read_tables
+
+    if path.name == "reuse.csv":
+        return read_reuse(path, "fbgemm_t856_bs65536.pt")
+    return read_tables(path, "dlrm_criteo_1tb_onehot")
+
+
 def _read_actuals(path: Path) -> object:
     from planner.inputs.actuals import read_actuals
     from planner.inputs.catalogue import load_catalogue
@@ -853,6 +893,18 @@ READERS = {
     "monitoring": Reader(_monitoring, JSON, _read_telemetry, 0.06),
     "what happened": Reader(
         lambda: [("actual.csv", ACTUALS), ("focus.csv", BILLED)], TABLE, _read_actuals, 0.06
+    ),
+    "execution traces": Reader(_traces, JSON, _read_traces, 0.03),
+    "embedding tables": Reader(
+        lambda: [
+            ("reuse.csv" if "reuse" in name else name, data)
+            for name, data in _files(
+                DATA / "samples" / "criteo_tables.csv", DATA / "samples" / "dlrm_datasets_reuse.csv"
+            )()
+        ],
+        TABLE,
+        _read_tables,
+        0.02,
     ),
     "published values": Reader(_short_rows, TABLE, _validate, 0.02),
     "job file": Reader(_folder(DATA / "jobs", "*.toml"), TOML, _read_job, 0.07),

@@ -60,7 +60,7 @@ class FitQuestion:
 
     def __post_init__(self) -> None:
         said = {name: getattr(self, name) for name in fields_of(FitQuestion)}
-        wrong = [f"{name} {text}" for name, text in out_of_range(FitQuestion, said)]
+        wrong = [f"{option}: {text}" for option, text in out_of_range(FitQuestion, said)]
         if wrong:
             raise InputError("\n".join(wrong))
 

@@ -98,11 +98,14 @@ def usual(question: type[Any], name: str) -> Any:
 
 
 def out_of_range(question: type[Any], stated: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Fields whose number is outside of the range, and what is wrong; what is None is not stated."""
+    """Options whose number is outside of the range, and what is wrong; what is None is not stated.
+
+    Functions of Python tell the argument in the place of the option.
+    """
     for name, one in fields_of(question).items():
         value = stated.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and not one.holds(value):
-            yield name, f"has to be {one.range}, got {value}"
+            yield flag(name, question), f"has to be {one.range}, got {value:.12g}"
 
 
 def with_times(question: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:

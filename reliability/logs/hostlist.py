@@ -7,6 +7,7 @@ import math
 import re
 
 LONGEST_RANGE = 1_000_000
+_ONE_RANGE = re.compile(r"(?P<name>[^,\[\]\s]+)\[(?P<range>\d+-\d+)\]")  # as most lists are
 
 
 def expand(text: str) -> list[str]:
@@ -15,6 +16,8 @@ def expand(text: str) -> list[str]:
     Raises:
         ValueError: a bracket is not closed, a range runs backwards, or there are far too many names.
     """
+    if plain := _ONE_RANGE.fullmatch(text):
+        return [plain["name"] + number for number in _numbers(plain["range"])]
     if text.count("[") != text.count("]"):
         raise ValueError(f"'{text}' has a bracket that is not closed: write node[001-004]")
     parts = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)
@@ -40,7 +43,8 @@ def _numbers(ranges: str) -> list[str]:
         if not (first.isdigit() and last.isdigit()) or int(last) < int(first):
             raise ValueError(f"'[{ranges}]' is not a list of numbers and rising ranges: write [001-004,7]")
         _refuse_many(f"[{ranges}]", len(found) + int(last) - int(first))
-        found += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
+        form = f"{{:0{len(first)}d}}".format
+        found += map(form, range(int(first), int(last) + 1))
     return found
 
 

@@ -7,7 +7,7 @@ from reliability.logs.fleet import MOST_UNITS
 from reliability.logs.mapping import Mapping
 from reliability.logs.records import first_problem, listed, not_a, number, words
 from reliability.logs.source import Source, literal
-from reliability.logs.times import seconds, zone_marks
+from reliability.logs.times import plain_seconds, seconds, zone_marks
 
 ENDED = (
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
@@ -17,6 +17,8 @@ HELD = ("PENDING", "REQUEUE_FED", "REQUEUE_HOLD")
 OPEN = ("COMPLETING", "CONFIGURING", "RUNNING", "STOPPED", "SUSPENDED", *HELD)
 # A job may be in these without ever having run.
 NEVER_RUN = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "REQUEUED", "REVOKED", *HELD)
+# `CANCELLED by 1000`, and `CANCELLED+` where a column was too narrow.
+STATE = "rtrim(upper(split_part(state_text, ' ', 1)), '+')"
 TIMES = ("submit", "eligible", "start", "end")
 RECORD = (
     *("step", "job", "state", "nodes", "start_s", "end_s", "wait_h", "node_list", "failed_node", "severity"),
@@ -28,19 +30,21 @@ def job_rows(source: Source, mapping: Mapping, table: str) -> str:
     """SQL for the records of a source's table, with their `problem`."""
     texts = {f"{role}_text": source.cell(mapping.column(role)) for role in ("job", "state", "nodes", *TIMES)}
     texts |= {role: source.cell(mapping.column(role)) for role in ("node_list", "failed_node")}
-    values = {f"{role}_time": seconds(f"{role}_text", mapping) for role in TIMES}
+    plain = {f"{role}_plain": plain_seconds(f"{role}_text") for role in TIMES}
+    values = {f"{role}_time": seconds(f"{role}_text", mapping, f"{role}_plain") for role in TIMES}
+    zones = " | ".join(zone_marks(f"{role}_text", mapping, f"{role}_plain") for role in ("start", "end"))
     values |= {
         "step": "coalesce(contains(job_text, '.'), false)",
         "job": "hash(job_text)",
-        # `CANCELLED by 1000`, and `CANCELLED+` where a column was too narrow.
-        "state": "rtrim(upper(split_part(state_text, ' ', 1)), '+')",
+        "state": f"(CASE WHEN state_text IN ({listed((*ENDED, *OPEN))}) THEN state_text ELSE {STATE} END)",
         "nodes": number("nodes_text"),
-        "zones": f"{zone_marks('start_text', mapping)} | {zone_marks('end_text', mapping)}",
+        "zones": zones,
     }
     judged = f"SELECT *, {words('state', mapping.severity, 'NULL::VARCHAR')} AS severity FROM values_read"
     return f"""
         (WITH texts AS (SELECT *, {selected(texts)} FROM {table}),
-            values_read AS (SELECT *, {selected(values)} FROM texts)
+            plain AS (SELECT *, {selected(plain)} FROM texts),
+            values_read AS (SELECT *, {selected(values)} FROM plain)
          SELECT *, start_time AS start_s, end_time AS end_s,
              (start_time - coalesce(eligible_time, submit_time)) / 3600 AS wait_h,
              {_planned(mapping)} AS planned, {_problem(source, mapping)} AS problem FROM ({judged}))"""

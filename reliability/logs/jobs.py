@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NODE_LISTS_AT_ONCE = 100_000
+NODES_AT_ONCE = 1_000_000
 
 
 def read_jobs(
@@ -69,12 +69,18 @@ def read_jobs(
 
 def _make_runs(connection: DuckDBPyConnection) -> list[str]:
     """Make `runs` of the records: no steps, nothing that never ran, and each run once."""
-    steps, waiting, runs, different, jobs = one_row(
+    steps, waiting, runs, jobs = one_row(
         connection,
         """SELECT count_if(step), count_if(NOT step AND start_s IS NULL), count_if(ran),
-               count(DISTINCT hash(job, start_s)) FILTER (ran), count(DISTINCT job) FILTER (ran)
+               count(DISTINCT job) FILTER (ran)
            FROM (SELECT *, NOT step AND start_s IS NOT NULL AS ran FROM records)""",
     )
+    different = runs
+    if jobs < runs:
+        ran = "NOT step AND start_s IS NOT NULL"
+        (different,) = one_row(
+            connection, f"SELECT count(DISTINCT hash(job, start_s)) FROM records WHERE {ran}"
+        )
     once = "QUALIFY row_number() OVER (PARTITION BY job, start_s ORDER BY end_s DESC NULLS LAST) = 1"
     connection.execute(
         f"CREATE {'TABLE' if different < runs else 'VIEW'} runs AS "
@@ -192,28 +198,54 @@ def _units(connection: DuckDBPyConnection, notes: list[str], name: str) -> pd.Da
         """SELECT node_list, min(from_h), max(to_h) FROM inside WHERE node_list IS NOT NULL
            GROUP BY node_list ORDER BY node_list"""
     )
-    names = lru_cache(maxsize=NODE_LISTS_AT_ONCE)(expand)
-    first: dict[str, float] = {}
-    last: dict[str, float] = {}
-    unread = 0
+    seen, unread = _Seen(), 0
     while batch := lists.fetchmany(NODE_LISTS_AT_ONCE):
         for node_list, from_h, to_h in batch:
             try:
-                expanded = names(node_list)
+                expanded = expand(node_list)
             except ValueError:
                 unread += 1
                 continue
-            if len(first) + len(expanded) > MOST_UNITS:
+            if len(seen.place) + len(expanded) > MOST_UNITS:
                 raise LogError(
                     [
                         f"{name}: its node lists name more than {MOST_UNITS:,} nodes: is a range a digit too "
                         f"long, as in '{node_list}'?"
                     ]
                 )
-            for node in expanded:
-                first[node] = min(from_h, first.get(node, from_h))
-                last[node] = max(to_h, last.get(node, to_h))
+            seen.add(expanded, from_h, to_h)
+    seen.fold()
     if unread:
         notes.append(f"{count_of(unread, 'node list')} cannot be expanded: its nodes are not in `units`.")
-    rows = {"unit": list(first), "entry_h": list(first.values()), "exit_h": list(last.values())}
-    return unit_frame(pd.DataFrame(rows))
+    return unit_frame(
+        pd.DataFrame({"unit": list(seen.place), "entry_h": seen.entry_h, "exit_h": seen.exit_h})
+    )
+
+
+class _Seen:
+    """Nodes by their place, and the first and the last hour of each; added to in columns."""
+
+    def __init__(self) -> None:
+        self.place: dict[str, int] = {}
+        self.entry_h, self.exit_h = np.zeros(0), np.zeros(0)
+        self._places: list[int] = []
+        self._lists: list[tuple[float, float, int]] = []
+
+    def add(self, nodes: list[str], from_h: float, to_h: float) -> None:
+        """Nodes of one list, which ran something from one hour to another."""
+        place = self.place
+        self._places += [place.setdefault(node, len(place)) for node in nodes]
+        self._lists.append((from_h, to_h, len(nodes)))
+        if len(self._places) > NODES_AT_ONCE:
+            self.fold()
+
+    def fold(self) -> None:
+        """Take in what was added."""
+        more = len(self.place) - len(self.entry_h)
+        self.entry_h = np.append(self.entry_h, np.full(more, np.inf))
+        self.exit_h = np.append(self.exit_h, np.full(more, -np.inf))
+        from_h, to_h, sizes = np.array(self._lists, dtype=float).reshape(-1, 3).T
+        counts = sizes.astype(np.int64)
+        np.minimum.at(self.entry_h, self._places, np.repeat(from_h, counts))
+        np.maximum.at(self.exit_h, self._places, np.repeat(to_h, counts))
+        self._places, self._lists = [], []

@@ -57,7 +57,8 @@ def load(
         bad_rows.sort(key=lambda row: row.line)
     loaded = Loaded(rows + len(rejects), tuple(bad_rows[:keep_bad_rows]), bad + len(rejects))
     _require_most(source.name, loaded)
-    connection.execute("DELETE FROM records WHERE problem IS NOT NULL")
+    if bad:
+        connection.execute("DELETE FROM records WHERE problem IS NOT NULL")
     return loaded
 
 

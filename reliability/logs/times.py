@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NAIVE_ISO = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.]\d+)?)?)?"
+# Nearly all times of a job log have this form, which takes half as long to read as any.
+PLAIN, PLAIN_LENGTH = "%Y-%m-%dT%H:%M:%S", 19
 NAIVE, AWARE = 1, 2
 # The years 1 to 9999, which Python's calendar holds; times since a start are as far from it at most.
 FIRST_S, LAST_S = -62_135_596_800, 253_402_300_799
@@ -25,8 +27,17 @@ def has_calendar(mapping: Mapping) -> bool:
     return not any(form in SINCE_START for form in mapping.time_format)
 
 
-def seconds(text: str, mapping: Mapping) -> str:
-    """SQL for the seconds of a time; NULL where it is none, or lies outside the years 1 to 9999."""
+def plain_seconds(text: str) -> str:
+    """SQL for the seconds of a time such as 2027-01-31T23:59:59 in UTC; NULL for all other texts."""
+    whole = f"strlen({text}) = {PLAIN_LENGTH} AND NOT contains({text}, ' ')"
+    return f"(CASE WHEN {whole} THEN epoch(try_strptime({text}, {literal(PLAIN)})) END)"
+
+
+def seconds(text: str, mapping: Mapping, plain: str | None = None) -> str:
+    """SQL for the seconds of a time; NULL where it is none, or lies outside the years 1 to 9999.
+
+    `plain` is SQL for its `plain_seconds`, where these were read already.
+    """
     forms = [form for form in mapping.time_format if "%" in form]
     found = [_seconds(text, form, mapping) for form in mapping.time_format if "%" not in form]
     if forms:
@@ -35,11 +46,13 @@ def seconds(text: str, mapping: Mapping) -> str:
         spaced = f"{literal(year)} || regexp_replace({text}, ' +', ' ', 'g')"
         listed = ", ".join(literal(lead + form) for form in forms)
         found.append(f"epoch(CAST(try_strptime({spaced}, [{listed}]) AS TIMESTAMPTZ))")
+    if plain is not None and mapping.time_format[0] == "iso" and mapping.timezone in (None, "UTC"):
+        found.insert(0, plain)
     value = f"coalesce({', '.join(found)})"
     return f"(CASE WHEN {value} BETWEEN {FIRST_S} AND {LAST_S} THEN {value} END)"
 
 
-def zone_marks(text: str, mapping: Mapping) -> str:
+def zone_marks(text: str, mapping: Mapping, plain: str | None = None) -> str:
     """SQL: 1 for a time without a zone, 2 for one with a zone, 0 where the question does not arise."""
     forms = mapping.time_format
     if not has_calendar(mapping):
@@ -48,7 +61,8 @@ def zone_marks(text: str, mapping: Mapping) -> str:
         return f"(CASE WHEN {text} IS NULL THEN 0 ELSE {AWARE} END)"
     # Other forms of strptime than those with %z hold no zone.
     naive = f"regexp_full_match({text}, {literal(NAIVE_ISO)})" if "iso" in forms else "true"
-    return f"(CASE WHEN {text} IS NULL THEN 0 WHEN {naive} THEN {NAIVE} ELSE {AWARE} END)"
+    known = f"WHEN {plain} IS NOT NULL THEN {NAIVE}" if plain is not None and "iso" in forms else ""
+    return f"(CASE WHEN {text} IS NULL THEN 0 {known} WHEN {naive} THEN {NAIVE} ELSE {AWARE} END)"
 
 
 def require_year(name: str, mapping: Mapping) -> None:

@@ -96,7 +96,7 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
         checkpoint_document(loss_spikes_per_month=3.0, replicas=10)
     with pytest.raises(InputError, match="rollback_min has to be"):
         checkpoint_document(rollback_min=-1.0)
-    with pytest.raises(InputError, match="rollback_min has no effect without loss_spikes"):
+    with pytest.raises(InputError, match="--rollback-min: has no effect without --loss-spikes"):
         checkpoint_document(rollback_min=30.0)
     with pytest.raises(ScenarioError, match=r"reliability\.rollback: has no effect without loss_spikes"):
         with_changes(scenario, {"reliability.rollback": "30 min"})
@@ -161,7 +161,7 @@ def test_wrong_slow_nodes_are_refused_once(said: dict[str, str], wanted: str):
 
 
 def test_questions_about_slow_nodes_that_have_no_answer_are_refused():
-    with pytest.raises(InputError, match="slowdown_factor has no effect without slow_nodes_fraction"):
+    with pytest.raises(InputError, match="--slowdown: has no effect without --slow-nodes"):
         checkpoint_document(slowdown_factor=2.0)
     with pytest.raises(InputError, match="plays failures of nodes alone: leave out slow nodes"):
         checkpoint_document(slow_nodes_fraction=0.01, replicas=2)

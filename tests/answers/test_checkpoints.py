@@ -533,7 +533,7 @@ def test_a_fit_stands_in_for_a_published_fleet(tmp_path: Path) -> None:
     [
         ({"everfleet_fit": 2}, "is a fit of edition 2; only 1 is known here"),
         ({"rate": {"value": 5.0}}, "is not a whole fit: has no 'unit'"),
-        ({"rate": FIT["rate"] | {"value": -1.0}}, "failure_rate must be above 0, got -1.0"),
+        ({"rate": FIT["rate"] | {"value": -1.0}}, "failure_rate must be above 0, got -1"),
         ({"rate": FIT["rate"] | {"low": 5.5}}, "the range 5.5 .. 6.0 does not hold the value 5.0"),
         ({"rate": FIT["rate"] | {"unit": "kg"}}, "must be a rate such as '1/(1000 node d)', got 'kg'"),
         ({"rate": FIT["rate"] | {"value": math.nan}}, "failure_rate must be a finite number, got nan"),
@@ -622,7 +622,7 @@ def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     [
         ("one-training-job", {"job": "x"}, "no training job 'x' in scenario 'One 8B training run on new"),
         ("one-training-job", {"sku": "b200-8"}, "training.train-8b: may not use SKU 'b200-8'"),
-        ("one-training-job", {"nodes": 0}, "nodes has to be from 1 to 1,000,000, got 0"),
+        ("one-training-job", {"nodes": 0}, "--nodes: has to be from 1 to 1,000,000, got 0"),
         ("one-training-job", {"failures": "bogus"}, "no fleet with failures 'bogus'; there are: "),
         ("serving-only", {}, "has no training job: there is nothing to checkpoint"),
     ],
@@ -688,26 +688,26 @@ def test_what_a_point_of_goodput_is_worth() -> None:
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ({"queue_min": -2.0}, "queue_min has to be from 0 to 10,000, got -2.0"),
-        ({"storage_others_fraction": 1.0}, "storage_others_fraction has to be from 0 to below 1, got 1.0"),
+        ({"queue_min": -2.0}, "--queue-min: has to be from 0 to 10,000, got -2"),
+        ({"storage_others_fraction": 1.0}, "--storage-others: has to be from 0 to below 1, got 1"),
         (
             {"spare_confidence_fraction": 1.0},
-            "spare_confidence_fraction has to be a share between 0 and 1, got 1.0",
+            "--spare-confidence: has to be a share between 0 and 1, got 1",
         ),
         ({"state": "bf16-adm"}, "no kind of training state 'bf16-adm'; near: bf16-adam"),
         ({"useful_h": 0.0}, "useful hours have to be above 0, got 0.0"),
-        ({"replicas": 1}, "replicas have to be from 2 to 100,000, got 1"),
-        ({"replicas": 10, "seed": -1}, "the seed has to be 0 or more, got -1"),
-        ({"nodes": 0}, "nodes has to be from 1 to 1,000,000, got 0"),
-        ({"restart_min": -1.0}, "restart_min has to be from 0 to 10,000, got -1.0"),
-        ({"restart_min": math.nan}, "restart_min has to be from 0 to 10,000, got nan"),
+        ({"replicas": 1}, "--simulate: has to be from 2 to 100,000, got 1"),
+        ({"replicas": 10, "seed": -1}, "--seed: has to be 0 or more, got -1"),
+        ({"nodes": 0}, "--nodes: has to be from 1 to 1,000,000, got 0"),
+        ({"restart_min": -1.0}, "--restart-min: has to be from 0 to 10,000, got -1"),
+        ({"restart_min": math.nan}, "--restart-min: has to be from 0 to 10,000, got nan"),
         ({"sku": "h200"}, "no SKU 'h200'; near: h200-8, h20-8, h100-8"),
         ({"grid": "uss"}, "no grid region 'uss'; near: us"),
         (
             {"storage": "tape", "nodes": -3},
             "no checkpoint storage 'tape'; there are: "
             "host-memory, nas, nvme-local, object-store, parallel-fs\n"
-            "nodes has to be from 1 to 1,000,000, got -3",
+            "--nodes: has to be from 1 to 1,000,000, got -3",
         ),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_fit_at_hand_is_the_fit_in_a_file(tmp_path: Path) -> None:
 def test_what_is_no_fit_is_refused() -> None:
     with pytest.raises(InputError, match="the fit: is not a fit"):
         checkpoint_document(failures={"rate": 3})
-    with pytest.raises(InputError, match="nodes has to be from 1 to 1,000,000, got 0"):
+    with pytest.raises(InputError, match="--nodes: has to be from 1 to 1,000,000, got 0"):
         checkpoint_document(across=(0, 8))
 
 

@@ -115,7 +115,7 @@ def test_a_fit_ends_when_it_is_asked_to() -> None:
 
 def test_options_of_a_fit_are_checked() -> None:
     arguments = {"name": "e.csv", "content": EVENTS.encode(), "mapping": "", "question": {"period_d": -1.0}}
-    with pytest.raises(InputError, match="period_d has to be above 0"):
+    with pytest.raises(InputError, match="--period-days: has to be above 0"):
         logs.fit(arguments, _unheard, lambda: False)
 
 

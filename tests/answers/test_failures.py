@@ -352,9 +352,9 @@ def test_options_out_of_range_are_named_together() -> None:
     with pytest.raises(InputError) as error:
         FitQuestion(interval_fraction=1.5, period_d=-1.0, accelerators_per_node=0)
     assert str(error.value).splitlines() == [
-        "accelerators_per_node has to be from 1 to 1,024, got 0",
-        "interval_fraction has to be a share between 0 and 1, got 1.5",
-        "period_d has to be above 0, got -1.0",
+        "--accelerators-per-node: has to be from 1 to 1,024, got 0",
+        "--interval: has to be a share between 0 and 1, got 1.5",
+        "--period-days: has to be above 0, got -1",
     ]
 
 

@@ -604,7 +604,7 @@ def test_checkpoint_refuses_with_every_problem(run: Run) -> None:
     assert len(err.splitlines()) == 3
     assert "no fleet with failures 'bogus'; there are: " in err
     assert "no SKU 'h200'; near: h200-8" in err
-    assert "nodes has to be from 1 to 1,000,000, got 0" in err
+    assert "--nodes: has to be from 1 to 1,000,000, got 0" in err
 
 
 # validate
@@ -748,7 +748,7 @@ def test_a_log_that_cannot_be_used_is_wrong_input(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--confidence", "1.2"), "spare_confidence_fraction has to be a share between 0 and 1, got 1.2"),
+        (("--confidence", "1.2"), "--confidence: has to be a share between 0 and 1, got 1.2"),
         (("--severities", "nothing"), "no failure has severity nothing; there is hardware, other, software"),
         (("--fleet-size", "10"), "correct fleet_size"),
         (("--prior", "nobody"), "no prior 'nobody'"),
@@ -877,7 +877,7 @@ def test_the_process_exits_as_the_function_returns() -> None:
 
     assert done.returncode == WRONG_INPUT
     assert done.stdout == ""
-    assert done.stderr == "nodes has to be from 1 to 1,000,000, got 0\n"
+    assert done.stderr == "--nodes: has to be from 1 to 1,000,000, got 0\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")

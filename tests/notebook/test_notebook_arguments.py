@@ -71,7 +71,7 @@ def test_numbers_are_in_the_unit_of_their_name() -> None:
         (lambda: ef.job_carbon("nothing"), "nothing: no such file"),
         (lambda: ef.job_carbon({"title": "x", "site": {"grid": "us"}}), "there is no phase to count"),
         (lambda: ef.fit("nothing.csv"), "nothing.csv"),
-        (lambda: ef.fit(SLURM, interval_fraction=2), "interval_fraction has to be a share between 0 and 1"),
+        (lambda: ef.fit(SLURM, interval_fraction=2), "interval_fraction: has to be a share between 0 and 1"),
         (lambda: ef.plan("nothing"), "nothing: no such file"),
         (
             lambda: ef.plan({"title": "x", "horizon": {"periods": object()}}),

@@ -31,7 +31,7 @@ from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.model_kinds import TRAINED, models_of
 from planner.inputs.models import with_model_cards
-from planner.inputs.question_fields import out_of_range, usual
+from planner.inputs.question_fields import flag, out_of_range, usual
 from planner.physics.equations.money import goodput_usd
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive
@@ -132,16 +132,17 @@ def checkpoint_document(
     }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
     idle = rollback_min is not None and not loss_spikes_per_month
+    unasked = slowdown_factor is not None and slow_nodes_fraction is None
+    rollback, spikes, slower, slow = (
+        flag(name, CheckpointQuestion)
+        for name in ("rollback_min", "loss_spikes_per_month", "slowdown_factor", "slow_nodes_fraction")
+    )
     _refuse(
         [
             *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
-            *(f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, numbers)),
-            *(["rollback_min has no effect without loss_spikes_per_month"] if idle else []),
-            *(
-                ["slowdown_factor has no effect without slow_nodes_fraction"]
-                if slowdown_factor is not None and slow_nodes_fraction is None
-                else []
-            ),
+            *(f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, numbers)),
+            *([f"{rollback}: has no effect without {spikes}"] if idle else []),
+            *([f"{slower}: has no effect without {slow}"] if unasked else []),
         ]
     )
     options = SharedOptions(

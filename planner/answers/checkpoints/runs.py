@@ -58,9 +58,9 @@ def simulation_rows(
 ) -> list[Record]:
     """ETTR of each policy at its best interval, played, next to the closed form."""
     if not 2 <= replicas <= MOST_REPLICAS:
-        raise InputError(f"replicas have to be from 2 to {count_text(MOST_REPLICAS)}, got {replicas}")
+        raise InputError(f"--simulate: has to be from 2 to {count_text(MOST_REPLICAS)}, got {replicas}")
     if seed < 0:
-        raise InputError(f"the seed has to be 0 or more, got {seed}")
+        raise InputError(f"--seed: has to be 0 or more, got {seed}")
     if any(policy.setting.stops.others_per_h is not None for policy in policies.values()):
         raise InputError(
             "--simulate plays failures of nodes alone: leave out loss spikes and checks for corruption"

@@ -55,7 +55,7 @@ def scenario_document(
         raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
     stated = {name: getattr(options, name) for name in ("queue_min", "storage_others_fraction")}
     if wrong := [
-        f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, stated | {"nodes": nodes})
+        f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated | {"nodes": nodes})
     ]:
         raise InputError("\n".join(wrong))
     sections = []

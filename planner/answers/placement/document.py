@@ -14,7 +14,7 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.embedding_tables import EmbeddingTable, read_reuse, read_tables, with_reuse
 from planner.inputs.own.reading import own_notes
 from planner.inputs.placement_question import HBM, NODES, TIERS, TIME, WAYS, PlacementQuestion
-from planner.inputs.question_fields import flag, out_of_range
+from planner.inputs.question_fields import out_of_range
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, shown
 from planner.physics.requests import inputs_of
@@ -289,15 +289,15 @@ def _said(
     ratio_text = number_text(float(times["imbalance_ratio"].value))
     yield (
         f"`throughput` takes even parts of whole tables in {HBM}; with look-ups {ratio_text} times as long "
-        f"it tells this step: --out writes that as {IMBALANCE}, which `throughput --data` takes."
+        f"it tells this step: as the fact {IMBALANCE} of your own, `throughput` and plans take it."
     )
 
 
 def _refuse(question: PlacementQuestion, catalogue: Catalogue) -> None:
     """Refuse a question that is wrong, with every problem of it."""
     problems = [
-        Problem(flag(name, PlacementQuestion), text)
-        for name, text in out_of_range(
+        Problem(option, text)
+        for option, text in out_of_range(
             PlacementQuestion,
             {name: getattr(question, name) for name in ("batch", "within_s", "time_limit_s")},
         )

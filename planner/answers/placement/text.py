@@ -22,6 +22,8 @@ def to_text(document: Record) -> str:
         rows: list[Record] = document.get(name, [])
         if rows:
             lines += ["", *aligned(columns, rows[:MOST_ROWS]), *_left_out(rows, name)]
+    if document.get("placed"):
+        lines += ["", "--out FILE writes the imbalance as such a fact, for `--data FILE`."]
     return "\n".join(lines)
 
 

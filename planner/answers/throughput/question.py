@@ -163,8 +163,8 @@ def _numbers(question: Question) -> Iterator[Problem]:
         if size < 1:
             yield Problem("--nodes", f"{size} is no size: write counts of 1 or more, such as 8,16,32")
     stated = {name: getattr(question, name) for name in FIELDS}
-    for name, text in question_fields.out_of_range(Question, stated):
-        yield Problem(flag(name), text)
+    for option, text in question_fields.out_of_range(Question, stated):
+        yield Problem(option, text)
     sequence, batch = question.sequence_tokens, question.batch_tokens
     if sequence is not None and batch is not None and 0 < batch < sequence:
         yield Problem("--batch-tokens", f"{batch:g} hold no sequence of {sequence} tokens")

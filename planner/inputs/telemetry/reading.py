@@ -50,7 +50,7 @@ def read_telemetry(paths: Sequence[Path], *, interval_s: float | None = None) ->
         InputError: a file cannot be read, is of no such format, or is too large.
     """
     if interval_s is not None and not 0 < interval_s < 1e6:
-        raise InputError(f"interval_s is a number of seconds above 0, got {interval_s:g}")
+        raise InputError(f"--interval: is a number of seconds above 0, got {interval_s:g}")
     frames, files, notes = list[pd.DataFrame](), list[tuple[str, str]](), list[str]()
     jobs, lost = list[SlurmJobs](), list[LostTime]()
     for path in paths:

@@ -153,7 +153,7 @@ PLACED = """tables = { file = "criteo_tables.csv", set = "mlperf_dlrm_dcnv2_mult
 ingestion = { workers_per_node = 2, workers = 3 }
 """
 LEVERS = 'levers = ["shift"]'
-GROUPS = {
+GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
         "work": POOL,
         "period": "quarter",
@@ -186,11 +186,8 @@ GROUPS = {
 @cache
 def document(group: str) -> dict[str, Any]:
     """The document, which refuses itself where its numbers disagree; drawn four times instead of 64."""
-    said = (
-        dict.fromkeys(("contract", "fleet", "reliability", "policy"), "")
-        | {"nodes": 4, "periods": 1, "period": "month", "carbon_price": "200 USD/t"}
-        | GROUPS[group]
-    )
+    said: dict[str, Any] = dict.fromkeys(("contract", "fleet", "reliability", "policy"), "")
+    said |= {"nodes": 4, "periods": 1, "period": "month", "carbon_price": "200 USD/t", **GROUPS[group]}
     text = f"title = {group!r}\n".replace("'", '"') + SITES.format(**said) + said["work"]
     scenario = parse_scenario(text, group)
     check_scenario(scenario, load_catalogue())

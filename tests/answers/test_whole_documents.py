@@ -192,7 +192,7 @@ solar_yield = 0.12
 solar_latitude = 50.1
 solar_longitude = 8.7
 """
-GROUPS = {
+GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
         "work": POOL,
         "period": "quarter",
@@ -239,17 +239,9 @@ GROUPS = {
 @cache
 def document(group: str) -> dict[str, Any]:
     """The document, which refuses itself where its numbers disagree; drawn four times instead of 64."""
-    said = (
-        dict.fromkeys(("contract", "fleet", "reliability", "policy"), "")
-        | {
-            "grid": 'grid_intensity = "400 g/kWh"',
-            "nodes": 4,
-            "periods": 1,
-            "period": "month",
-            "carbon_price": "200 USD/t",
-        }
-        | GROUPS[group]
-    )
+    said: dict[str, Any] = dict.fromkeys(("contract", "fleet", "reliability", "policy"), "")
+    said |= {"nodes": 4, "periods": 1, "period": "month", "carbon_price": "200 USD/t"}
+    said |= {"grid": 'grid_intensity = "400 g/kWh"', **GROUPS[group]}
     text = f"title = {group!r}\n".replace("'", '"') + SITES.format(**said) + said["work"]
     scenario = parse_scenario(text, group)
     check_scenario(scenario, load_catalogue())

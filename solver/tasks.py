@@ -59,6 +59,7 @@ class RunOptions(Table):
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
     bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
     joint: Whole = field(default_factory=no_counts)  # [R] rows of one run have one number from 1 on; 0: alone
+    racks: Floats = field(default_factory=no_numbers)  # [R, T] held in t next to its nodes
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -75,6 +76,7 @@ class RunOptions(Table):
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
         "bought_usd": Shape("*", low=0, default=0.0),
         "joint": Shape("*", int, 0, default=0.0),
+        "racks": Shape("*T", low=0, default=0.0),
     }
 
     @property
@@ -130,6 +132,10 @@ class PausableOptions(Table):
     nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
     bought_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E] of `usd_per_node_h`: cash of the
     # budget
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [E] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -143,6 +149,10 @@ class PausableOptions(Table):
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "nodes_least": Shape("*", int, 0, default=0.0),
         "bought_usd_per_node_h": Shape("*", low=0, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }
 
 
@@ -207,6 +217,8 @@ class ServeOptions(Table):
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
     deployed_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any replica runs
     begun_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any runs and none did before
+    deployed_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
+    begun_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     lost_fraction: Floats = field(default_factory=no_numbers)  # [V] of quality; below 0: better
     time_fraction: Floats = field(default_factory=no_numbers)  # [V] of the response time of its pipeline
 
@@ -231,9 +243,17 @@ class ServeOptions(Table):
         "start_kwh": Shape("*T", low=0, default=0.0),
         "deployed_usd": Shape("*T", low=0, default=0.0),
         "begun_usd": Shape("*T", low=0, default=0.0),
+        "deployed_kgco2e": Shape("*T", low=0, default=0.0),
+        "begun_kgco2e": Shape("*T", low=0, default=0.0),
         "lost_fraction": Shape("*", default=0.0),
         "time_fraction": Shape("*", low=0, high=1, default=0.0),
     }
+
+    @property
+    def charged_to_begin(self) -> Flags:
+        """Options that take something where they are set up [V, T]."""
+        found: Flags = (self.begun_usd > 0) | (self.begun_kgco2e > 0)
+        return found
 
     @property
     def chosen_or_not(self) -> Flags:
@@ -242,8 +262,9 @@ class ServeOptions(Table):
         They have standby, a least number of replicas, or a price as a deployment; one that has a price when
         it is set up is known in every period.
         """
-        begins = np.any(self.begun_usd > 0, axis=1, keepdims=True)
-        found: Flags = (self.standby > 0) | (self.least > 1) | (self.deployed_usd > 0) | begins
+        begins = np.any(self.charged_to_begin, axis=1, keepdims=True)
+        kept = (self.deployed_usd > 0) | (self.deployed_kgco2e > 0)
+        found: Flags = (self.standby > 0) | (self.least > 1) | kept | begins
         return found
 
 
@@ -294,6 +315,9 @@ class WorkOptions(Table):
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
     uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
     stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -306,4 +330,7 @@ class WorkOptions(Table):
         "held_ratio": Shape("*T", low=1, default=1.0),
         "uses": Shape("*A", bool, default=0.0),
         "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }

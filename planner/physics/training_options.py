@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service, TrainingJob
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.across import CROSSES, PIPELINE
+from planner.physics.batch_work import image_tokens
+from planner.physics.denoiser_training import run_stage
 from planner.physics.hybrids import is_hybrid
 from planner.physics.links import link_domain
 from planner.physics.placed_tables import no_room
@@ -63,6 +66,7 @@ Indices = NDArray[np.intp]
 
 _Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
 
+COPIED = (RECOMMENDATION, DIFFUSION)  # kinds whose layers no layout splits over tensors or stages
 UNCAPPED = 1.0  # accelerators may draw their rated power
 
 
@@ -143,7 +147,7 @@ def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> 
             limits = SplitLimits(**{"stages_of" if staged else "copies_of": split.parts})
             key = (j, k, nodes, split.parts, staged)
             if key not in known:
-                known[key] = _layout(inputs, job_workload(job), k, nodes, limits)
+                known[key] = _layout(inputs, job_workload(inputs, job), k, nodes, limits)
                 if isinstance(known[key], str):
                     name = f"{job.name} on {nodes} nodes of two sites, {split.crosses} across"
                     dropped.append(Dropped(name, inputs.skus[k].name, str(known[key])))
@@ -194,8 +198,11 @@ def training_arguments(
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
-def job_workload(job: TrainingJob) -> Workload:
-    """What a training job trains; its batch in whole sequences."""
+def job_workload(inputs: Inputs, job: TrainingJob) -> Workload:
+    """What a training job trains; its batch in whole sequences, of which an image of patches is one."""
+    if job.samples is not None:
+        tokens = int(image_tokens(inputs, job.model).value)
+        return Workload(job.model, job.precision, tokens, int(job.step_amount))
     assert job.batch_tokens is not None, "asked of runs by tokens"
     assert job.sequence_tokens is not None, "asked of runs by tokens"
     sequences = max(1, round(job.batch_tokens / job.sequence_tokens))
@@ -215,30 +222,39 @@ def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
 
 
 def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layout | str:
-    """The layout of a run; tables of a recommendation model are cut across all, layers copied."""
-    if job.samples is None:
-        return _layout(inputs, job_workload(job), sku, nodes)
+    """The layout of a run, by the kind of its model."""
+    kind = kind_of_model(inputs.catalogue, job.model)
+    if kind not in COPIED:
+        return _layout(inputs, job_workload(inputs, job), sku, nodes)
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, job.precision):
         return reason
     accelerators = nodes * int(inputs.server("accelerators")[sku].value)
+    if kind == DIFFUSION:
+        stage, held, reason = run_stage(inputs, job, sku, accelerators)
+        return reason or _copied(accelerators, job.step_amount, stage, held)
     needed = run_memory_gb(inputs, job, sku, nodes)
     if reason := no_room(inputs, job.tables, f"training.{job.name}", sku, accelerators):
         return reason
     usable = inputs.fact("performance.training.usable_memory").value * inputs.accelerator("memory")[sku].value
     if job.tables is None and needed > usable:
         return f"tables and activations need {needed:,.3g} GB of {usable:,.3g} GB that are usable"
+    return _copied(accelerators, job.step_amount, 0, needed)
+
+
+def _copied(accelerators: int, samples: float, sharding: int, memory_gb: float) -> Layout:
+    """Every accelerator with samples of its own; its step is worked out with the run."""
     return Layout(
         tp=1,
         pp=1,
         interleave=1,
         cp=1,
         dp=accelerators,
-        micro_batch=max(1, round(job.step_amount / accelerators)),
+        micro_batch=max(1, round(samples / accelerators)),
         recompute=0,
-        sharding=0,
-        memory_gb=needed,
-        step_s=0.0,  # as what follows, worked out with the run
+        sharding=sharding,
+        memory_gb=memory_gb,
+        step_s=0.0,
         tokens_per_s_per_gpu=0.0,
         enumerated=1,
         fitting=1,

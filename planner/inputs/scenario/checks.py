@@ -22,8 +22,9 @@ from planner.inputs.scenario.data_mix import (
     price_of_another,
     without_price,
 )
+from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fields import CARD, quantity_like
-from planner.inputs.scenario.parts import reported
+from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
 from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
 from planner.inputs.scenario.schema_fleet import (
@@ -36,14 +37,16 @@ from planner.inputs.scenario.schema_fleet import (
     profiles_in_parts,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
+from planner.inputs.scenario.schema_ingestion import pausable_fed
 from planner.inputs.scenario.schema_places import (
     Site,
     counted_twice,
     energy_in_parts,
     linked_twice,
     owned_and_priced,
+    reads_of_nothing,
 )
-from planner.inputs.scenario.schema_pools import Pool, data_in_whole, one_way, quantiles_in_order
+from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import amount_problems, at_one_site
@@ -210,12 +213,13 @@ OF_JOBS = (
     less_than_a_step,
     partial_without_price,
     leaving_out,
+    pausable_fed,
     *OF_DATA,
 )
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
-OF_SITES = (owned_and_priced, counted_twice, energy_in_parts)
+OF_SITES = (owned_and_priced, counted_twice, energy_in_parts, reads_of_nothing)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
@@ -294,7 +298,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
     for i, pool in parts.pools.items():
-        yield from reported((quantiles_in_order, data_in_whole), pool, place(("pools", i), document))
+        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -306,6 +310,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     if policy is not None:
         yield from reported((_weighted, _levers), policy)
     yield from _slots(document)
+    yield from data_in_whole(document)
 
 
 def _weighted(policy: Policy) -> Iterator[Problem]:
@@ -367,6 +372,10 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
                 for k, name in enumerate(list_in(entry, key)):
                     if isinstance(name, str):
                         yield from _unknown(f"{at}.{key}[{k}]", name, kind, names)
+    for i, entry in entries_of(document, "training"):
+        fed = entry.get("ingestion")
+        if isinstance(fed, dict) and isinstance(name := fed.get("sku"), str):
+            yield from _unknown(f"{place(('training', i), document)}.ingestion.sku", name, "SKU", known.skus)
     policy = document.get("policy")
     for k, name in enumerate(list_in(policy, "techniques") if isinstance(policy, dict) else ()):
         if isinstance(name, str):
@@ -493,6 +502,10 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
             "reliability.rollback",
             'has no effect without loss_spikes: write for example loss_spikes = "10 /month"',
         )
+    if "slowdown" in table and "slow_nodes" not in table:
+        yield Problem(
+            "reliability.slowdown", 'has no effect without slow_nodes: write for example slow_nodes = "0.5 %"'
+        )
     if isinstance(fit, Problem):
         yield fit
     if "repair" in table or ("log" in table and not isinstance(fit, FittedFleet)):
@@ -577,13 +590,6 @@ def _deadlines(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]
             f"{job.deadline} is after the horizon's end, {horizon.end}: "
             "write an earlier deadline, or more periods",
         )
-
-
-def entries_of(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
-    """The entries of a list of tables that are tables, with their numbers."""
-    entries = document.get(section)
-    held = entries if isinstance(entries, list) else []
-    return [(i, entry) for i, entry in enumerate(held) if isinstance(entry, dict)]
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:

@@ -17,6 +17,7 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
+    SiteRef,
     SkuNames,
     TechniqueNames,
 )
@@ -41,6 +42,7 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
+from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
@@ -137,7 +139,9 @@ class TrainingJob(Part):
         None, description="Tokens in one optimiser step"
     )
     samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
-        None, description="Samples to train a recommendation model on, in place of `tokens`"
+        None,
+        description="Samples to train a recommendation model on, or images or films for a model that makes "
+        "or sees them, in place of `tokens`",
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"
@@ -170,6 +174,9 @@ class TrainingJob(Part):
         description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
         "what that gives replaces even parts; a file name alone is enough",
     )
+    ingestion: Ingestion | None = Field(
+        None, description="Workers that preprocess its data next to it; default: none is counted"
+    )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
         date.min,  # replaced on reading: what a job leaves out is the start of the horizon
@@ -178,6 +185,14 @@ class TrainingJob(Part):
     deadline: Annotated[date, Day("2027-09-30")] = Field(description="Day at whose beginning it must be done")
     nodes: Annotated[tuple[int, ...], Several(Count("16", Range(1, 100_000)))] = Field(
         description="Numbers of nodes to try"
+    )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its data lie. Default: wherever it runs"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Data that move once, as it begins at another site than `data_site`",
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
@@ -407,6 +422,14 @@ class Service(Part):
         description="Where its users are: a country by its code, or a region of a provider. The way between "
         "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
     )
+    phases: Annotated[
+        Literal["together", "apart", "either"] | None, Choice('"either"', ("together", "apart", "either"))
+    ] = Field(
+        None,
+        description="Whether one kind of replica reads prompts and writes answers, or prompts are read by "
+        "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
+        "default: together",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
@@ -427,6 +450,21 @@ class Service(Part):
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Weights and tables that move as a deployment begins at another site than `data_site`",
+    )
+    logs_moved_gb_per_month: Annotated[
+        float | None, Quantity('"2 TB/month"', "GB/month", Range(0, 1e9, open=True))
+    ] = Field(
+        None,
+        alias="logs_moved",
+        description="Logs that each deployment at another site sends to `data_site`",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
     least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
@@ -446,6 +484,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def reads_apart(self) -> bool:
+        """Whether prompts are read by some replicas and answers written by others."""
+        return self.phases == "apart"
 
     @property
     def limits_quality(self) -> bool:
@@ -530,6 +573,24 @@ class Reliability(Part):
         False,
         description="Whether results of training are checked for silent corruption; what is found sends the "
         "run back to before it",
+    )
+    slow_nodes_fraction: Annotated[float | None, Fraction("0.005", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="slow_nodes",
+        description="Share of the nodes that are slow at a time without failing; all others of a run wait "
+        "for them; default: none",
+    )
+    slowdown_factor: Annotated[float | None, Number("1.2", Range(1, 10))] = Field(
+        None,
+        alias="slowdown",
+        description="Step of a slow node over that of the others; default: the fact "
+        "reliability.degraded_node.slowdown",
+    )
+    step_spread_fraction: Annotated[float | None, Fraction("0.01", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="step_spread",
+        description="Standard deviation of the step of one node over its mean, beyond what runs of the fit "
+        "had; a run waits for its slowest node at each; default: none",
     )
 
 

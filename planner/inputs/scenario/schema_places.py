@@ -103,6 +103,11 @@ class Site(Part):
     storage_medium: Annotated[Literal["hdd", "ssd"] | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
         None, description="What it is kept on; default: hdd"
     )
+    storage_reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
+        None,
+        description="Read operations that its work asks for, over those that drives for one copy give; above "
+        "the copies, drives are added for their operations",
+    )
     rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
         None,
         alias="rack_power",
@@ -146,7 +151,7 @@ class Site(Part):
         None,
         alias="curtailment",
         description="Least power that stops whenever the site is called on to draw less, by a contract that "
-        "is signed where it pays; work of pools that may wait stops",
+        "is signed where it pays; work of pools that may wait, and runs that may pause, stop",
     )
     curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
         None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"
@@ -184,8 +189,8 @@ class Site(Part):
     battery_kwh: Annotated[float | None, Quantity('"2 MWh"', "kWh", Range(0, 1e8, open=True))] = Field(
         None,
         alias="battery",
-        description="Most battery that may be bought for the site; it is sized by the hour where `levers` "
-        "are allowed, by the load of the plan",
+        description="Most battery that may be bought for the site: how much, and what it does in each slot, "
+        "are decisions of the plan where `levers` are allowed",
     )
     battery_full_power_h: Annotated[float | None, Quantity('"4 h"', "h", Range(0.25, 48))] = Field(
         None, alias="battery_hours", description="Hours for which it gives its full power"
@@ -286,6 +291,14 @@ OF_THE_BATTERY = {
     "battery_embodied": "battery_embodied_kgco2e_per_kwh",
     "battery_life": "battery_life_y",
 }
+
+
+def reads_of_nothing(site: Site, at: str) -> Iterator[Problem]:
+    """Drives that serve reads hold data."""
+    if site.has("storage_reads_ratio") and not site.has("storage_gb"):
+        yield Problem(
+            f"{at}.storage_reads_ratio", 'has no effect without storage: write for example storage = "20 PB"'
+        )
 
 
 def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:

@@ -58,17 +58,16 @@ def splits(inputs: Inputs, job: TrainingJob, allowed: NDArray[np.bool_]) -> Iter
     """Every way in which a job may be shared by two node groups of one SKU at linked sites."""
     names = [site.name for site in inputs.sites]
     for number, link in enumerate(inputs.scenario.links):
-        first, second = (names.index(site) for site in link.sites)
+        sites = [names.index(site) for site in link.sites]
         for sku in np.unique(inputs.node_group_sku).tolist():
-            ends = [_group_at(inputs, sku, site) for site in (first, second)]
-            if any(p is None or not allowed[p] for p in ends):
+            first, second = (_group_at(inputs, sku, site) for site in sites)
+            if first is None or second is None or not (allowed[first] and allowed[second]):
                 continue
-            groups = (int(ends[0] or 0), int(ends[1] or 0))
             for nodes in job.nodes:
                 for at_first in dict.fromkeys(round(share * nodes) for share in FIRST_SHARES):
                     if 0 < at_first < nodes:
                         for crosses in job.across:
-                            yield Split(groups, (at_first, nodes - at_first), number, crosses)
+                            yield Split((first, second), (at_first, nodes - at_first), number, crosses)
 
 
 def _group_at(inputs: Inputs, sku: int, site: int) -> int | None:

@@ -67,6 +67,7 @@ Indices = NDArray[np.intp]
 _Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
 
 COPIED = (RECOMMENDATION, DIFFUSION)  # kinds whose layers no layout splits over tensors or stages
+NOT_LINKED = "no link that it may use has nodes of one SKU at both ends, or it has a node alone"
 UNCAPPED = 1.0  # accelerators may draw their rated power
 
 
@@ -141,7 +142,11 @@ def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> 
     known: dict[tuple[int, int, int, int, bool], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
         able = np.array([allowed(inputs, job, k, s) for k, s in inputs.node_groups], dtype=bool)
-        for split in splits(inputs, job, able):
+        ways = list(splits(inputs, job, able))
+        if job.across and not ways:
+            names = ", ".join(dict.fromkeys(sku.name for sku in inputs.skus))
+            dropped.append(Dropped(f"{job.name} at two sites", names, NOT_LINKED))
+        for split in ways:
             k, nodes = int(inputs.node_group_sku[split.groups[0]]), sum(split.nodes)
             staged = split.crosses == PIPELINE
             limits = SplitLimits(**{"stages_of" if staged else "copies_of": split.parts})

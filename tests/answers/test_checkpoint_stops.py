@@ -94,7 +94,7 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
         checkpoint_answer(CheckpointQuestion(loss_spikes_per_month=3.0), scenario)
     with pytest.raises(InputError, match="failures of nodes alone"):
         checkpoint_document(loss_spikes_per_month=3.0, replicas=10)
-    with pytest.raises(InputError, match="--rollback-min: "):
+    with pytest.raises(InputError, match="--rollback-min: has to be"):
         checkpoint_document(rollback_min=-1.0)
     with pytest.raises(InputError, match="--rollback-min: has no effect without --loss-spikes"):
         checkpoint_document(rollback_min=30.0)

@@ -247,6 +247,15 @@ def test_a_link_that_no_run_may_use_changes_nothing() -> None:
     assert len(candidates) == 2
 
 
+def test_a_link_without_nodes_at_both_ends_is_told() -> None:
+    """One site may not be used: what is left out says so, and nothing is shared."""
+    candidates, dropped = training_candidates(stated({"training.train-8b.sites": ["north"]}))
+
+    assert candidates.halves is None
+    assert [one.what for one in dropped] == ["train-8b at two sites"]
+    assert "no link that it may use" in dropped[0].reason
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

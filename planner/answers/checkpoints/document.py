@@ -132,17 +132,15 @@ def checkpoint_document(
     }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
     idle = rollback_min is not None and not loss_spikes_per_month
-    unasked = slowdown_factor is not None and slow_nodes_fraction is None
-    rollback, spikes, slower, slow = (
-        flag(name, CheckpointQuestion)
-        for name in ("rollback_min", "loss_spikes_per_month", "slowdown_factor", "slow_nodes_fraction")
-    )
+    alone = slowdown_factor is not None and slow_nodes_fraction is None
+    together = ("rollback_min", "loss_spikes_per_month", "slowdown_factor", "slow_nodes_fraction")
+    rollback, spikes, slower, slow = (flag(name, CheckpointQuestion) for name in together)
     _refuse(
         [
             *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
             *(f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, numbers)),
             *([f"{rollback}: has no effect without {spikes}"] if idle else []),
-            *([f"{slower}: has no effect without {slow}"] if unasked else []),
+            *([f"{slower}: has no effect without {slow}"] if alone else []),
         ]
     )
     options = SharedOptions(

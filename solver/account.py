@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.account_slots import above_kw, slot_terms
+from solver.account_energy import energy_terms, net_kwh
+from solver.account_slots import above_kw, lost_node_h, slot_terms, stopped_terms
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
 from solver.solution import Solution, Terms
@@ -219,7 +220,8 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
 
     E[s,t] = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + slots[p,t],
              over the node groups at s that are not off-site; x is every run, replica, start, and node-hour,
-             slots what is decided by slot
+             slots what is decided by slot. What work does not draw in calls and the sun are taken off,
+             what batteries lose comes on top.
     """
     groups, runs, serves = problem.node_groups, problem.run_options, problem.serve_options
     works, pausable, count = problem.work_options, problem.pausable_options, len(problem.node_groups)
@@ -230,7 +232,9 @@ def drawn_kwh(problem: Problem, chosen: Decisions, idle_nodes: Floats) -> Floats
     energy = energy + totals_by(works.node_group, count, works.kwh_per_node_h * chosen.work_node_h)
     energy = energy + totals_by(pausable.node_group, count, pausable.kwh_per_node_h * chosen.done_node_h)
     energy = energy + sum(slot_terms(problem, chosen, "kwh").values())
-    return totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
+    energy = energy + stopped_terms(problem, chosen, "kwh")
+    there = totals_by(groups.site, len(problem.site_names), energy * ~groups.off_site[:, None])
+    return there + net_kwh(problem, chosen)
 
 
 def promised_nodes(problem: Problem, replicas: Whole, promise: int) -> Floats:
@@ -364,12 +368,14 @@ def capex_usd(problem: Problem, orders: Whole) -> Floats:
 def bought_usd(problem: Problem, chosen: Decisions) -> Floats:
     """Cash for what is bought for runs when they begin, and for pausable jobs as they are done.
 
-    c[t] = sum_r bought[r] * run[r] of the runs that begin in t + sum_e bought[e] * done[e,t]
+    c[t] = sum_r bought[r] * run[r] of the runs that begin in t + sum_e bought[e] * (done[e,t] - lost[e,t])
     """
     runs, pausable = problem.run_options, problem.pausable_options
     begins = runs.start[:, None] == np.arange(problem.periods)
     begun: Floats = ((runs.bought_usd * chosen.run)[:, None] * begins).sum(axis=0)
-    done: Floats = (pausable.bought_usd_per_node_h[:, None] * chosen.done_node_h).sum(axis=0)
+    done: Floats = (
+        pausable.bought_usd_per_node_h[:, None] * (chosen.done_node_h - lost_node_h(problem, chosen)[1])
+    ).sum(axis=0)
     return begun + done
 
 
@@ -415,14 +421,16 @@ def _usd_terms(
         space=places.space_usd_per_kw * np.maximum(places.committed_kw, occupied_kw(problem, in_service)),
         peak=places.peak_usd_per_kw * (peak_kw(problem, chosen, in_service) + above_kw(problem, chosen)),
         curtail=-places.curtailed_usd * signed(problem, chosen)[:, None],
+        stopped=stopped_terms(problem, chosen, "usd"),
         **slot_terms(problem, chosen, "usd"),
+        **energy_terms(problem, chosen, "usd"),
     )
 
 
 def _kgco2e_terms(
     problem: Problem, chosen: Decisions, bought: Whole, kept: Whole, idle_nodes: Floats
 ) -> Terms:
-    """Carbon = sum of the same parts; orders, retirements, deployments, adoptions, unmet demand have none"""
+    """Carbon = sum of the same parts; orders, retirements, adoptions, unmet demand have none"""
     groups = problem.node_groups
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
@@ -438,7 +446,8 @@ def _kgco2e_terms(
         pausable=problem.pausable_options.kgco2e_per_node_h * chosen.done_node_h,
         serve=problem.serve_options.kgco2e * chosen.replicas,
         start=problem.serve_options.start_kgco2e * started(chosen.replicas),
-        deploy=np.zeros(chosen.replicas.shape),
+        deploy=problem.serve_options.deployed_kgco2e * (chosen.replicas > 0)
+        + problem.serve_options.begun_kgco2e * begun(chosen.replicas),
         work=problem.work_options.kgco2e_per_node_h * chosen.work_node_h,
         adopt=np.zeros(problem.adoptions.usd.shape),
         idle=groups.idle_kgco2e_per_node * idle_nodes,
@@ -449,7 +458,9 @@ def _kgco2e_terms(
         space=np.zeros(problem.limits.power_kw.shape),
         peak=np.zeros(problem.limits.power_kw.shape),
         curtail=np.zeros(problem.limits.power_kw.shape),
+        stopped=stopped_terms(problem, chosen, "kgco2e"),
         **slot_terms(problem, chosen, "kgco2e"),
+        **energy_terms(problem, chosen, "kgco2e"),
     )
 
 

@@ -51,7 +51,7 @@ def most_started(problem: Problem, replicas: Whole) -> Whole:
 
 def most_begun(problem: Problem, replicas: Whole) -> Whole:
     """1 where an option could serve and setting it up has a price; 0 elsewhere."""
-    may: Whole = ((replicas > 0) & (problem.serve_options.begun_usd > 0)).astype(np.int64)
+    may: Whole = ((replicas > 0) & problem.serve_options.charged_to_begin).astype(np.int64)
     return may
 
 
@@ -71,7 +71,7 @@ def most_work_nodes(problem: Problem) -> Floats:
     needed = needed * usable.min(axis=1, initial=1.0)
     speed = options.speed[:, None]
     most: Floats = np.divide(needed, speed, out=np.zeros_like(needed), where=speed > 0)
-    return most / (1.0 - curtailed_fraction(problem))[:, None]
+    return most / (1.0 - curtailed_fraction(problem, options))[:, None]
 
 
 def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:

@@ -1,8 +1,8 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
 The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_reuse`,
-`constrain_limits` and `constrain_slots`; the letters are those of `solver.problem`. Two helpers are
-variables of their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and
+`constrain_limits`, `constrain_slots` and `constrain_energy`; the letters are those of `solver.problem`. Two
+helpers are variables of their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and
 `in_use[p,t]`, those that runs, replicas and pausable jobs hold. Work and pausable jobs are counted in mean
 nodes (node-hours by the hours of the period), clean energy in mean kW. The objective is in thousands (kUSD,
 tCO2e), and so are the budget and the caps, which keeps coefficients near one.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from solver import constrain_energy as energy
 from solver import constrain_fleet as fleet
 from solver import constrain_limits as limits
 from solver import constrain_reuse as reuse
@@ -84,6 +85,9 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     slots.switch_off_what_is_free,
     slots.stay_within_power_in_a_slot,
     slots.pay_for_the_highest_slot,
+    energy.store_on_each_day,
+    energy.use_the_sun,
+    energy.sell_nothing,
 )
 
 

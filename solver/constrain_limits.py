@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pulp
 
+from solver.account_energy import has_energy, shares_energy
+from solver.constrain_energy import net_of_period
 from solver.constrain_slots import energy_of_slots
 from solver.program import Program
-from solver.rows import Index, Part, cells, each, grouped, linear, name, summed
+from solver.rows import Index, Part, cells, each, grouped, linear, made, name, summed
 from solver.tables import Flags, Floats, Whole
 from solver.totals import THOUSAND, weighted_total
 
@@ -16,14 +18,14 @@ def stay_within_power(program: Program) -> None:
     """sum_p idle[p] * n[p,t] + (off[p] - idle[p]) * parked[p,t] + sum_x kw[x] * x[t] <= power_kw[s,t] + give
 
     Over the node groups at s that are not off-site. x is every run, replica and mean node of work and of
-    pausable jobs, and kw[x] what it draws above idle.
+    pausable jobs, and kw[x] what it draws above idle. Sites with a battery or the sun keep it slot by slot.
     """
     limit, every = program.problem.limits.power_kw, np.arange(len(program.problem.site_names))
     program.add_rows(
         "power",
         cells(*limit.shape),
         pulp.LpConstraintLE,
-        limit.ravel(),
+        np.where(has_energy(program.problem)[:, None], np.inf, limit).ravel(),
         *_drawn(program, every, every >= 0),
         program.gives("power", limit),
     )
@@ -39,12 +41,12 @@ def stay_within_shared_power(program: Program) -> None:
     ]
     if not parts:
         return
-    limit = limits.shared_power_kw
+    limit, fine = limits.shared_power_kw, shares_energy(program.problem)
     program.add_rows(
         "shared_power",
         cells(*limit.shape),
         pulp.LpConstraintLE,
-        limit.ravel(),
+        np.where(fine[:, None], np.inf, limit).ravel(),
         *parts,
         program.gives("shared power", limit),
     )
@@ -204,7 +206,7 @@ def reach_tiers(program: Program) -> None:
 def stay_within_budget(program: Program) -> None:
     """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) + data <= budget[t] + give
 
-    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * done[e,t]
+    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * (done[e,t] - lost[e,t])
 
     In thousands. What is bought for a job that may pause is paid as it is done.
     """
@@ -214,6 +216,7 @@ def stay_within_budget(program: Program) -> None:
     budget, capex = problem.limits.budget_usd, groups.capex_usd_per_node / THOUSAND
     rebate = tiers.rebate_fraction[:, None, None] * capex * (program.most_rebated > 0)
     one = np.zeros(len(groups), dtype=np.int64)
+    data = np.outer(pausable.bought_usd_per_node_h, groups.hours) / THOUSAND
     row, variables, sizes = program.gives("budget", budget)
     program.add_rows(
         "budget",
@@ -232,10 +235,9 @@ def stay_within_budget(program: Program) -> None:
         grouped(
             np.zeros(len(pausable), dtype=np.int64),
             program.done,
-            np.repeat(pausable.bought_usd_per_node_h[:, None], problem.periods, axis=1)
-            * groups.hours
-            / THOUSAND,
+            data,
         ),
+        grouped(np.zeros(len(pausable), dtype=np.int64), program.lost_done, -data * made(program.lost_done)),
         (row, variables, sizes / THOUSAND),
     )
 
@@ -245,7 +247,8 @@ def match_clean_energy(program: Program) -> None:
 
     drawn = sum_p idle[p,t] * idle nodes + off[p,t] * parked[p,t] + sum_x kwh[x,t] * x[t] + (slots)
 
-    Of slots it is what rests, is off or works on lent nodes; stops and wakes are left uncovered.
+    Of slots it is what rests, is off or works on lent nodes; stops and wakes are left uncovered. What
+    batteries lose comes on top; the sun, and what work does not draw in calls, are taken off.
     """
     problem, groups, contracts = program.problem, program.problem.node_groups, program.problem.contracts
     if len(contracts) == 0:
@@ -282,6 +285,15 @@ def match_clean_energy(program: Program) -> None:
             -above_idle(pausable.node_group, pausable_kwh, hours),
         ),
         *energy_of_slots(program, groups.site, -here[:, 0]),
+        *net_of_period(program, -1.0),
+        *(
+            grouped(
+                groups.site[one.node_group],
+                lost,
+                here[one.node_group] * one.stopped_kwh_per_node_h * made(lost),
+            )
+            for one, lost in ((works, program.lost), (pausable, program.lost_done))
+        ),
     )
 
 

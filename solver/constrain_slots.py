@@ -13,10 +13,12 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import account_slots, pipelines, quality
+from solver.account_energy import has_energy, shares_energy
+from solver.constrain_energy import net
 from solver.constrain_services import taking
 from solver.constrain_tasks import serving
 from solver.program import Program
-from solver.rows import NO_PART, Part, Variables, cells, made
+from solver.rows import NO_PART, Part, Variables, alike_in_slots, cells, in_period, in_slot, made
 from solver.tables import Flags, Floats, Whole
 
 
@@ -29,7 +31,7 @@ def spread_over_slots(program: Program) -> None:
     if not len(problem.slots):
         return
     share = problem.slots.share()
-    for stem, whole, in_slot, stops, table in (
+    for stem, whole, moved, stops, table in (
         ("work", program.work, program.work_in, program.work_stop, problem.work_shifts),
         ("done", program.done, program.done_in, program.done_stop, problem.pausable_shifts),
     ):
@@ -39,10 +41,10 @@ def spread_over_slots(program: Program) -> None:
             f"spread_{stem}",
             cells(*whole.shape),
             pulp.LpConstraintEQ,
-            np.where(made(in_slot).any(axis=2), 0.0, np.inf).ravel(),
-            _in_period(every, in_slot, share * np.ones(in_slot.shape)),
-            _in_period(every, stops, -lost),
-            _in_period(every, whole[:, :, None], -np.ones((*whole.shape, 1))),
+            np.where(made(moved).any(axis=2), 0.0, np.inf).ravel(),
+            in_period(every, moved, share * np.ones(moved.shape)),
+            in_period(every, stops, -lost),
+            in_period(every, whole[:, :, None], -np.ones((*whole.shape, 1))),
         )
 
 
@@ -60,8 +62,8 @@ def keep_the_pace_in_a_slot(program: Program) -> None:
         cells(*shape),
         pulp.LpConstraintLE,
         np.where(several, 0.0, np.inf).ravel(),
-        _in_slot(every, program.done_in, np.ones(shape)),
-        _in_slot(every, choose, -pace),
+        in_slot(every, program.done_in, np.ones(shape)),
+        in_slot(every, choose, -pace),
     )
 
 
@@ -86,9 +88,9 @@ def stop_what_shrinks(program: Program) -> None:
             cells(*amounts.shape),
             pulp.LpConstraintLE,
             np.where(made(changes), 0.0, np.inf).ravel(),
-            _in_slot(every, amounts[:, :, problem.slots.before], ones),
-            _in_slot(every, amounts, -ones),
-            _in_slot(every, changes, -ones),
+            in_slot(every, amounts[:, :, problem.slots.before], ones),
+            in_slot(every, amounts, -ones),
+            in_slot(every, changes, -ones),
         )
 
 
@@ -190,14 +192,14 @@ def keep_the_ramp(program: Program) -> None:
             pulp.LpConstraintLE,
             np.where(paused, 0.0, np.inf).ravel(),
             *_changes(program, every, program.done_in, sign * np.ones(paused.shape)),
-            _in_slot(every, chosen, -step),
+            in_slot(every, chosen, -step),
         )
 
 
 def _changes(program: Program, row_of: Whole, amounts: Variables, coefficients: Floats) -> tuple[Part, Part]:
     """What is in a slot less what was in the slot before it on its day, times a coefficient."""
     before = amounts[:, :, program.problem.slots.before]
-    return _in_slot(row_of, amounts, coefficients), _in_slot(row_of, before, -coefficients)
+    return in_slot(row_of, amounts, coefficients), in_slot(row_of, before, -coefficients)
 
 
 def _work_rows(
@@ -290,8 +292,8 @@ def stay_ready(program: Program) -> None:
         cells(*shape),
         pulp.LpConstraintLE,
         np.where(made(program.quiet), 0.0, np.inf).ravel(),
-        *(_in_slot(each, one, np.ones(shape)) for one in (program.quiet, program.rest)),
-        _in_slot(each, np.broadcast_to(program.replicas[:, :, None], shape), -share),
+        *(in_slot(each, one, np.ones(shape)) for one in (program.quiet, program.rest)),
+        in_slot(each, np.broadcast_to(program.replicas[:, :, None], shape), -share),
         _standing_by(program, each, each, np.ones(shape)),
     )
 
@@ -342,16 +344,16 @@ def _answer_enough(
         replicas = np.broadcast_to(program.replicas[rows, :, None], share.shape)
         standing = 1 / (1 + serves.standby_fraction[rows])[:, :, None]
         parts += [
-            _in_slot(row, replicas, share * standing),
-            _in_slot(row, program.quiet[rows], -share),
-            _in_slot(row, program.rest[rows], -share),
+            in_slot(row, replicas, share * standing),
+            in_slot(row, program.quiet[rows], -share),
+            in_slot(row, program.rest[rows], -share),
             _standing_by(program, rows, row, -share),
         ]
         if takes is not None:
             smaller = np.flatnonzero(takes[n])
             wanted = np.broadcast_to(-ready[n], (smaller.size, *ready.shape[1:]))
             taken = np.broadcast_to(taking(program)[smaller, None, None], wanted.shape)
-            parts.append(_in_slot(np.full(smaller.size, n), taken, wanted))
+            parts.append(in_slot(np.full(smaller.size, n), taken, wanted))
     sheds = np.isfinite(problem.services.unmet_usd)[service][:, :, None]
     shed = np.broadcast_to(program.shed[service][:, :, None], ready.shape)
     program.add_rows(
@@ -360,7 +362,7 @@ def _answer_enough(
         pulp.LpConstraintGE,
         np.where(sleeps, ready if takes is None else 0.0, -np.inf).ravel(),
         *parts,
-        _in_slot(np.arange(len(service)), shed, np.where(sheds, ready, 0.0)),
+        in_slot(np.arange(len(service)), shed, np.where(sheds, ready, 0.0)),
         _given(program, "demand", np.where(sleeps, ready, 0.0), demand, service),
     )
 
@@ -374,7 +376,7 @@ def _standing_by(program: Program, options: Whole, row_of: Whole, coefficients: 
     used = np.full((*serves.standby.shape, 1), None, dtype=object)
     used[option, period, 0] = serving(program)
     stands = np.broadcast_to(used, (*serves.standby.shape, count))[options]
-    return _in_slot(row_of, stands, coefficients * serves.standby[options, :, None])
+    return in_slot(row_of, stands, coefficients * serves.standby[options, :, None])
 
 
 def switch_off_what_is_free(program: Program) -> None:
@@ -391,7 +393,7 @@ def switch_off_what_is_free(program: Program) -> None:
         cells(*shape),
         pulp.LpConstraintLE,
         np.where(made(program.off), 0.0, np.inf).ravel(),
-        _in_slot(np.arange(shape[0]), program.off, np.ones(shape)),
+        in_slot(np.arange(shape[0]), program.off, np.ones(shape)),
         *_taken(program),
         _lent(program),
         _rested(program, -1.0),
@@ -406,36 +408,44 @@ def stay_within_power_in_a_slot(program: Program) -> None:
              - sum_v kw[v] * rest[v,t,y] + sum_p (off[p] - idle[p]) * off[p,t,y]
 
     The power of the period is that of `stay_within_power`, services at their peak hour. Replicas that rest
-    draw idle power alone, quiet ones count in full.
+    draw idle power alone, quiet ones count in full. At a site with a battery or the sun replicas count by the
+    highest hour of the slot, less what quiet and resting ones save; charge comes on top, discharge and sun
+    are taken off.
     """
     problem, slots = program.problem, program.problem.slots
     if not len(slots):
         return
-    groups, count = problem.node_groups, len(slots)
-    one = np.where(groups.off_site, 0.0, 1.0)
+    groups, count, fine = problem.node_groups, len(slots), has_energy(problem)
+    one, there = np.where(groups.off_site, 0.0, 1.0), slots.hours.T > 0
     site = problem.limits.power_kw
     moving = np.isin(np.arange(len(site)), groups.site[_something_moves(program)])
+    judged = np.where(fine[:, None, None], there, moving[:, None, None])
     program.add_rows(
         "slot_power",
         cells(*site.shape, count),
         pulp.LpConstraintLE,
-        np.repeat(np.where(moving[:, None], site, np.inf).ravel(), count),
+        np.where(judged, site[:, :, None], np.inf).ravel(),
         *_power(program, groups.site, one),
+        *net(program, np.ones(len(site))),
         _given(program, "power", -np.repeat(_sizes(program, "power", site)[:, :, None], count, axis=2), site),
     )
-    limit = problem.limits.shared_power_kw
+    limit, sharing = problem.limits.shared_power_kw, problem.limits.shared_power_sites
     if not len(limit):
         return
     parts = [
         part
-        for number, sites in enumerate(problem.limits.shared_power_sites)
-        for part in _power(program, np.full(len(groups), number), one * sites[groups.site])
+        for number, sites in enumerate(sharing)
+        for part in (
+            *_power(program, np.full(len(groups), number), one * sites[groups.site]),
+            *net(program, sites.astype(float), np.full(len(sites), number)),
+        )
     ]
+    judged = there | ~shares_energy(problem)[:, None, None]
     program.add_rows(
         "slot_shared_power",
         cells(*limit.shape, count),
         pulp.LpConstraintLE,
-        np.repeat(limit.ravel(), count),
+        np.where(judged, limit[:, :, None], np.inf).ravel(),
         *parts,
         _given(
             program,
@@ -457,20 +467,25 @@ def _sizes(program: Program, family: str, limits: Floats) -> Floats:
 
 
 def pay_for_the_highest_slot(program: Program) -> None:
-    """(power in slot y) - (power of t) <= above[s,t], where a peak has a price"""
+    """(power in slot y) - (power of t) <= above[s,t], where a peak has a price
+
+    The power of a slot is that of `stay_within_power_in_a_slot`.
+    """
     problem, slots = program.problem, program.problem.slots
     if not len(slots) or not made(program.above).any():
         return
     groups, count, shape = problem.node_groups, len(slots), program.above.shape
     one = np.where(groups.off_site, 0.0, 1.0)
     above = np.broadcast_to(program.above[:, :, None], (*shape, count))
+    judged = made(program.above)[:, :, None] & ((slots.hours.T > 0) | ~has_energy(problem)[:, None, None])
     program.add_rows(
         "slot_peak",
         cells(*shape, count),
         pulp.LpConstraintLE,
-        np.repeat(np.where(made(program.above), 0.0, np.inf).ravel(), count),
+        np.where(judged, 0.0, np.inf).ravel(),
         *_changed_power(program, groups.site, one),
-        _in_slot(np.arange(shape[0]), above, -np.ones((*shape, count))),
+        *net(program, np.ones(shape[0])),
+        in_slot(np.arange(shape[0]), above, -np.ones((*shape, count))),
     )
 
 
@@ -488,7 +503,7 @@ def energy_of_slots(program: Program, row_of: Whole, counted: Floats) -> tuple[P
     whole = problem.node_groups.hours[:, None]
 
     def over(group: Whole, variables: Variables, kwh: Floats) -> Part:
-        return _in_period(row_of[group], variables, counted[group][:, None, None] * kwh / whole)
+        return in_period(row_of[group], variables, counted[group][:, None, None] * kwh / whole)
 
     return (
         over(serves, program.quiet, problem.resting.quiet_kwh),
@@ -513,19 +528,13 @@ def _something_moves(program: Program) -> NDArray[np.bool_]:
 
 def _fixed_work(program: Program) -> Variables:
     """Work that does not move, in every slot [O, T, Y]; nothing where it does."""
-    return _fixed(program.work, program.work_in)
+    return alike_in_slots(program.work, program.work_in)
 
 
-def _fixed(whole: Variables, in_slot: Variables) -> Variables:
-    wide = np.broadcast_to(whole[:, :, None], in_slot.shape).copy()
-    wide[made(in_slot)] = None
-    return wide
-
-
-def _moving(whole: Variables, in_slot: Variables) -> Variables:
+def _moving(whole: Variables, moved: Variables) -> Variables:
     """What the period does of what moves, in every slot; nothing where it does not."""
-    wide = np.broadcast_to(whole[:, :, None], in_slot.shape).copy()
-    wide[~made(in_slot)] = None
+    wide = np.broadcast_to(whole[:, :, None], moved.shape).copy()
+    wide[~made(moved)] = None
     return wide
 
 
@@ -539,12 +548,12 @@ def _taken(program: Program) -> tuple[Part, ...]:
     run = np.broadcast_to(program.run[:, None, None], (*runs.node_hours.shape, count))
     replicas = np.broadcast_to(program.replicas[:, :, None], (*program.replicas.shape, count))
     return (
-        _in_slot(runs.node_group, run, (runs.node_hours / hours)[:, :, None] * np.ones(count)),
-        _in_slot(serves.node_group, replicas, (serves.node_hours / hours)[:, :, None] * np.ones(count)),
-        _in_slot(works.node_group, program.work_in, held),
-        _in_slot(works.node_group, _fixed_work(program), held),
-        _in_slot(pausable.node_group, program.done_in, ones),
-        _in_slot(pausable.node_group, _fixed(program.done, program.done_in), ones),
+        in_slot(runs.node_group, run, (runs.node_hours / hours)[:, :, None] * np.ones(count)),
+        in_slot(serves.node_group, replicas, (serves.node_hours / hours)[:, :, None] * np.ones(count)),
+        in_slot(works.node_group, program.work_in, held),
+        in_slot(works.node_group, _fixed_work(program), held),
+        in_slot(pausable.node_group, program.done_in, ones),
+        in_slot(pausable.node_group, alike_in_slots(program.done, program.done_in), ones),
     )
 
 
@@ -557,7 +566,7 @@ def _unusable(program: Program) -> tuple[Part, ...]:
 
     def wide(group: Whole, variables: Variables, coefficients: Floats) -> Part:
         spread = np.broadcast_to(variables[:, :, None], (*variables.shape, count))
-        return _in_slot(group, spread, coefficients[:, :, None] * np.ones(count))
+        return in_slot(group, spread, coefficients[:, :, None] * np.ones(count))
 
     flat = np.ones(program.in_service.shape)
     away = np.zeros((*program.move.shape, count))
@@ -569,7 +578,7 @@ def _unusable(program: Program) -> tuple[Part, ...]:
         wide(every, program.spares, flat),
         wide(every, program.parked, flat * groups.may_park[:, None]),
         wide(cohorts.node_group, program.standing, 1 - cohorts.available_fraction),
-        _in_slot(cohorts.node_group[moves.to_cohort], arriving, away),
+        in_slot(cohorts.node_group[moves.to_cohort], arriving, away),
         wide(every, program.in_service, -flat),
         wide(every, program.rented, -flat * (groups.rental_limit_nodes > 0)),
     )
@@ -578,13 +587,13 @@ def _unusable(program: Program) -> tuple[Part, ...]:
 def _lent(program: Program) -> Part:
     works = program.problem.work_options
     held = works.held_ratio[:, :, None] * np.ones(len(program.problem.slots))
-    return _in_slot(works.node_group, program.lent, held)
+    return in_slot(works.node_group, program.lent, held)
 
 
 def _rested(program: Program, factor: float) -> Part:
     serves = program.problem.serve_options
     nodes = serves.nodes[:, None, None] * np.ones(program.rest.shape)
-    return _in_slot(serves.node_group, program.rest, factor * nodes)
+    return in_slot(serves.node_group, program.rest, factor * nodes)
 
 
 def _changed_power(program: Program, row_of: Whole, counted: Floats) -> tuple[Part, ...]:
@@ -592,7 +601,10 @@ def _changed_power(program: Program, row_of: Whole, counted: Floats) -> tuple[Pa
     problem = program.problem
     groups, serves = problem.node_groups, problem.serve_options
     works, pausable = problem.work_options, problem.pausable_options
-    active = [one.active_kw * counted[one.node_group] for one in (works, pausable, serves)]
+    active = [one.active_kw * counted[one.node_group] for one in (works, pausable)]
+    highest, quiet, rest = account_slots.served_kw(problem)
+    counts_too = counted[serves.node_group][:, None, None]
+    replicas = np.broadcast_to(program.replicas[:, :, None], highest.shape)
     less = (groups.off_kw - groups.idle_kw) * counted
 
     def kw(values: Floats, like: Variables) -> Floats:
@@ -603,13 +615,15 @@ def _changed_power(program: Program, row_of: Whole, counted: Floats) -> tuple[Pa
         for whole, one in ((program.work, program.work_in), (program.done, program.done_in))
     )
     return (
-        _in_slot(row_of[works.node_group], program.work_in, kw(active[0], program.work_in)),
-        _in_slot(row_of[works.node_group], moved, -kw(active[0], program.work_in)),
-        _in_slot(row_of[works.node_group], program.lent, kw(active[0], program.lent)),
-        _in_slot(row_of[pausable.node_group], program.done_in, kw(active[1], program.done_in)),
-        _in_slot(row_of[pausable.node_group], paused, -kw(active[1], program.done_in)),
-        _in_slot(row_of[serves.node_group], program.rest, -kw(active[2], program.rest)),
-        _in_slot(row_of, program.off, kw(less, program.off)),
+        in_slot(row_of[works.node_group], program.work_in, kw(active[0], program.work_in)),
+        in_slot(row_of[works.node_group], moved, -kw(active[0], program.work_in)),
+        in_slot(row_of[works.node_group], program.lent, kw(active[0], program.lent)),
+        in_slot(row_of[pausable.node_group], program.done_in, kw(active[1], program.done_in)),
+        in_slot(row_of[pausable.node_group], paused, -kw(active[1], program.done_in)),
+        in_slot(row_of[serves.node_group], replicas, counts_too * highest),
+        in_slot(row_of[serves.node_group], program.quiet, counts_too * quiet),
+        in_slot(row_of[serves.node_group], program.rest, counts_too * rest),
+        in_slot(row_of, program.off, kw(less, program.off)),
     )
 
 
@@ -622,7 +636,7 @@ def _power(program: Program, row_of: Whole, counted: Floats) -> tuple[Part, ...]
 
     def wide(group: Whole, variables: Variables, kw: Floats) -> Part:
         spread = np.broadcast_to(variables[:, :, None], (*variables.shape[:1], problem.periods, count))
-        return _in_slot(row_of[group], spread, kw[:, :, None] * np.ones(count))
+        return in_slot(row_of[group], spread, kw[:, :, None] * np.ones(count))
 
     every = np.arange(len(groups))
     parked = (groups.off_kw - groups.idle_kw) * groups.may_park * counted
@@ -642,18 +656,3 @@ def _power(program: Program, row_of: Whole, counted: Floats) -> tuple[Part, ...]
         ),
         *_changed_power(program, row_of, counted),
     )
-
-
-def _in_slot(group: Whole, variables: Variables, coefficients: Floats) -> Part:
-    """Rows of (group, period, slot): option x stands in row (group[x], t, y) with coefficient [x, t, y]."""
-    option, period, slot = np.nonzero(made(variables) & (coefficients != 0))
-    _, periods, count = coefficients.shape
-    row = (group[option] * periods + period) * count + slot
-    return row, variables[option, period, slot], coefficients[option, period, slot].astype(float)
-
-
-def _in_period(group: Whole, variables: Variables, coefficients: Floats) -> Part:
-    """Rows of (group, period), in which all slots stand."""
-    option, period, slot = np.nonzero(made(variables) & (coefficients != 0))
-    row = group[option] * coefficients.shape[1] + period
-    return row, variables[option, period, slot], coefficients[option, period, slot].astype(float)

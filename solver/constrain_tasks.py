@@ -26,14 +26,17 @@ from solver.tables import Floats, Whole
 
 
 def run_every_job_once(program: Program) -> None:
-    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]"""
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+
+    Rows of one run at several sites count once; they are one variable, so that all its nodes are held.
+    """
     problem, jobs = program.problem, program.problem.jobs
     program.add_rows(
         "job",
         cells(len(jobs)),
         pulp.LpConstraintEQ,
         jobs.count.astype(float),
-        summed(problem.run_options.job, program.run),
+        summed(problem.run_options.job, program.run, problem.run_options.counts),
         summed(problem.pausable_options.job, program.completed),
         each(program.left_out),
     )
@@ -52,7 +55,8 @@ def keep_deadlines(program: Program) -> None:
     problem = program.problem
     runs, period_h = problem.run_options, float(problem.node_groups.hours.mean())
     for job, allowed in enumerate(problem.jobs.allowed_late_h):
-        late = np.where((runs.job == job) & (runs.late_h > allowed), runs.late_h - allowed, 0.0)
+        later = (runs.job == job) & (runs.late_h > allowed) & runs.counts
+        late = np.where(later, runs.late_h - allowed, 0.0)
         if late.any():
             give = [(variable, -size) for variable, size in program.slack("deadlines", (job,), period_h)]
             row = linear(terms(program.run, late), give)
@@ -60,25 +64,27 @@ def keep_deadlines(program: Program) -> None:
 
 
 def do_pausable_jobs(program: Program) -> None:
-    """sum_t done[e,t] = node_hours[e] * completed[e];  done[e,t] <= limit[e,t] * choose[e], in node-hours
+    """sum_t done[e,t] - lost[e,t] = node_hours[e] * completed[e];  done[e,t] <= limit[e,t] * choose[e]
 
-    The first is divided by the node-hours. The second is left out where the first says as much, and for a
-    single job: not chosen it does nothing, and chosen its upper bound is the limit. The relaxation is hardly
-    weaker without these rows, and plans are found sooner.
+    In node-hours; lost is what curtailment takes. The first is divided by the node-hours. The second is left
+    out where the first says as much, and for a single job: not chosen it does nothing, and chosen its upper
+    bound is the limit. The relaxation is hardly weaker without these rows, and plans are found sooner.
     """
     problem, options = program.problem, program.problem.pausable_options
-    hours, rows = problem.node_groups.hours, len(options)
+    hours, rows, lost = problem.node_groups.hours, len(options), made(program.lost_done)
     program.add_rows(
         "pausable",
         cells(rows),
         pulp.LpConstraintEQ,
         np.zeros(rows),
         summed(np.arange(rows), program.done, hours / options.node_hours[:, None]),
+        summed(np.arange(rows), program.lost_done, -hours / options.node_hours[:, None] * lost),
         each(program.completed, -1.0),
     )
-    limit = np.minimum(options.node_hours_limit, options.node_hours[:, None])
+    most = (options.node_hours / (1 - curtailed_fraction(problem, options)))[:, None]
+    limit = np.minimum(options.node_hours_limit, most)
     single = problem.jobs.count[options.job] == 1
-    said = (options.node_hours_limit >= options.node_hours[:, None]) | (limit == 0) | single[:, None]
+    said = (options.node_hours_limit >= most) | (limit == 0) | single[:, None]
     index = cells(rows, problem.periods)
     program.add_rows(
         "pace",
@@ -108,7 +114,7 @@ def choose_before_doing_a_part(program: Program) -> None:
         cells(len(problem.jobs)),
         pulp.LpConstraintLE,
         np.where(some, problem.jobs.count, np.inf),
-        summed(problem.run_options.job, program.run),
+        summed(problem.run_options.job, program.run, problem.run_options.counts),
         summed(options.job, program.choose),
     )
 
@@ -151,7 +157,7 @@ def _tie_to_serving(program: Program) -> None:
     option, period = np.nonzero(serves.chosen_or_not)
     if not option.size:
         return
-    used, begins = serving(program), np.any(serves.begun_usd > 0, axis=1)[option]
+    used, begins = serving(program), np.any(serves.charged_to_begin, axis=1)[option]
     least = np.maximum(serves.least[option, period], begins).astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
     program.add_rows(
@@ -262,53 +268,79 @@ def _lost_work(program: Program) -> Part:
 
 
 def lose_what_is_curtailed(program: Program) -> None:
-    """phi[o] * (work[o,t] + lent[o,t]) - lost[o,t] <= phi[o] * most[o,t] * (1 - sign[s])
+    """phi[o] * (work[o,t] + lent[o,t]) - lost[o,t] <= phi[o] * most[o,t] * (1 - sign[s]);
 
-    phi is the share of its hours that is lost at its site, most the nodes that do all of the work alone.
+    lost[o,t] <= phi[o] * (work[o,t] + lent[o,t]);  lost[o,t] <= phi[o] * most[o,t] * sign[s]
+
+    phi is the share of its hours that is lost at its site, most the nodes that do all of the work alone. So
+    lost is phi times what works where the contract is signed, else 0. Pausable jobs lose so of done[e,t].
     """
-    problem, options = program.problem, program.problem.work_options
-    option, period = np.nonzero(made(program.lost))
-    if not option.size:
-        return
-    share, most = curtailed_fraction(problem)[option], bounds.most_work_nodes(problem)[option, period]
-    row = np.arange(option.size)
-    slower = problem.work_shifts.lent_speed_fraction
-    lent = [
-        (np.full(len(own), i), program.lent[o, t, own], share[i] * slower[o] * problem.slots.share()[t, own])
+    problem = program.problem
+    for stem, lost, whole, options, most in (
+        ("lost", program.lost, program.work, problem.work_options, bounds.most_work_nodes(problem)),
+        ("lost_done", program.lost_done, program.done, problem.pausable_options, bounds.most_done(problem)),
+    ):
+        option, period = np.nonzero(made(lost))
+        if not option.size:
+            continue
+        share = curtailed_fraction(problem, options)[option]
+        row, index = np.arange(option.size), np.stack([option, period], axis=1)
+        lent = _lent_where(program, option, period) if stem == "lost" else []
+        sign = program.sign[problem.node_groups.site[options.node_group[option]]]
+        reach = share * most[option, period]
+        works = [(row, whole[option, period], share), *((r, v, share[r] * c) for r, v, c in lent)]
+        own, none = (row, lost[option, period], np.ones(option.size)), np.zeros(option.size)
+        less = (row, lost[option, period], -np.ones(option.size))
+        idle = [(r, v, -c) for r, v, c in works]
+        program.add_rows(stem, index, pulp.LpConstraintLE, reach, *works, less, (row, sign, reach))
+        program.add_rows(f"{stem}_of_work", index, pulp.LpConstraintLE, none, own, *idle)
+        program.add_rows(f"{stem}_signed", index, pulp.LpConstraintLE, none, own, (row, sign, -reach))
+
+
+def _lent_where(program: Program, option: Whole, period: Whole) -> list[Part]:
+    """Work on lent nodes, at its lower speed, in rows of some options and periods."""
+    slots, slower = program.problem.slots, program.problem.work_shifts.lent_speed_fraction
+    if not len(slots):
+        return []
+    return [
+        (np.full(len(own), i), program.lent[o, t, own], slower[o] * slots.share()[t, own])
         for i, (o, t) in enumerate(zip(option.tolist(), period.tolist(), strict=True))
-        if len(problem.slots) and len(own := np.flatnonzero(made(program.lent[o, t])))
+        if len(own := np.flatnonzero(made(program.lent[o, t])))
     ]
-    program.add_rows(
-        "lost",
-        np.stack([option, period], axis=1),
-        pulp.LpConstraintLE,
-        share * most,
-        (row, program.work[option, period], share),
-        *lent,
-        (row, program.lost[option, period], -np.ones(option.size)),
-        (row, program.sign[problem.node_groups.site[options.node_group[option]]], share * most),
-    )
 
 
 def stop_when_curtailed(program: Program) -> None:
-    """sum_o kw[o] * stops[o] * (work[o,t] + lent[o,t]) >= least_kw[s] * sign[s], on nodes of one's own at s
+    """sum_o kw[o] * (work[o,t] + lent[o,t]) + sum_e kw[e] * done[e,t] >= least[s] * (sign[s] - give[s])
 
-    lent is in mean nodes of the period. What stops is above idle: nodes stay on.
+    kw is the power above idle of what stops, on nodes of one's own at s, which stay on; lent is in mean nodes
+    of the period. A contract that is obliged may give way, any other is left unsigned.
     """
     problem, options, groups = program.problem, program.problem.work_options, program.problem.node_groups
-    least = problem.places.curtailed_kw
+    least, pausable = problem.places.curtailed_kw, problem.pausable_options
     if not (least > 0).any():
         return
-    kw = options.active_kw * options.stops_fraction * ~groups.off_site[options.node_group]
+    kw, kw_done = (
+        one.active_kw * one.stops_fraction * ~groups.off_site[one.node_group] for one in (options, pausable)
+    )
     site, periods = groups.site[options.node_group], problem.periods
     option, period, slot = np.nonzero(made(program.lent) & (kw > 0)[:, None, None])
     share = problem.slots.share() if len(problem.slots) else np.zeros((periods, 0))
+    obliged = np.where(problem.places.curtailment_obliged & (least > 0), least, np.inf)
+    row, variables, sizes = program.gives("curtailment", obliged)
+    for variable in variables:
+        variable.upBound = 1.0
+    every = np.repeat(row, periods) * periods + np.tile(np.arange(periods), len(row))
     program.add_rows(
         "curtailed",
         cells(len(least), periods),
         pulp.LpConstraintGE,
         np.repeat(np.where(least > 0, 0.0, -np.inf), periods),
         grouped(site, program.work, np.broadcast_to(kw[:, None], program.work.shape)),
+        grouped(
+            groups.site[pausable.node_group],
+            program.done,
+            np.broadcast_to(kw_done[:, None], program.done.shape),
+        ),
         (
             site[option] * periods + period,
             program.lent[option, period, slot],
@@ -317,6 +349,7 @@ def stop_when_curtailed(program: Program) -> None:
         grouped(
             np.flatnonzero(least > 0), program.sign[least > 0], -np.outer(least[least > 0], np.ones(periods))
         ),
+        (every, np.repeat(variables, periods), -np.repeat(sizes, periods)),
     )
 
 

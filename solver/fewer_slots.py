@@ -49,10 +49,12 @@ def _with(problem: Problem, of: Whole) -> Problem:
         for name, shape in table.SHAPES.items():
             if shape.axes == "*TY":
                 values = getattr(table, name)
-                of_hour = name.endswith("_per_node_h")
-                columns[name] = (
-                    _sum(values * hours, of) / np.maximum(wide, TINY) if of_hour else _sum(values, of)
-                )
+                if name.startswith("highest_"):
+                    columns[name] = _most(values, of)
+                elif name.endswith(("_per_node_h", "_per_kwh", "_kw")):
+                    columns[name] = _sum(values * hours, of) / np.maximum(wide, TINY)
+                else:
+                    columns[name] = _sum(values, of)
         return replace(table, **columns)  # type: ignore[type-var]  # every table is a dataclass
 
     demand = problem.slot_demand
@@ -69,6 +71,8 @@ def _with(problem: Problem, of: Whole) -> Problem:
         pausable_shifts=joined(problem.pausable_shifts),
         resting=joined(problem.resting),
         switching=joined(problem.switching),
+        drawing=joined(problem.drawing),
+        site_energy=joined(problem.site_energy),
     )
 
 

@@ -37,6 +37,7 @@ UNITS = {
     "carbon cap": "kgCO2e",
     "carbon cap by period": "kgCO2e",
     "money cap": "USD",
+    "curtailment": "kW",
     "end of life": "nodes",
     "availability": "spare nodes",
     "deadlines": "h",
@@ -217,6 +218,7 @@ def label(problem: Problem, family: str, index: Index) -> str:
         "power": problem.site_names,
         "space": problem.site_names,
         "shared power": problem.limits.shared_power_name,
+        "curtailment": problem.site_names,
         "supply": problem.sku_names,
         "deadlines": problem.jobs.name,
         "jobs": problem.jobs.name,
@@ -286,6 +288,12 @@ def _availability(problem: Problem, index: Index, amount: float) -> Problem:
     return replace(problem, spare_steps=replace(steps, spares=fewer))
 
 
+def _curtailment(problem: Problem, index: Index, amount: float) -> Problem:
+    """Less power has to stop when the site is called on."""
+    less = _moved(problem.places.curtailed_kw, index, -amount)
+    return replace(problem, places=replace(problem.places, curtailed_kw=less))
+
+
 def _deadline(problem: Problem, index: Index, amount: float) -> Problem:
     later = _moved(problem.jobs.allowed_late_h, index, amount)
     return replace(problem, jobs=replace(problem.jobs, allowed_late_h=later))
@@ -317,6 +325,7 @@ _MOVES = {
     "carbon cap": _cap("carbon_cap_kgco2e"),
     "carbon cap by period": _limit("carbon_cap_by_period_kgco2e"),
     "money cap": _cap("money_cap_usd"),
+    "curtailment": _curtailment,
     "end of life": _end_of_life,
     "availability": _availability,
     "deadlines": _deadline,

@@ -99,6 +99,7 @@ def one_period(problem: Problem, period: int) -> Problem:
             _period_of(serves, period),
             node_hours=np.zeros((len(serves), 1)),  # hours that runs leave are not those of whole nodes
             begun_usd=begins,  # an option that has a price when it is set up is known in every period
+            begun_kgco2e=np.max(serves.begun_kgco2e, axis=1, keepdims=True, initial=0.0),
             start_usd=np.zeros((len(serves), 1)),
             start_kgco2e=np.zeros((len(serves), 1)),
         ),

@@ -16,7 +16,7 @@ import numpy as np
 import pulp
 
 from solver import account, backend
-from solver.account_slots import above_kw, lent_work_h, lost_work_h
+from solver.account_slots import above_kw, lent_work_h, lost_work_h, stopping_kw
 from solver.answer import Answer, answer
 from solver.bounds import from_arrival, standing_usd
 from solver.build import THOUSAND, build
@@ -27,7 +27,12 @@ from solver.program import FAMILIES, Index, Program
 from solver.tables import Floats
 
 WHOLE = ("deadlines", "jobs", "end of life", "availability")  # kept or not kept: no price per unit
-AT_LEAST = ("minimum order", "demand", "work")  # limits from below: they are eased by asking for less
+AT_LEAST = (
+    "minimum order",
+    "demand",
+    "work",
+    "curtailment",
+)  # limits from below: they are eased by asking for less
 SIGNED = ("carbon cap", "carbon cap by period", "money cap")  # may be below 0
 
 
@@ -229,6 +234,16 @@ def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float,
     worked = account.totals_by(works.work, len(problem.work), done) + lent_work_h(problem, plan)
     worked = worked - lost_work_h(problem, plan)
     yield from _each("work", np.where(demand_h > 0, worked, np.nan), demand_h)
+    least = _obliged_kw(problem)
+    fewest = stopping_kw(problem, plan).min(axis=1, initial=np.inf)
+    yield from _each("curtailment", np.where(least > 0, fewest, np.nan), least)
+
+
+def _obliged_kw(problem: Problem) -> Floats:
+    """Power that sites are obliged to stop [S]."""
+    places = problem.places
+    found: Floats = np.where(places.curtailment_obliged, places.curtailed_kw, 0.0)
+    return found
 
 
 def _each(family: str, used: Floats, limit: Floats) -> Iterator[tuple[str, Index, float, float]]:
@@ -256,6 +271,7 @@ def _size(problem: Problem, family: str, index: Index) -> float:
         "minimum order": limits.minimum_nodes,
         "demand": problem.services.demand,
         "work": problem.work.demand_h,
+        "curtailment": _obliged_kw(problem),
     }
     return float(columns[family][index]) if family in columns else math.inf
 
@@ -282,6 +298,7 @@ def _step(problem: Problem, family: str, index: Index) -> float:
         return float((_busy_kw(problem) * units)[shared].max(initial=0.0))
     per_node, mine = {
         "power": (_busy_kw(problem), groups.site == index[0]),
+        "curtailment": (_busy_kw(problem), groups.site == index[0]),
         "space": (groups.racks_per_node, groups.site == index[0]),
         "supply": (np.ones(len(groups)), groups.sku == index[0]),
         "budget": (groups.capex_usd_per_node[:, index[-1]], np.full(len(groups), True)),

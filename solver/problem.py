@@ -24,7 +24,18 @@ from typing import ClassVar
 import numpy as np
 
 from solver.fleet import Cohorts, Contracts, Moves, NodeGroups, Places, Sales, SpareSteps, Tiers
-from solver.slots import BySlot, Resting, Shifting, SlotDemand, Slots, Switching, Windows, check_slots
+from solver.slots import (
+    BySlot,
+    Drawing,
+    Resting,
+    Shifting,
+    SiteEnergy,
+    SlotDemand,
+    Slots,
+    Switching,
+    Windows,
+    check_slots,
+)
 from solver.solution import SlotUse, Solution, Terms
 from solver.tables import Flags, Floats, ProblemError, Shape, Table, no_flags, no_numbers
 from solver.tasks import (
@@ -42,6 +53,7 @@ __all__ = [
     "Adoptions",
     "Cohorts",
     "Contracts",
+    "Drawing",
     "Jobs",
     "Limits",
     "Moves",
@@ -56,6 +68,7 @@ __all__ = [
     "ServeOptions",
     "Services",
     "Shifting",
+    "SiteEnergy",
     "SlotDemand",
     "SlotUse",
     "Slots",
@@ -146,6 +159,8 @@ _BY_SLOT = {
     "resting": "serve_options",
     "slot_demand": "services",
     "switching": "node_groups",
+    "drawing": "serve_options",
+    "site_energy": "places",
 }
 
 
@@ -181,6 +196,8 @@ class Problem:
     resting: Resting = field(default_factory=lambda: Resting.none(0))
     slot_demand: SlotDemand = field(default_factory=lambda: SlotDemand.none(0))
     switching: Switching = field(default_factory=lambda: Switching.none(0))
+    drawing: Drawing = field(default_factory=lambda: Drawing.none(0))
+    site_energy: SiteEnergy = field(default_factory=lambda: SiteEnergy.none(0))
 
     def __post_init__(self) -> None:
         if self.periods < 1:
@@ -201,7 +218,6 @@ class Problem:
         for name, table in self.tables().items():
             if len(table) == 0 and name in _MAY_BE_ABSENT:
                 object.__setattr__(self, name, type(table).none(self.periods))
-        self._fill_slots()
         if self.work_options.uses.size == 0:
             none = np.zeros((len(self.work_options), sizes["A"]), dtype=bool)
             object.__setattr__(self, "work_options", replace(self.work_options, uses=none))
@@ -210,6 +226,7 @@ class Problem:
         if len(self.places) == 0:
             nothing = np.zeros((sizes["S"], self.periods))
             object.__setattr__(self, "places", Places(nothing, nothing, nothing))
+        self._fill_slots()
         for name, length in (("places", sizes["S"]), ("limits.shared_power_name", sizes["F"])):
             rows = len(self.places) if name == "places" else len(self.limits.shared_power_name)
             if rows != length:
@@ -235,6 +252,7 @@ class Problem:
         self._check_moves()
         self._check_sales()
         self._check_jobs()
+        self._check_joint_runs()
         self._check_adoptions()
 
     def _fill_slots(self) -> None:
@@ -291,6 +309,18 @@ class Problem:
                 f"Problem.pausable_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
                 f"has {options.nodes[row]} nodes"
             )
+
+    def _check_joint_runs(self) -> None:
+        """Rows of one run are of one job and one start, each at a node group of its own."""
+        runs = self.run_options
+        shared, first = np.flatnonzero(runs.joint > 0), runs.first
+        for name in ("job", "start"):
+            column = getattr(runs, name)
+            for row in shared[column[shared] != column[first[shared]]][:1]:
+                raise ProblemError(f"Problem.run_options.{name}[{row}] is not that of the rest of its run")
+        pairs = np.stack([runs.joint[shared], runs.node_group[shared]], axis=1)
+        if len(np.unique(pairs, axis=0)) < len(pairs):
+            raise ProblemError("Problem.run_options.joint has a run with a node group twice")
 
     def _check_adoptions(self) -> None:
         """An option does the work that all that it uses is adopted by."""

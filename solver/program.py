@@ -28,6 +28,7 @@ FAMILIES = (
     "carbon cap",
     "carbon cap by period",
     "money cap",
+    "curtailment",
     "end of life",
     "availability",
     "deadlines",
@@ -77,6 +78,7 @@ class Program:
     work: Variables  # [O, T] mean nodes
     adopt: Variables  # [A]
     lost: Variables  # [O, T] mean nodes of hours that are lost to curtailment, where any may be
+    lost_done: Variables  # [E, T]
     sign: Variables  # [S] contracts for curtailment, where one is offered
     spares: Variables  # [P, T]
     parked: Variables  # [P, T]
@@ -95,6 +97,12 @@ class Program:
     off: Variables  # [P, T, Y] nodes
     boot: Variables  # [P, T, Y]
     above: Variables  # [S, T] kW of the highest slot over the power of the period
+    battery: Variables  # [S, 1] kWh that are bought, where any may be
+    charge: Variables  # [S, T, Y] mean kW
+    discharge: Variables  # [S, T, Y] mean kW
+    stored: Variables  # [S, T, Y] kWh at the end of the slot
+    sun: Variables  # [S, T, Y] mean kW on load that cannot move
+    sun_moved: Variables  # [S, T, Y] mean kW on what may move, or into batteries
     most_in_use: Floats  # [P, T]
     most_rebated: Floats  # [G, P, T]
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
@@ -169,6 +177,11 @@ class Program:
             flat = [0 if one is None else round(values.get(one.name, 0.0)) for one in variables.ravel()]
             return np.array(flat, dtype=np.int64).reshape(variables.shape)
 
+        def read_some(variables: Variables) -> Floats:
+            flat = [0.0 if one is None else values.get(one.name, 0.0) for one in variables.ravel()]
+            found: Floats = np.maximum(np.array(flat, dtype=float).reshape(variables.shape), 0.0)
+            return found
+
         works = problem.work_options
 
         def of_work(rows: Floats) -> Floats:
@@ -185,7 +198,11 @@ class Program:
         replicas = np.where(whole, np.rint(served), np.ceil(served - ROUNDING)).astype(np.int64)
         most = problem.pausable_options.node_hours_limit * chosen[:, None]
         done = np.minimum(_rest_makes_up(read(self.done), 1.0, of_option) * problem.node_groups.hours, most)
-        completed, left_out = self._completed(run, chosen, done, read(self.left_out))
+        signed = count_some(self.sign) * (problem.places.curtailed_kw > 0)
+        options = problem.pausable_options
+        lost = account_slots.curtailed_fraction(problem, options)
+        kept = 1.0 - lost * signed[problem.node_groups.site[options.node_group]]
+        completed, left_out = self._completed(run, chosen, done * kept[:, None], read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
         decided = Decisions(
             orders=count(self.order),
@@ -208,7 +225,8 @@ class Program:
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),
             reused=count_some(self.reuse),
-            signed=count_some(self.sign),
+            signed=signed,
+            battery_kwh=read_some(self.battery)[:, 0],
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))
@@ -244,6 +262,11 @@ class Program:
             quiet=read(self.quiet),
             rest=read(self.rest),
             off=read(self.off),
+            charge=read(self.charge),
+            discharge=read(self.discharge),
+            stored=read(self.stored),
+            sun=read(self.sun),
+            sun_moved=read(self.sun_moved),
         )
 
     def _completed(self, run: Whole, chosen: Whole, done: Floats, left_out: Floats) -> tuple[Floats, Floats]:
@@ -252,7 +275,8 @@ class Program:
         partial = jobs.partial[options.job]
         share = np.minimum(done.sum(axis=1) / options.node_hours, chosen)
         completed = np.where(partial, share, chosen.astype(float))
-        rest = jobs.count - account.totals_by(self.problem.run_options.job, len(jobs), run)
+        runs = self.problem.run_options
+        rest = jobs.count - account.totals_by(runs.job, len(jobs), run * runs.counts)
         rest = rest - account.totals_by(options.job, len(jobs), completed)
         return completed, np.where(jobs.partial, np.maximum(rest, 0.0), np.rint(left_out))
 
@@ -265,7 +289,7 @@ class Program:
             self.retire,
             self.sell,
             self.move,
-            self.run,
+            self.run[self.problem.run_options.counts],
             self.choose,
             self.adopt,
             self.reuse[made(self.reuse)],

@@ -115,3 +115,25 @@ def summed(group: Whole, variables: Variables, coefficients: NDArray[Any] | floa
     wide = np.broadcast_to(np.asarray(coefficients, dtype=float), variables.shape)
     places = np.nonzero(wide)
     return group[places[0]], variables[places], wide[places]
+
+
+def alike_in_slots(whole: Variables, moving: Variables) -> Variables:
+    """What the period decides and no slot does, in every slot [., T, Y]; nothing where it moves."""
+    wide = np.broadcast_to(whole[:, :, None], moving.shape).copy()
+    wide[made(moving)] = None
+    return wide
+
+
+def in_slot(group: Whole, variables: Variables, coefficients: Floats) -> Part:
+    """Rows of (group, period, slot): option x stands in row (group[x], t, y) with coefficient [x, t, y]."""
+    option, period, slot = np.nonzero(made(variables) & (coefficients != 0))
+    _, periods, count = coefficients.shape
+    row = (group[option] * periods + period) * count + slot
+    return row, variables[option, period, slot], coefficients[option, period, slot].astype(float)
+
+
+def in_period(group: Whole, variables: Variables, coefficients: Floats) -> Part:
+    """Rows of (group, period), in which all slots stand."""
+    option, period, slot = np.nonzero(made(variables) & (coefficients != 0))
+    row = group[option] * coefficients.shape[1] + period
+    return row, variables[option, period, slot], coefficients[option, period, slot].astype(float)

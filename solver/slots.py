@@ -183,6 +183,62 @@ class Switching(BySlot):
     }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteEnergy(BySlot):
+    """Battery and sun of sites: one row for each site. Nothing is sold to the grid.
+
+    What a battery draws and gives back takes the price and the intensity of work that moves within its day,
+    the sun on load that cannot move those of such load. On what may move, or is stored, the sun takes the
+    least of what such work could meet in the slot: else drawing more for nothing would save something.
+    """
+
+    most_kwh: Floats  # [S] of battery that may be bought; 0: none
+    kw_per_kwh: Floats  # [S]
+    sun_kw: Floats  # [S, T, Y] that may be used
+    one_way_fraction: Floats = field(default_factory=no_numbers)  # [S] efficiency of one way
+    battery_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T] a kilowatt-hour through t
+    battery_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T]
+    moved_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+    moved_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+    fixed_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+    fixed_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+    least_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+    least_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
+
+    SHAPES: ClassVar[dict[str, Shape]] = {
+        "most_kwh": Shape("*", low=0, infinite=True),
+        "kw_per_kwh": Shape("*", low=0),
+        "one_way_fraction": Shape("*", low=1e-3, high=1, default=1.0),
+        "battery_usd_per_kwh": Shape("*T", default=0.0),
+        "battery_kgco2e_per_kwh": Shape("*T", default=0.0),
+        "sun_kw": Shape("*TY", low=0),
+        "moved_usd_per_kwh": Shape("*TY", default=0.0),
+        "moved_kgco2e_per_kwh": Shape("*TY", default=0.0),
+        "fixed_usd_per_kwh": Shape("*TY", default=0.0),
+        "fixed_kgco2e_per_kwh": Shape("*TY", default=0.0),
+        "least_usd_per_kwh": Shape("*TY", default=0.0),
+        "least_kgco2e_per_kwh": Shape("*TY", default=0.0),
+    }
+
+    def stated(self) -> Flags:
+        """Sites with a battery or the sun [S]."""
+        found: Flags = (self.most_kwh > 0) | self.sun_kw.any(axis=(1, 2))
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing(BySlot):
+    """What a replica draws above idle in each slot: one row for each serve option.
+
+    Sites with a battery or the sun read it; at others a replica draws the same in every slot.
+    """
+
+    drawn_kw: Floats  # [V, T, Y] in the mean of the slot
+    highest_kw: Floats  # [V, T, Y] in its highest hour
+
+    SHAPES: ClassVar[dict[str, Shape]] = {"drawn_kw": Shape("*TY"), "highest_kw": Shape("*TY")}
+
+
 def check_slots(slots: Slots, hours: Floats) -> None:
     """Slots are all hours of each period, and each day is a circle of its slots.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from solver.tables import Floats, Whole, no_counts
+from solver.tables import Floats, Whole, no_counts, no_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +38,13 @@ class Terms:
     shift: Floats  # [P, T] work that moves between slots, over the mean of the period
     rest: Floats  # [P, T] replicas that are quiet or rest, nodes that are off in a slot
     lend: Floats  # [P, T] work on nodes of replicas that rest
+    battery: Floats  # [S, T] batteries that are bought
+    store: Floats  # [S, T] what they draw less what they give back
+    sun: Floats  # [S, T] of the sun, below zero: not drawn from the grid
     space: Floats  # [S, T] rated power in service or committed
     peak: Floats  # [S, T] demand charge
     curtail: Floats  # [S, T] what contracts for curtailment pay, below zero
+    stopped: Floats  # [P, T] what work does not take in calls, below zero
 
     def by_part(self) -> dict[str, float]:
         """The sum of each part."""
@@ -71,6 +75,11 @@ class SlotUse:
     quiet: Floats  # [V, T, Y] replicas that keep their weights and serve nothing
     rest: Floats  # [V, T, Y] replicas whose nodes are free for others
     off: Floats  # [P, T, Y] nodes that are off, beyond those parked through the period
+    charge: Floats = field(default_factory=no_numbers)  # [S, T, Y] mean kW into the battery of a site
+    discharge: Floats = field(default_factory=no_numbers)  # [S, T, Y] mean kW out of it
+    stored: Floats = field(default_factory=no_numbers)  # [S, T, Y] kWh in it at the end of the slot
+    sun: Floats = field(default_factory=no_numbers)  # [S, T, Y] mean kW of the sun on load that cannot move
+    sun_moved: Floats = field(default_factory=no_numbers)  # [S, T, Y] on what may move, or into batteries
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -97,6 +106,7 @@ class Decisions:
     reused: Whole = field(default_factory=no_counts)  # [H, T] of those retired, nodes of a lower tier then
     signed: Whole = field(default_factory=no_counts)  # [S] 1 where a contract for curtailment is signed
     adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
+    battery_kwh: Floats = field(default_factory=no_numbers)  # [S] bought
     slots: SlotUse | None = None  # where the problem has slots
 
 

@@ -42,6 +42,7 @@ class RunOptions(Table):
     """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included.
 
     In a period it holds its nodes from one hour of it to another: what ends leaves them to what begins then.
+    A run that several sites share is a row for each of them, all with the same number in `joint`.
     """
 
     job: Whole  # [R]
@@ -57,6 +58,7 @@ class RunOptions(Table):
     from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
     bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
+    joint: Whole = field(default_factory=no_counts)  # [R] rows of one run have one number from 1 on; 0: alone
     racks: Floats = field(default_factory=no_numbers)  # [R, T] held in t next to its nodes
 
     SHAPES: ClassVar[dict[str, Shape]] = {
@@ -73,8 +75,28 @@ class RunOptions(Table):
         "from_h": Shape("*T", low=0, default=0.0),
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
         "bought_usd": Shape("*", low=0, default=0.0),
+        "joint": Shape("*", int, 0, default=0.0),
         "racks": Shape("*T", low=0, default=0.0),
     }
+
+    @property
+    def first(self) -> Whole:
+        """The row by which each row counts: of a run at several sites the first, of any other its own [R]."""
+        rows = np.arange(len(self))
+        _, lowest, number = np.unique(self.joint, return_index=True, return_inverse=True)
+        return np.where(self.joint > 0, lowest[number.ravel()], rows)
+
+    @property
+    def counts(self) -> Flags:
+        """Rows that count as a run: those of no other row [R]."""
+        found: Flags = self.first == np.arange(len(self))
+        return found
+
+    def of_whole_run(self, values: Floats) -> Floats:
+        """What each row has, with the other rows of its run: at the first of them, 0 at the others."""
+        found = np.zeros(values.shape)
+        np.add.at(found, self.first, values)
+        return found
 
     def instants_h(self, group: int, period: int) -> Floats:
         """Hours into a period at which runs may begin to hold nodes of a group; the most are held at one."""
@@ -110,6 +132,10 @@ class PausableOptions(Table):
     nodes_least: Whole = field(default_factory=no_counts)  # [E] the fewest that it works on at once; 0: any
     bought_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E] of `usd_per_node_h`: cash of the
     # budget
+    stops_fraction: Floats = field(default_factory=no_numbers)  # [E] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [E, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -123,6 +149,10 @@ class PausableOptions(Table):
         "kwh_per_node_h": Shape("*T", low=0, default=0.0),
         "nodes_least": Shape("*", int, 0, default=0.0),
         "bought_usd_per_node_h": Shape("*", low=0, default=0.0),
+        "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }
 
 
@@ -187,6 +217,8 @@ class ServeOptions(Table):
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
     deployed_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any replica runs
     begun_usd: Floats = field(default_factory=no_numbers)  # [V, T] where any runs and none did before
+    deployed_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
+    begun_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     lost_fraction: Floats = field(default_factory=no_numbers)  # [V] of quality; below 0: better
     time_fraction: Floats = field(default_factory=no_numbers)  # [V] of the response time of its pipeline
 
@@ -211,9 +243,17 @@ class ServeOptions(Table):
         "start_kwh": Shape("*T", low=0, default=0.0),
         "deployed_usd": Shape("*T", low=0, default=0.0),
         "begun_usd": Shape("*T", low=0, default=0.0),
+        "deployed_kgco2e": Shape("*T", low=0, default=0.0),
+        "begun_kgco2e": Shape("*T", low=0, default=0.0),
         "lost_fraction": Shape("*", default=0.0),
         "time_fraction": Shape("*", low=0, high=1, default=0.0),
     }
+
+    @property
+    def charged_to_begin(self) -> Flags:
+        """Options that take something where they are set up [V, T]."""
+        found: Flags = (self.begun_usd > 0) | (self.begun_kgco2e > 0)
+        return found
 
     @property
     def chosen_or_not(self) -> Flags:
@@ -222,8 +262,9 @@ class ServeOptions(Table):
         They have standby, a least number of replicas, or a price as a deployment; one that has a price when
         it is set up is known in every period.
         """
-        begins = np.any(self.begun_usd > 0, axis=1, keepdims=True)
-        found: Flags = (self.standby > 0) | (self.least > 1) | (self.deployed_usd > 0) | begins
+        begins = np.any(self.charged_to_begin, axis=1, keepdims=True)
+        kept = (self.deployed_usd > 0) | (self.deployed_kgco2e > 0)
+        found: Flags = (self.standby > 0) | (self.least > 1) | kept | begins
         return found
 
 
@@ -274,6 +315,9 @@ class WorkOptions(Table):
     held_ratio: Floats = field(default_factory=no_numbers)  # [O, T] node-hours held for each that is worked
     uses: Flags = field(default_factory=no_flags)  # [O, A] techniques that have to be adopted
     stops_fraction: Floats = field(default_factory=no_numbers)  # [O] stops when its site is curtailed
+    stopped_usd_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T] of an hour that is lost
+    stopped_kgco2e_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
+    stopped_kwh_per_node_h: Floats = field(default_factory=no_numbers)  # [O, T]
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "work": ROW,
@@ -286,4 +330,7 @@ class WorkOptions(Table):
         "held_ratio": Shape("*T", low=1, default=1.0),
         "uses": Shape("*A", bool, default=0.0),
         "stops_fraction": Shape("*", low=0, high=1, default=0.0),
+        "stopped_usd_per_node_h": Shape("*T", default=0.0),
+        "stopped_kgco2e_per_node_h": Shape("*T", default=0.0),
+        "stopped_kwh_per_node_h": Shape("*T", default=0.0),
     }

@@ -9,9 +9,9 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import account, account_slots, bounds
+from solver import account, account_energy, account_slots, bounds
 from solver.constrain_tasks import serving
-from solver.problem import Problem, Solution
+from solver.problem import PausableOptions, Problem, Solution, WorkOptions
 from solver.program import Program
 from solver.rows import Variables, made, terms
 from solver.slots import BySlot
@@ -104,6 +104,8 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "work": plan.work_node_h / hours,
         "adopt": plan.adopted,
         "sign": account.signed(problem, plan),
+        "lost": account_slots.lost_node_h(problem, plan)[0] / hours,
+        "lost_done": account_slots.lost_node_h(problem, plan)[1] / hours,
         "done": plan.done_node_h / hours,
         "matched": plan.matched_kwh / hours,
         **_decided_by_slot(problem, plan),
@@ -125,6 +127,14 @@ def _decided_by_slot(problem: Problem, plan: Solution) -> dict[str, NDArray[Any]
         "off": used.off,
         "boot": account_slots.shrinking(problem, used.off),
         "above": account_slots.above_kw(problem, plan),
+        "battery": account_energy.battery_kwh(problem, plan)[:, None],
+        **dict(
+            zip(
+                ("charge", "discharge", "sun", "sun_moved"),
+                account_energy.flows_kw(problem, used),
+                strict=True,
+            )
+        ),
     }
 
 
@@ -201,19 +211,26 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
     return {
-        "run": run.sum(axis=1),
+        "run": runs.of_whole_run(run.sum(axis=1)),
         "left_out": weigh.untimed * left_out,
         "replicas": serve,
         "started": weigh(serves.start_usd, serves.start_kgco2e) * made(program.started),
-        "begun": weigh(serves.begun_usd) * made(program.begun),
-        "serves": weigh(serves.deployed_usd)[serves.chosen_or_not],
+        "begun": weigh(serves.begun_usd, serves.begun_kgco2e) * made(program.begun),
+        "serves": weigh(serves.deployed_usd, serves.deployed_kgco2e)[serves.chosen_or_not],
         "shed": weigh(unmet * services.demand),
         "work": work,
         "adopt": weigh(problem.adoptions.usd).sum(axis=1),
+        "lost": _stopped(weigh, works) * groups.hours * made(program.lost),
+        "lost_done": _stopped(weigh, pausable) * groups.hours * made(program.lost_done),
         "sign": -weigh(problem.places.curtailed_usd).sum(axis=1) * made(program.sign),
         "done": done,
         "matched": weigh(contracts.usd_per_kwh, -contracts.kgco2e_per_kwh) * groups.hours,
     }
+
+
+def _stopped(weigh: _Weights, options: WorkOptions | PausableOptions) -> Floats:
+    """What an hour that calls take saves, below zero."""
+    return -weigh(options.stopped_usd_per_node_h, options.stopped_kgco2e_per_node_h)
 
 
 def _of_slots(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
@@ -225,8 +242,7 @@ def _of_slots(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
     resting, switching = problem.resting, problem.switching
 
     def by_slot(table: BySlot, stem: str, factor: Floats | float = 1.0, tail: str = "") -> Floats:
-        usd, kgco2e = (getattr(table, f"{stem}{kind}{tail}") for kind in ("usd", "kgco2e"))
-        return np.moveaxis(weigh(np.moveaxis(usd, -1, 0), np.moveaxis(kgco2e, -1, 0)), 0, -1) * factor
+        return _by_slot(weigh, table, stem, tail) * factor
 
     def each_day(table: BySlot, stem: str) -> Floats:
         cost = weigh(getattr(table, f"{stem}_usd"), getattr(table, f"{stem}_kgco2e"))
@@ -244,5 +260,23 @@ def _of_slots(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "off": by_slot(switching, "off_"),
         "boot": each_day(switching, "boot"),
         "above": weigh(problem.places.peak_usd_per_kw),
+        **_of_energy(problem, weigh),
     }
     return {name: each * made(getattr(program, name)) for name, each in found.items()}
+
+
+def _of_energy(problem: Problem, weigh: _Weights) -> dict[str, Floats]:
+    """Coefficients of batteries and of the sun."""
+    table, hours = problem.site_energy, problem.slots.hours.T
+    moved, fixed, least = (
+        hours * _by_slot(weigh, table, f"{load}_", "_per_kwh") for load in ("moved", "fixed", "least")
+    )
+    battery = weigh(table.battery_usd_per_kwh, table.battery_kgco2e_per_kwh).sum(axis=1)[:, None]
+    return {"battery": battery, "charge": moved, "discharge": -moved, "sun": -fixed, "sun_moved": -least}
+
+
+def _by_slot(weigh: _Weights, table: BySlot, stem: str, tail: str) -> Floats:
+    """Money and carbon of columns by slot as one number [., T, Y]."""
+    usd, kgco2e = (np.moveaxis(getattr(table, f"{stem}{kind}{tail}"), -1, 0) for kind in ("usd", "kgco2e"))
+    found: Floats = np.moveaxis(weigh(usd, kgco2e), 0, -1)
+    return found

@@ -10,14 +10,15 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import bounds
+from solver.account_energy import FLOWS, has_energy
 from solver.account_slots import curtailed_fraction
-from solver.problem import Problem
+from solver.problem import PausableOptions, Problem, WorkOptions
 from solver.program import Program
 from solver.rows import Variables, array, name
 from solver.slots import BySlot
 from solver.tables import Flags, Floats, Whole
 
-LENT = ("order", "retire", "sell", "move", "commit")
+LENT = ("order", "retire", "sell", "move", "commit", "battery")
 
 
 def empty(
@@ -136,7 +137,7 @@ def _tasks(
     count, partial = jobs.count[options.job], jobs.partial[options.job]
     choose = _whole(prefix + "choose", count)
     return {
-        "run": _whole(prefix + "run", most.runs * jobs.count[problem.run_options.job]),
+        "run": _runs(problem, most, prefix),
         "choose": choose,
         "completed": np.where(partial, _amount(prefix + "completed", count), choose),
         "done": _amount(prefix + "done", bounds.most_done(problem)),
@@ -149,10 +150,17 @@ def _tasks(
         "shed": _amount(prefix + "shed", np.isfinite(problem.services.unmet_usd).astype(float)),
         "work": _amount(prefix + "work", most.work),
         "adopt": _whole(prefix + "adopt", np.ones(len(problem.adoptions))),
-        "lost": _some(prefix + "lost", np.where(curtailed_fraction(problem)[:, None] > 0, most.work, 0.0)),
+        "lost": _lost(prefix + "lost", problem, problem.work_options, most.work),
+        "lost_done": _lost(prefix + "lost_done", problem, options, bounds.most_done(problem)),
         "sign": _signs(problem, prefix),
         "matched": _amount(prefix + "matched", contracts.limit_kwh / problem.node_groups.hours),
     }
+
+
+def _lost(stem: str, problem: Problem, options: WorkOptions | PausableOptions, most: Floats) -> Variables:
+    """Mean nodes of hours that calls take, where any may be."""
+    share = curtailed_fraction(problem, options)[:, None]
+    return _some(stem, np.where(share > 0, share * most, 0.0))
 
 
 def _signs(problem: Problem, prefix: str) -> Variables:
@@ -163,6 +171,18 @@ def _signs(problem: Problem, prefix: str) -> Variables:
         least = float(places.curtailment_obliged[site])
         signs[site] = pulp.LpVariable(name(prefix + "sign", (site,)), least, 1, pulp.LpInteger)
     return signs
+
+
+def _runs(problem: Problem, most: bounds.Sizes, prefix: str) -> Variables:
+    """How often each option runs; rows of one run at several sites have one variable, and its least bound."""
+    options = problem.run_options
+    upper = most.runs * problem.jobs.count[options.job]
+    first, counts = options.first, options.counts
+    np.minimum.at(upper, first, upper)
+    found = np.full(len(options), None, dtype=object)
+    for row in np.flatnonzero(counts).tolist():
+        found[row] = pulp.LpVariable(name(prefix + "run", (row,)), 0, float(upper[row]), pulp.LpInteger)
+    return found[first]
 
 
 def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:
@@ -193,6 +213,10 @@ def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Varia
     )
     peak = np.where((problem.places.peak_usd_per_kw > 0) & (count > 0), np.inf, 0.0)
     every = np.ones((len(problem.node_groups), problem.periods))
+    above = _some(prefix + "above", peak)
+    for variable in above[has_energy(problem)].ravel():
+        if variable is not None:
+            variable.lowBound = None  # a battery or the sun may draw below the power of the period
     return {
         "work_in": by_slot("work_in", most.work, shifts, unbounded=True),
         "work_stop": by_slot("work_stop", most.work, shifts, unbounded=True),
@@ -204,7 +228,26 @@ def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Varia
         "wake": by_slot("wake", replicas, rests),
         "off": by_slot("off", every, switches, unbounded=True),
         "boot": by_slot("boot", every, switches, unbounded=True),
-        "above": _some(prefix + "above", peak),
+        "above": above,
+        **_energy(problem, prefix),
+    }
+
+
+def _energy(problem: Problem, prefix: str) -> dict[str, Variables]:
+    """Battery and sun of sites, in slots that have hours."""
+    table, count = problem.site_energy, len(problem.slots)
+    if not count:
+        none = np.full((len(problem.site_names), problem.periods, 0), None, dtype=object)
+        flows = dict.fromkeys(FLOWS, none)
+        return {"battery": np.full((len(none), 1), None, dtype=object), **flows}
+    there = (problem.slots.hours.T > 0) & (table.most_kwh > 0)[:, None, None]
+    endless = np.where(there, np.inf, 0.0)
+    sun = np.where(problem.slots.hours.T > 0, table.sun_kw, 0.0)
+    return {
+        "battery": _some(prefix + "battery", table.most_kwh[:, None]),
+        **{flow: _some(prefix + flow, endless) for flow in ("charge", "discharge", "stored")},
+        "sun": _some(prefix + "sun", sun),
+        "sun_moved": _some(prefix + "sun_moved", sun),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_slots, pipelines, quality
+from solver import account, account_energy, account_slots, pipelines, quality
 from solver.problem import Problem, Solution, Terms
 from solver.solution import Decisions
 from solver.tables import Floats
@@ -145,12 +145,13 @@ def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterat
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j], of rows of one run the first
 
-    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed
+    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed; rows of one run are chosen alike
     """
     jobs, runs, pausable = problem.jobs, problem.run_options, problem.pausable_options
-    run = account.totals_by(runs.job, len(jobs), plan.run)
+    run = account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
+    yield from _unequal("run at all its sites", plan.run, plan.run[runs.first], tolerance)
     done = run + account.totals_by(pausable.job, len(jobs), plan.completed)
     yield from _unequal("job runs once", done + plan.left_out, jobs.count, tolerance)
     yield from _above("job left out", plan.left_out * ~jobs.optional, 0.0, tolerance)
@@ -174,12 +175,12 @@ def jobs_stand_on_nodes(problem: Problem, plan: Solution, tolerance: float) -> I
 
 
 def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_t done[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
+    """sum_t done[e,t] - lost[e,t] = node_hours[e] * completed[e]; done[e,t] <= limit[e,t] * chosen[e]
 
     completed[e] = chosen[e], or below it where jobs may be done in part; no more begin than there are.
     """
     jobs, options = problem.jobs, problem.pausable_options
-    worked = plan.done_node_h.sum(axis=1)
+    worked = (plan.done_node_h - account_slots.lost_node_h(problem, plan)[1]).sum(axis=1)
     yield from _unequal("pausable work", worked, options.node_hours * plan.completed, tolerance)
     most = options.node_hours_limit * plan.chosen[:, None]
     yield from _above("pausable pace", plan.done_node_h, most, tolerance)
@@ -187,7 +188,8 @@ def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -
     whole = ~jobs.partial[options.job]
     yield from _unequal("pausable whole", plan.completed * whole, plan.chosen * whole, tolerance)
     begun = account.totals_by(options.job, len(jobs), plan.chosen)
-    begun = begun + account.totals_by(problem.run_options.job, len(jobs), plan.run)
+    runs = problem.run_options
+    begun = begun + account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
     yield from _above("jobs begun", begun, jobs.count, tolerance)
 
 
@@ -331,12 +333,15 @@ def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Ite
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Facility power at the peak <= power_kw[s,t], and of sites that share <= shared_power_kw[f,t];
 
-    racks of nodes in service and next to runs <= racks[s]
+    racks of nodes in service and next to runs <= racks[s]. Where a site has a battery or the sun, its slots
+    are judged alone.
     """
-    power = account.peak_kw(problem, plan, plan.in_service)
-    yield from _above("power", power, problem.limits.power_kw, tolerance)
-    together = account.shared_power_kw(problem, power)
-    yield from _above("shared power", together, problem.limits.shared_power_kw, tolerance)
+    power, fine = account.peak_kw(problem, plan, plan.in_service), account_energy.has_energy(problem)
+    own = np.where(fine[:, None], np.inf, problem.limits.power_kw)
+    yield from _above("power", power, own, tolerance)
+    shares = account_energy.shares_energy(problem)[:, None]
+    together = np.where(shares, np.inf, problem.limits.shared_power_kw)
+    yield from _above("shared power", account.shared_power_kw(problem, power), together, tolerance)
     racks = account.racks_in_use(problem, plan.run, plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
 

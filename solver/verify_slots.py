@@ -8,10 +8,11 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_slots, quality
+from solver import account, account_energy, account_slots, quality
 from solver.problem import Problem, Solution
 from solver.solution import SlotUse
 from solver.tables import Floats
+from solver.verify_energy import energy_rules
 
 Broken = tuple[str, Floats, Floats]  # a rule, what is there, and the most that may be
 
@@ -30,6 +31,7 @@ def slot_rules(problem: Problem, plan: Solution) -> Iterator[Broken]:
     yield from _nodes_suffice(problem, plan, used)
     yield from _ready(problem, plan, used)
     yield from _power(problem, plan)
+    yield from energy_rules(problem, plan)
 
 
 def _what_may_not(problem: Problem, used: SlotUse) -> Iterator[Broken]:
@@ -162,8 +164,11 @@ def _power(problem: Problem, plan: Solution) -> Iterator[Broken]:
     power = account.peak_kw(problem, plan, plan.in_service)[:, :, None] + changed
     # What a plan without slots draws is judged by the rules of the period.
     moving: NDArray[np.bool_] = np.abs(changed) > account.NOTHING
-    limit = np.where(moving, problem.limits.power_kw[:, :, None], np.inf)
-    yield "power in a slot", power, limit
+    fine, there = account_energy.has_energy(problem), problem.slots.hours.T > 0
+    judged = np.where(fine[:, None, None], there, moving)
+    power = power + account_energy.net_kw(problem, plan.slots)
+    yield "power in a slot", power, np.where(judged, problem.limits.power_kw[:, :, None], np.inf)
     shared = np.einsum("fs,sty->fty", problem.limits.shared_power_sites.astype(float), power)
-    together = np.broadcast_to(problem.limits.shared_power_kw[:, :, None], shared.shape)
+    judged = there | ~account_energy.shares_energy(problem)[:, None, None]
+    together = np.where(judged, problem.limits.shared_power_kw[:, :, None], np.inf)
     yield "shared power in a slot", shared, together

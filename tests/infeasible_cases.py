@@ -226,6 +226,17 @@ def without_plan(family: str, seed: int) -> Problem:
             promise=np.ones(NODE_GROUPS),
         )
         case = dataclasses.replace(changed(case, "serve_options", promise=np.ones(2)), spare_steps=steps)
+    if family == "curtailment":
+        sites = np.arange(len(case.site_names))
+        case = changed(case, "work_options", stops_fraction=np.ones(len(case.work_options)))
+        case = changed(
+            case,
+            "places",
+            curtailed_kw=np.where(sites == 0, 0.05, 0.0),
+            curtailed_fraction=np.full(len(sites), 0.02),
+            curtailed_usd=np.zeros((len(sites), PERIODS)),
+            curtailment_obliged=sites == 0,
+        )
     assert has_plan(case)
     while has_plan(case):
         case = _tightened(case, family)
@@ -260,6 +271,7 @@ def _tightened(case: Problem, family: str) -> Problem:
         ),
         "availability": ("spare_steps", {"spares": 1 + 2 * case.spare_steps.spares}),
         "work": ("work", {"demand_h": more * case.work.demand_h}),
+        "curtailment": ("places", {"curtailed_kw": more * case.places.curtailed_kw}),
     }
     table, columns_of = tightened[family]
     return changed(case, table, **columns_of)

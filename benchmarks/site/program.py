@@ -18,8 +18,10 @@ FILES = (
     "constrain_tasks.py",
     "constrain_services.py",
     "constrain_fleet.py",
+    "constrain_reuse.py",
     "constrain_limits.py",
     "constrain_slots.py",
+    "constrain_energy.py",
 )
 _BEGINS = re.compile(r"(sum_|max_|\(|[A-Za-z]\w*\[)")
 _INLINE = re.compile(r"(?<![\w`])([A-Za-z]\w*\[[^\]]*\])(?![\w`])")

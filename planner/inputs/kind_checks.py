@@ -19,7 +19,8 @@ from planner.inputs.model_kinds import (
     kind_of_model,
 )
 from planner.inputs.scenario import Problem
-from planner.inputs.scenario.checks import entries_of, list_in
+from planner.inputs.scenario.checks import list_in
+from planner.inputs.scenario.parts import entries_of
 from planner.inputs.scenario.problems import place
 
 # What a request of each kind is said by, with an example; a language model has several ways.
@@ -34,7 +35,7 @@ TRAINS = {"training": TRAINED, "pools": (LANGUAGE, VISION)}
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
-OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
+OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 
 def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

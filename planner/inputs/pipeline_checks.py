@@ -7,9 +7,8 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Problem, Service
-from planner.inputs.scenario.checks import entries_of
 from planner.inputs.scenario.fields import Frame
-from planner.inputs.scenario.parts import read_far
+from planner.inputs.scenario.parts import entries_of, read_far
 from planner.inputs.scenario.problems import place
 from planner.trace.numbers import seconds_text
 

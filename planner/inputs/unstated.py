@@ -28,7 +28,10 @@ def _every(scenario: Scenario, catalogue: Catalogue) -> Iterator[tuple[str, str,
         if offer.price_usd is None:
             server = catalogue.skus[offer.sku].server
             yield f"the price of {offer.sku}", f"server.{server}.price", f"market.{offer.sku}.price"
-    moving = {pool.data_site for pool in scenario.pools}
+    moving = {job.data_site for job in scenario.training} | {pool.data_site for pool in scenario.pools}
+    moving |= {service.data_site for service in scenario.services}
+    if any(one.logs_moved_gb_per_month for one in scenario.services):
+        moving |= {site.name for site in scenario.sites}
     for site in scenario.sites:
         if site.electricity_price_usd_per_kwh is None:
             regional = f"electricity.{site.grid}.price"

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.levers import Energy, work_increment_kwh
+from planner.physics.nodes import Nodes
 from planner.physics.places import kilowatt_usd_per_kw
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 Column = float | NDArray[Any]
 DRAIN = "curtailment.drain_time"
@@ -28,6 +30,27 @@ def curtailed_fraction(
     Source: definition; calls lie anywhere in the year, as many in every period as it is long.
     """
     return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / hours_per_year_h
+
+
+def called_ratio(*, event_h: Column, restart_h: Column) -> Column:
+    """Share of the hours that work loses in which it stands still; in the others it starts anew.
+
+    c = e / (e + R)
+
+    Source: definition; to start anew draws what work does.
+    """
+    return np.divide(event_h, np.add(event_h, restart_h))
+
+
+def not_drawn_kwh(*, increment_kwh: Column, called_ratio: Column) -> Column:
+    """Energy that an hour which a call takes adds to a node that idles, below zero as work does not draw it.
+
+    E = -E_1 c
+
+    Source: definition; E_1 is what an hour of work adds to an idle node.
+    """
+    drawn: Column = -np.multiply(increment_kwh, called_ratio)
+    return drawn
 
 
 def curtailment_usd(*, reduction_kw: Column, payment_usd_per_kw: Column) -> Column:
@@ -48,6 +71,7 @@ class Curtailment:
     reduction_kw: Traced  # (S,)
     lost_fraction: Traced  # (S,)
     usd: Traced  # (S, T), below zero
+    called: Traced  # (S,) share of the hours lost in which nothing is drawn
     obliged: NDArray[np.bool_]
     in_time: NDArray[np.bool_]  # work of pools stops within the notice
 
@@ -57,7 +81,7 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
     if not any(site.curtailment_kw for site in inputs.sites):
         return None
     none_kw = chosen("reduction_kw", 0.0, "no contract", "kW")
-    power, lost, payment = list[Traced](), list[Traced](), list[Traced]()
+    power, lost, payment, called = list[Traced](), list[Traced](), list[Traced](), list[Traced]()
     in_time, drain = [], float(inputs.fact(DRAIN).value)
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
     for site in inputs.sites:
@@ -65,6 +89,7 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
         if not site.curtailment_kw:
             power.append(none_kw)
             lost.append(chosen("lost_fraction", 0.0, "no contract"))
+            called.append(chosen("called_ratio", 0.0, "no contract"))
             payment += [chosen("price_usd_per_kw_h", 0.0, "no contract")] * inputs.periods
             in_time.append(False)
             continue
@@ -73,11 +98,13 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
         assert site.curtailment_payment_usd_per_kw_month is not None, "checked on reading"
         assert site.curtailment_notice_h is not None, "checked on reading"
         power.append(inputs.yours(at, site.curtailment_kw, "kW"))
+        event = inputs.yours(f"{at}_event", site.curtailment_event_h, "h")
+        called.append(derive(called_ratio, event_h=event, restart_h=restart))
         lost.append(
             derive(
                 curtailed_fraction,
                 called_h=inputs.yours(f"{at}_hours", site.curtailment_hours_h, "h"),
-                event_h=inputs.yours(f"{at}_event", site.curtailment_event_h, "h"),
+                event_h=event,
                 restart_h=restart,
                 hours_per_year_h=inputs.hours_per_year_h,
             )
@@ -98,6 +125,7 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
                 kilowatt_usd_per_kw, price_usd_per_kw_h=pick(payment, index), hours_h=inputs.period_h
             ),
         ),
+        called=pick(called, every),
         obliged=np.array([site.curtailment_obliged for site in inputs.sites], dtype=bool),
         in_time=np.array(in_time, dtype=bool),
     )
@@ -111,6 +139,38 @@ def stops_fraction(
         return np.zeros(len(work))
     found: NDArray[np.float64] = may_wait(inputs)[work] * contracts.in_time[inputs.node_group_site[group]]
     return found
+
+
+def stopped(
+    inputs: Inputs, contracts: Curtailment | None, nodes: Nodes, group: NDArray[np.intp], facility_kwh: Traced
+) -> Energy | None:
+    """What an hour that a call takes does not draw, with its bill and its carbon, below zero (X, T).
+
+    A node idles in the call, and draws what work does while it starts anew; calls lie anywhere in a period.
+    None where no site states a contract.
+    """
+    if contracts is None:
+        return None
+    site = inputs.node_group_site[group]
+    more = derive(
+        work_increment_kwh,
+        working_kwh=facility_kwh,
+        idle_kw=rows(nodes.idle_facility_kw, group),
+        active_h=chosen("active_h", 1.0, "one hour"),
+    )
+    kwh = derive(not_drawn_kwh, increment_kwh=more, called_ratio=rows(contracts.called, site[:, None]))
+    price, grid = (inputs.site_by_period(items, site) for items in (inputs.electricity, inputs.grid))
+    return Energy(kwh, (kwh * price).named("stopped_usd"), (kwh * grid).named("stopped_kgco2e"))
+
+
+def stopping_columns(found: Energy | None, row: NDArray[np.intp]) -> dict[str, Any]:
+    """The same as columns of the program, above zero; none where no site states a contract."""
+    if found is None:
+        return {}
+    return {
+        f"stopped_{kind}_per_node_h": -np.asarray(getattr(found, kind).value)[row]
+        for kind in ("usd", "kgco2e", "kwh")
+    }
 
 
 def may_wait(inputs: Inputs) -> NDArray[np.float64]:

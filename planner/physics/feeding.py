@@ -20,6 +20,7 @@ from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.ownership import racks_per_node
 from planner.physics.hours import had_usd, made_kgco2e
 from planner.physics.nodes import host_facts, working_node_kw
+from planner.physics.shared_runs import Halves
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 WORKER = "xeon-6980p-2"  # a worker where nothing else is stated
@@ -53,16 +54,24 @@ class FedHours:
     kgco2e: Traced
 
 
-def feeding(inputs: Inputs, job: NDArray[np.intp], nodes: NDArray[np.intp]) -> Feeding | None:
-    """Workers of runs on so many nodes; None where no run states any."""
+def feeding(
+    inputs: Inputs, job: NDArray[np.intp], nodes: NDArray[np.intp], halves: Halves | None = None
+) -> Feeding | None:
+    """Workers of runs on so many nodes; None where no run states any. Each half has its part."""
     jobs = inputs.scenario.training
     if all(one.ingestion is None for one in jobs):
         return None
-    pairs, index = np.unique(np.stack([job, nodes]), axis=1, return_inverse=True)
+    whole = nodes if halves is None else nodes + halves.nodes
+    pairs, index = np.unique(np.stack([job, whole]), axis=1, return_inverse=True)
     each = [_of_run(inputs, jobs[j], n) for j, n in pairs.T.tolist()]
+    workers: Traced
+    racks: Traced
     workers, supplied, working, idle, racks = (
         pick([one[i] for one in each], index.ravel()) for i in range(len(each[0]))
     )
+    if halves is not None:
+        part = chosen("part", nodes / whole, "nodes of this half over those of the run")
+        workers, racks = (workers * part).named("workers"), (racks * part).named("racks")
     names = tuple("" if one.ingestion is None else worker_of(inputs, one).name for one in jobs)
     return Feeding(workers, supplied, working, idle, racks, names)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.data_mix import data_usd
+from planner.physics.egress import Egress, egress_of_runs
 from planner.physics.equations.time import active_h, drawn_kwh
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
@@ -77,6 +78,7 @@ class PausableJobs:
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each job (C,)
     data_usd: Traced | None  # of data that is bought, once for each job (C,); None where none is
+    egress: Egress | None  # of data that move to its site, once for each job (C, T)
 
 
 def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> PausableJobs:
@@ -119,6 +121,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
         kgco2e=kgco2e,
         adopted_usd=adopted_usd(inputs, candidates.way),
         data_usd=data_usd(inputs, candidates.job, candidates.way),
+        egress=egress_of_runs(inputs, candidates.job, inputs.node_group_site[candidates.node_group]),
     )
 
 

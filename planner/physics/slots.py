@@ -108,7 +108,8 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
     prices, more = price_hours(inputs)
     known = [one for one in (*grids, *prices) if one is not None]
     serves = bool(inputs.scenario.services) and policy.levers != ("shift",)
-    if not known and not serves:
+    stores = any(one.battery_kwh is not None or one.solar_kw is not None for one in inputs.scenario.sites)
+    if not known and not serves and not stores:
         return None
     types = slots // SLOTS_A_DAY if known else 1
     shared = shared_days(known)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.physics.batch_serving import in_batches, loaded_bytes
+from planner.physics.egress import Egress, egress_of_deployments
 from planner.physics.equations.serving import (
     deployment_usd,
     setting_up_usd,
@@ -45,6 +46,8 @@ class Deployments:
 
     kept_usd: Traced
     begun_usd: Traced  # where it did not serve in the period before
+    begun_egress: Egress | None = None  # of what a deployment that begins moves to its site (V, T)
+    logs: Egress | None = None  # of what one that serves sends back
 
 
 def deployment_columns(inputs: Inputs, replicas: Replicas) -> Deployments:
@@ -67,7 +70,13 @@ def deployment_columns(inputs: Inputs, replicas: Replicas) -> Deployments:
     )
     if (adopted := _adopted_usd(inputs, service)) is not None:
         begun = (begun + adopted).named("begun_usd")
-    return Deployments(kept_usd=(kept * whole).named("kept_usd"), begun_usd=begun)
+    moved, logs = egress_of_deployments(
+        inputs,
+        service,
+        inputs.node_group_site[group],
+        chosen("charged_ratio", _charged(inputs, service, group), CHARGED),
+    )
+    return Deployments((kept * whole).named("kept_usd"), begun, moved, logs)
 
 
 def _adopted_usd(inputs: Inputs, service: NDArray[np.intp]) -> Traced | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,13 @@ from planner.performance.power import (
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
+from planner.physics.across import Waits, waiting
 from planner.physics.batch_work import image_tokens
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.data_mix import data_usd
 from planner.physics.denoiser_training import denoiser_columns
+from planner.physics.egress import Egress, egress_of_runs
 from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
@@ -62,6 +65,7 @@ from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
 from planner.physics.sample_training import sample_step
+from planner.physics.shared_runs import copies_of, mean_rate, once, waits_of, whole_nodes
 from planner.physics.slow_steps import slow_steps_of
 from planner.physics.training_options import (
     COPIED,
@@ -89,8 +93,13 @@ POLICIES = ("least time", "least energy")
 PARTS = 4
 
 
-def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Parts, Traced]:
-    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
+def throughput(
+    arguments: dict[str, Traced], accelerators: Traced, waits: Callable[[Parts], Waits] | None = None
+) -> tuple[Parts, Traced]:
+    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts.
+
+    `waits` says what such a step waits for a link between sites.
+    """
     step = derive_parts(
         training_step_s,
         **step_bundles(
@@ -100,6 +109,8 @@ def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Part
             }
         ),
     )
+    if waits is not None:
+        step = waiting(step, waits(step))
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
         tokens_per_s_per_gpu,
@@ -177,6 +188,7 @@ class TrainingRuns:
     kgco2e: Traced
     adopted_usd: Traced  # of people, once for each run (C,)
     data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
+    egress: Egress | None  # of data that move to its site, once for each run (C, T)
     waiting: Traced | None  # how much longer steps of each candidate are (C,); None where not stated
     fed: Feeding | None  # workers of each candidate (C,), and what they take of each run; None where none is
     fed_hours: FedHours | None
@@ -196,8 +208,9 @@ class TrainingRuns:
 class Speed:
     """How fast a candidate trains, and what one of its nodes draws in each state."""
 
-    nodes: Traced
-    accelerators: Traced
+    nodes: Traced  # of its own row
+    run_nodes: Traced  # of the whole run, where two sites share it
+    accelerators: Traced  # of the whole run
     step_s: Traced
     tokens_per_s_per_gpu: Traced
     useful_h: Traced
@@ -311,6 +324,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         pue=pick(inputs.pue, site[:, None]),
         held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
     )
+    data = data_usd(inputs, candidates.job, candidates.way)
     return TrainingRuns(
         candidates=candidates,
         policy=policy,
@@ -335,8 +349,10 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
-        adopted_usd=adopted_usd(inputs, candidates.way),
-        data_usd=data_usd(inputs, candidates.job, candidates.way),
+        adopted_usd=once("adopted_usd", adopted_usd(inputs, candidates.way), candidates.halves),
+        data_usd=None if data is None else once("data_usd", data, candidates.halves),
+        # Each half reads at its own site, so that the data are moved to both.
+        egress=egress_of_runs(inputs, candidates.job, inputs.node_group_site[candidates.node_group]),
         waiting=speed.waiting,
         fed=speed.fed,
         fed_hours=None
@@ -360,7 +376,8 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
+    whole = whole_nodes(count, candidates.halves)
+    accelerators = derive(accelerators_in_use, nodes=whole, accelerators=per_node)
     pace = _pace(inputs, candidates, accelerators)
     amounts = [inputs.yours(f"training.{j.name}.{j.amount_key}", j.amount, "1") for j in jobs]
     host = host_columns(inputs, sku)
@@ -379,6 +396,7 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     idle = inputs.of_sku(idle_node_items(inputs), sku)
     speed = Speed(
         nodes=count,
+        run_nodes=whole,
         accelerators=accelerators,
         step_s=pace.step_s,
         tokens_per_s_per_gpu=pace.tokens_per_s_per_gpu,
@@ -394,8 +412,8 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         stalled = derive(
             stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.exchange")
         )
-        speed = _slowed(speed, slow.factor(count), working_node_kw(host, per_node, stalled))
-    fed = feeding(inputs, candidates.job, candidates.nodes)
+        speed = _slowed(speed, slow.factor(whole), working_node_kw(host, per_node, stalled))
+    fed = feeding(inputs, candidates.job, candidates.nodes, candidates.halves)
     return speed if fed is None else _fed(speed, fed)
 
 
@@ -428,13 +446,13 @@ def _fed(speed: Speed, fed: Feeding) -> Speed:
 
 
 def _pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
-    """Candidates of language models together, those of other kinds run by run."""
-    jobs = inputs.scenario.training
+    """Language models together, or by what crosses a link; candidates of other kinds run by run."""
+    jobs, halves = inputs.scenario.training, candidates.halves
     paces = [OF_KIND.get(kind_of_model(inputs.catalogue, one.model), _token_pace) for one in jobs]
     alone = np.array([one is not _token_pace for one in paces], dtype=bool)[candidates.job]
-    if not alone.any():
+    if not alone.any() and halves is None:
         return _token_pace(inputs, candidates, accelerators)
-    apart = np.where(alone, candidates.job, -1)
+    apart = np.where(alone, candidates.job, -1 if halves is None else -1 - halves.crosses)
     rows_of = [np.flatnonzero(apart == one) for one in np.unique(apart)]
     parts = [
         paces[candidates.job[at[0]]](inputs, candidates.some(at), rows(accelerators, at)) for at in rows_of
@@ -451,9 +469,13 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     """Steps of models that train on tokens."""
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     arguments = _step_arguments(inputs, candidates, sku)
-    step, rate = throughput(arguments, accelerators)
     used, index = np.unique(candidates.job, return_inverse=True)
     parameters = pick([inputs.fact(f"model.{jobs[j].model}.parameters") for j in used], index.ravel())
+    waits = None
+    if candidates.halves is not None:
+        copies = copies_of(candidates.layout, accelerators)
+        waits = partial(waits_of, inputs, candidates.halves, arguments, parameters, copies)
+    step, rate = throughput(arguments, accelerators, waits)
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     busy = training_accelerator_kw(
         inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
@@ -521,7 +543,7 @@ def training_progress(
     renewal: dict[str, Traced] = {
         "mttf_h": stops.mttf_h,
         "write_h": write,
-        "restart_h": restart_by_node_group(inputs, candidates.node_group),
+        "restart_h": _restart_h(inputs, candidates),
         "persist_h": persist,
         **stops.renewal(),
     }
@@ -554,18 +576,26 @@ def training_progress(
 
 def _stops(inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, speed: Speed) -> RunStops:
     """Failed nodes, and what the scenario says of loss spikes and silent corruption."""
+    rate, halves = rows(nodes.failure_rate_per_node_h, candidates.node_group), candidates.halves
+    if halves is not None:
+        rate = mean_rate(speed.nodes, rate, rows(nodes.failure_rate_per_node_h, halves.group), halves)
     return run_stops(
         inputs.fact,
-        derive(
-            job_mttf_h,
-            nodes=speed.nodes,
-            failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
-        ),
+        derive(job_mttf_h, nodes=speed.run_nodes, failure_rate_per_node_h=rate),
         speed.accelerators,
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         detected=inputs.scenario.reliability.detect_corruption,
     )
+
+
+def _restart_h(inputs: Inputs, candidates: TrainingCandidates) -> Traced:
+    """Time from a stop to running again, the longer one where two sites share a run."""
+    own = restart_by_node_group(inputs, candidates.node_group)
+    if candidates.halves is None or not np.ndim(own.value):
+        return own
+    other = restart_by_node_group(inputs, candidates.halves.group)
+    return derive(later_h, one_h=own, other_h=other).named("restart_h")
 
 
 def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:
@@ -592,7 +622,7 @@ def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) 
     def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
         bandwidth = derive(
             checkpoint_gb_per_s,
-            nodes=speed.nodes,
+            nodes=speed.run_nodes,
             node_gb_per_s=node_gb_per_s,
             storage_gb_per_s=storage_gb_per_s,
         )

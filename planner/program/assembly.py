@@ -12,6 +12,7 @@ from planner.physics.clean_energy import Contracted, contract_columns
 from planner.physics.curtailment import Curtailment, curtailment
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
+from planner.physics.joint_tails import with_joint_tails
 from planner.physics.levers import Levers, levers
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
@@ -26,6 +27,7 @@ from planner.physics.procurement import (
     reserved_nodes,
 )
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
+from planner.physics.site_energy import SiteEnergy, site_energy
 from planner.physics.slots import slot_times
 from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import TrainingRuns, training_runs
@@ -58,7 +60,7 @@ from planner.program.option_tables import (
 )
 from planner.program.placed_works import place_tables
 from planner.program.places import place_table
-from planner.program.slot_tables import slot_tables
+from planner.program.slot_tables import energy_tables, slot_tables
 from solver.frontier import CARBON, MONEY
 from solver.problem import (
     Objective,
@@ -89,6 +91,7 @@ class Assembled:
     terms: Terms
     curtailment: Curtailment | None
     levers: Levers | None
+    energy: SiteEnergy | None  # batteries and sun of sites
     tried: Inputs  # with each service once for each way to do it
     dropped: tuple[Dropped, ...]
     candidates: int
@@ -104,6 +107,7 @@ def assemble(inputs: Inputs) -> Assembled:
     single, no_layout = training_candidates(inputs)
     tried = every_way(inputs)
     serving, no_room = serving_candidates(tried)
+    tried = with_joint_tails(tried, serving)
     in_one_piece, in_pieces = by_pausing(inputs, single)
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
     pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None
@@ -118,8 +122,10 @@ def assemble(inputs: Inputs) -> Assembled:
     deployments = None if replicas is None else deployment_columns(tried, replicas)
     by_slot = None if times is None else levers(tried, times, nodes, work, pausable, replicas, parked)
 
+    energy = site_energy(inputs, times)
+
     run_options, run_row, run_count = run_option_table(inputs, runs)
-    pausable_ways, pausable_row, pausable_count = pausable_options(inputs, pausable)
+    pausable_ways, pausable_row, pausable_count = pausable_options(inputs, nodes, pausable, contracts)
     serve_options, replica_row, too_slow, serve_count = serve_option_table(
         tried, replicas, starts, deployments
     )
@@ -147,7 +153,7 @@ def assemble(inputs: Inputs) -> Assembled:
             name=tuple(pool.name for pool in scenario.pools),
             demand_h=work.demand_h.value if work.demand_h is not None else np.zeros((0, inputs.periods)),
         ),
-        work_options=with_hourly_rent(work_option_table(inputs, work, contracts), rented),
+        work_options=with_hourly_rent(work_option_table(inputs, nodes, work, contracts), rented),
         adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
             inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
@@ -163,6 +169,7 @@ def assemble(inputs: Inputs) -> Assembled:
             pausable_row=pausable_row,
             replica_row=replica_row,
         ),
+        **energy_tables(inputs, energy, by_slot, replicas, replica_row),
     )
     kept, count = (
         len(run_row) + len(pausable_row) + len(replica_row),
@@ -187,6 +194,7 @@ def assemble(inputs: Inputs) -> Assembled:
         terms,
         contracts,
         by_slot,
+        energy,
         tried,
         dropped=(*not_housed(inputs), *no_layout, *dict.fromkeys(no_room), *too_slow, *work.dropped),
         candidates=count,

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from planner.performance.remembered import digest_of
 from solver import backend
 from solver.account import solution
+from solver.account_energy import FLOWS
 from solver.answer import PROVEN, Answer
 from solver.backend import Status
 from solver.problem import Problem, Solution
@@ -59,8 +60,10 @@ _AXES = {
     "adopted": "A",
     "signed": "S",
     "reused": "HT",
+    "battery_kwh": "S",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
+_SLOT_AXES |= dict.fromkeys(FLOWS, "STY")
 _WHOLE = {"orders", "rented", "committed", "retired", "sold", "moved", "run", "chosen", "replicas"}
 _WHOLE |= {"spares", "adopted", "signed", "reused"}
 

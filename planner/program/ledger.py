@@ -26,7 +26,7 @@ from planner.physics.levers import levers
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns, unmet_items
-from planner.physics.starting import deployment_columns, start_columns
+from planner.physics.starting import Deployments, deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
@@ -34,10 +34,13 @@ from planner.program.once import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
+from planner.program.stopped import stopped_part
+from planner.program.transfers import transfer_part
 from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
+from solver.account_energy import battery_kwh
 from solver.account_slots import above_kw, lent_node_h
 from solver.problem import Objective, Solution
 
@@ -303,7 +306,12 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         "adopted_usd", problem, solution, runs, run_rows, pausable, assembled.work
     )
     data, data_by = once_part("data_usd", problem, solution, runs, run_rows, pausable)
-    deployments = {} if replicas is None else _people(assembled.tried, replicas, options, solution)
+    each_deployment = None if replicas is None else deployment_columns(assembled.tried, replicas)
+    deployments = {} if each_deployment is None else _people(each_deployment, options, solution)
+
+    def transfers(kind: str) -> dict[str, Part]:
+        return transfer_part(kind, problem, solution, runs, run_rows, pausable, each_deployment, options)
+
     bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
@@ -315,6 +323,8 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
             **flexibility_terms("usd", inputs, assembled, pausable, solution),
             **slot_parts("usd", problem, by_slot),
+            **stopped_part("usd", inputs, assembled, solution, pausable),
+            **transfers("usd"),
             **bills.parts(),
         },
         "kgco2e": {
@@ -323,11 +333,14 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             **ownership_kgco2e_terms(standing, solution),
             **flexibility_terms("kgco2e", inputs, assembled, pausable, solution),
             **slot_parts("kgco2e", problem, by_slot),
+            **stopped_part("kgco2e", inputs, assembled, solution, pausable),
+            **transfers("kgco2e"),
         },
         "kwh": {
             **parts("kwh"),
             **flexibility_terms("kwh", inputs, assembled, pausable, solution),
             **slot_parts("kwh", problem, by_slot),
+            **stopped_part("kwh", inputs, assembled, solution, pausable),
         },
     }
     usd = _terms("usd", every["usd"])
@@ -351,7 +364,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             np.zeros(0, np.intp) if pausable is None else pausable.options
         ],
         "parked": np.flatnonzero(solution.parked.sum(axis=1)),
-        **dict.fromkeys(SLOT_TERMS, np.arange(len(problem.node_groups))),
+        **dict.fromkeys((*SLOT_TERMS, "stopped", "transfers"), np.arange(len(problem.node_groups))),
         "adopted": adopted_by,
         "data": data_by,
     }
@@ -426,11 +439,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     return ledger
 
 
-def _people(
-    inputs: Inputs, replicas: Replicas, options: NDArray[np.intp], solution: Solution
-) -> dict[str, Part | None]:
+def _people(each: Deployments, options: NDArray[np.intp], solution: Solution) -> dict[str, Part | None]:
     """People's time for the deployments of a plan: to keep them, and to set them up."""
-    each, served = deployment_columns(inputs, replicas), np.arange(len(options))
+    served = np.arange(len(options))
     return {
         "deployed": _used(each.kept_usd, served, solution.replicas[options] > 0, "deployments"),
         "set_up": _used(each.begun_usd, served, begun(solution.replicas)[options], "deployments that begin"),
@@ -465,6 +476,8 @@ def _slot_choice(
         options,
         none if pausable is None else pausable.rows,
         none if pausable is None else pausable.options,
+        assembled.energy,
+        battery_kwh(problem=assembled.problem, chosen=solution),
     )
 
 
@@ -508,7 +521,7 @@ def _place_bills(
         ),
     }
     above = above_kw(problem, solution)
-    highest = np.flatnonzero(above.sum(axis=1))
+    highest = np.flatnonzero(above.any(axis=1))
     if highest.size:
         one_kw = chosen("kw", np.ones(above.shape), "by how much the highest slot is above the period", "kW")
         drawn["highest slot"] = _used(one_kw, highest, above[highest], "kilowatts")

@@ -58,7 +58,7 @@ def at_location(
             continue
         each, counts = part
         grid = inputs.site_by_period(inputs.location_grid, inputs.node_group_site[groups[name]])
-        if name in SLOT_TERMS:  # what rests saves energy
+        if name in (*SLOT_TERMS, "stopped"):  # what rests, or stops, saves energy
             found[name] = ((each * grid).named("location_kgco2e"), counts)
             continue
         found[name] = (derive(operational_kgco2e, facility_energy_kwh=each, grid_kgco2e_per_kwh=grid), counts)

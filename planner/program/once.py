@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planner.physics.experiments import PoolWork
 from planner.physics.training import TrainingRuns
 from planner.trace.quantities import Chosen, Traced, chosen, pick, rows
-from solver.account_slots import worked_h
+from solver.account_slots import lost_node_h, worked_h
 from solver.problem import Problem, Solution
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def once_part(
     if pausable is not None and of_pausable is not None:
         options = problem.pausable_options
         each.append(rows(of_pausable, pausable.rows))
-        done = solution.done_node_h[pausable.options] / options.node_hours[pausable.options][:, None]
+        worked = solution.done_node_h - lost_node_h(problem, solution)[1]
+        done = worked[pausable.options] / options.node_hours[pausable.options][:, None]
         counts.append(done)
         groups.append(options.node_group[pausable.options])
     adopted = np.flatnonzero(solution.adopted)

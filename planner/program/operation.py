@@ -21,6 +21,7 @@ from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
+from solver.account_energy import has_energy, shares_energy
 from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
 
@@ -176,7 +177,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
     used = solution.replicas.sum(axis=1) > 0
     serve = _ways(problem, used) if whole else np.flatnonzero(used)
     signed = solution.signed[groups.site[works.node_group]] if solution.signed.size else 0.0
-    kept = 1.0 - curtailed_fraction(problem) * signed
+    kept = 1.0 - curtailed_fraction(problem, works) * signed
     able = ~(works.uses & (solution.adopted == 0)).any(axis=1)
     work = np.flatnonzero(able if whole else solution.work_node_h.sum(axis=1) > 0)
     rows, at = (axis.ravel() for axis in np.indices((len(serve), periods)))
@@ -193,7 +194,8 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         work_node_h=np.zeros_like(solution.work_node_h),
         parked=np.zeros_like(solution.parked),
     )
-    drawn_kw, limits = peak_kw(problem, fixed, solution.in_service), problem.limits
+    drawn_kw = peak_kw(problem, fixed, solution.in_service)
+    carried_kw, shared_kw = _carried_kw(problem, solution)
     carrying = _carrying(problem, solution, serve) / serves.nodes[serve][:, None]
     return Desk(
         problem,
@@ -204,11 +206,9 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
         there=_there(problem, solution),
-        power_left_kw=np.concatenate(
-            [limits.power_kw - drawn_kw, limits.shared_power_kw - shared_power_kw(problem, drawn_kw)]
-        ),
+        power_left_kw=np.concatenate([carried_kw - drawn_kw, shared_kw - shared_power_kw(problem, drawn_kw)]),
         power_sites=np.concatenate(
-            [np.eye(len(problem.site_names), dtype=bool), limits.shared_power_sites.astype(bool)]
+            [np.eye(len(problem.site_names), dtype=bool), problem.limits.shared_power_sites.astype(bool)]
         ),
         whole=whole,
         traced=_traced(inputs, assembled, serve),
@@ -216,6 +216,20 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         adopted=np.flatnonzero(solution.adopted),
         adopted_lent_h=adopted_work_h(problem, solution)
         - works.uses.T.astype(float) @ (works.speed[:, None] * solution.work_node_h),
+    )
+
+
+def _carried_kw(problem: Problem, solution: Solution) -> tuple[Floats, Floats]:
+    """What sites, and sites that share, may draw at the peak: what batteries and the sun carry included."""
+    limits, planned = problem.limits, peak_kw(problem, solution, solution.in_service)
+    own, shared = has_energy(problem)[:, None], shares_energy(problem)[:, None]
+    return (
+        np.where(own, np.maximum(limits.power_kw, planned), limits.power_kw),
+        np.where(
+            shared,
+            np.maximum(limits.shared_power_kw, shared_power_kw(problem, planned)),
+            limits.shared_power_kw,
+        ),
     )
 
 

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.curtailment import Curtailment, stops_fraction
+from planner.physics.curtailment import Curtailment, stopped, stopping_columns, stops_fraction
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
+from planner.physics.nodes import Nodes
 from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
+from planner.physics.shared_runs import other_half
 from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
@@ -39,19 +41,22 @@ def by_pausing(
 
 
 def pausable_options(
-    inputs: Inputs, pausable: PausableJobs | None
+    inputs: Inputs, nodes: Nodes, pausable: PausableJobs | None, contracts: Curtailment | None
 ) -> tuple[PausableOptions, NDArray[np.intp], int]:
     """Ways to run pausable jobs: of those of one job and group that can be done in time, the undominated."""
     if pausable is None:
         return PausableOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), 0
     job, node_group = pausable.candidates.job, pausable.candidates.node_group
     total, limit = pausable.node_h.value, pausable.limit_node_h.value
-    once, bought = _once_usd(pausable.adopted_usd, pausable.data_usd)
+    alone, bought = _once_usd(pausable.adopted_usd, pausable.data_usd)
+    once, made = np.repeat(alone[:, None], inputs.periods, axis=1), np.zeros((len(total), inputs.periods))
+    if pausable.egress is not None:
+        once, made = once + pausable.egress.usd.value, made + pausable.egress.kgco2e.value
     columns = [
         total[:, None],
         pausable.increment_kw.value[:, None] * total[:, None],
-        pausable.usd.value * total[:, None] + once[:, None],
-        pausable.kgco2e.value * total[:, None],
+        pausable.usd.value * total[:, None] + once,
+        pausable.kgco2e.value * total[:, None] + made,
         -limit / total[:, None],  # the faster, the more of it can wait for a better period
     ]
     if bought is not None:
@@ -65,12 +70,19 @@ def pausable_options(
         node_hours=total[row],
         node_hours_limit=limit[row],
         active_kw=pausable.increment_kw.value[row],
-        usd_per_node_h=(pausable.usd.value + once[:, None] / total[:, None])[row],
-        kgco2e_per_node_h=pausable.kgco2e.value[row],
+        usd_per_node_h=(pausable.usd.value + once / total[:, None])[row],
+        kgco2e_per_node_h=(pausable.kgco2e.value + made / total[:, None])[row],
         kwh_per_node_h=pausable.facility_kwh.value[row],
         nodes_least=_fewest_nodes(pausable.candidates)[row],
         **({} if bought is None else {"bought_usd_per_node_h": (bought / total)[row]}),
     )
+    if contracts is not None:
+        saved = stopping_columns(stopped(inputs, contracts, nodes, node_group, pausable.facility_kwh), row)
+        # What is paid once is not paid again for hours that are worked once more.
+        for kind, each in (("usd", once), ("kgco2e", made)):
+            saved[f"stopped_{kind}_per_node_h"] += (each / total[:, None])[row]
+        in_time = contracts.in_time[inputs.node_group_site[node_group[row]]]
+        options = replace(options, stops_fraction=in_time.astype(float), **saved)
     return options, row, len(job)
 
 
@@ -165,6 +177,9 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     racks = _fed_racks(runs)
     if runs.fed_hours is not None:
         usd, kgco2e = usd + runs.fed_hours.usd.value, kgco2e + runs.fed_hours.kgco2e.value
+    if runs.egress is not None:
+        usd = usd + begins * runs.egress.usd.value[runs.candidate]
+        kgco2e = kgco2e + begins * runs.egress.kgco2e.value[runs.candidate]
     columns = [
         nodes,
         runs.node_h.value,
@@ -181,7 +196,7 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
     _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
     group = (job * len(inputs.node_groups) + node_group) * (begin.max(initial=0) + 1) + begin
-    row = np.flatnonzero(undominated(group, np.hstack(columns)))
+    row, joint = _worth_offering(inputs, runs, group, np.hstack(columns))
     options = RunOptions(
         job=job[row],
         node_group=node_group[row],
@@ -195,10 +210,34 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
+        joint=joint,
         **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
         **({} if racks is None else {"racks": racks[row]}),
     )
     return options, row, len(runs.candidate)
+
+
+def _worth_offering(
+    inputs: Inputs, runs: TrainingRuns, group: NDArray[np.intp], columns: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Undominated rows, and the number that both halves of a run have; 0 of a run at one site.
+
+    Runs that two sites share are set next to those of the same two node groups, both halves together.
+    """
+    halves = runs.candidates.halves
+    if halves is None:
+        row = np.flatnonzero(undominated(group, columns))
+        return row, np.zeros(len(row), dtype=np.intp)
+    candidate, every = runs.candidate, np.arange(len(group))
+    other = other_half(halves, runs.policy, candidate, runs.start_h.value[:, 0])
+    alone, first = np.flatnonzero(other == every), np.flatnonzero(other > every)
+    kept = alone[undominated(group[alone], columns[alone])]
+    place = group[first] * len(inputs.node_groups) + halves.group[candidate[first]]
+    first = first[undominated(place, np.hstack([columns[first], columns[other[first]]]))]
+    row = np.concatenate([kept, first, other[first]])
+    joint = np.concatenate([np.zeros(len(kept), dtype=np.intp), *[np.arange(1, len(first) + 1)] * 2])
+    order = np.argsort(row)
+    return row[order], joint[order]
 
 
 def _fed_racks(runs: TrainingRuns) -> NDArray[np.float64] | None:
@@ -257,6 +296,10 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
+    if (units := each.unit.any(axis=1)).any():
+        # A unit of two kinds of replicas may be large next to a demand, so that whole ones are compared.
+        alone = np.ceil(carrying - ROUNDING) * replicas.nodes.value[:, None]
+        columns.append(np.where(np.isin(each.service, each.service[units])[:, None], alone, 0.0))
     service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
     if ways := inputs.ways.services:
         lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)
@@ -289,7 +332,17 @@ def serve_option_table(
         lost_fraction=lost[row],
         time_fraction=within[row],
     )
-    return options, row, too_slow, len(each)
+    return _with_data_moved(options, deployments, row), row, too_slow, len(each)
+
+
+def _with_data_moved(options: ServeOptions, deployments: Deployments, row: NDArray[np.intp]) -> ServeOptions:
+    """Options with what a deployment moves from and to the site of its data."""
+    columns: dict[str, Any] = {}
+    for stem, moved in (("begun", deployments.begun_egress), ("deployed", deployments.logs)):
+        if moved is not None:
+            columns[f"{stem}_usd"] = getattr(options, f"{stem}_usd") + moved.usd.value[row]
+            columns[f"{stem}_kgco2e"] = moved.kgco2e.value[row]
+    return replace(options, **columns)
 
 
 def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:
@@ -321,7 +374,9 @@ def adoption_table(inputs: Inputs, work: PoolWork) -> Adoptions:
     )
 
 
-def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | None) -> WorkOptions:
+def work_option_table(
+    inputs: Inputs, nodes: Nodes, work: PoolWork, contracts: Curtailment | None
+) -> WorkOptions:
     """Ways to do the experimentation work, by the hour."""
     usd, kgco2e = work.with_egress("usd"), work.with_egress("kgco2e")
     if work.speed is None or work.increment_kw is None or usd is None or kgco2e is None:
@@ -332,6 +387,9 @@ def work_option_table(inputs: Inputs, work: PoolWork, contracts: Curtailment | N
         held_ratio=work.held_ratio.value,
         uses=work.uses,
         stops_fraction=stops_fraction(inputs, contracts, work.work, work.node_group),
+        **stopping_columns(
+            stopped(inputs, contracts, nodes, work.node_group, work.facility_kwh), np.arange(len(work.work))
+        ),
         work=work.work,
         node_group=work.node_group,
         speed=work.speed.value,

@@ -16,6 +16,7 @@ from planner.physics.equations.slots import (
     over_slots_usd,
 )
 from planner.physics.levers import Energy, Levers, Moving
+from planner.physics.site_energy import SiteEnergy
 from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
 from planner.trace.sums import over_rows, sums
 from solver.account_slots import shrinking
@@ -23,7 +24,8 @@ from solver.problem import Problem, SlotUse
 
 DECIDED = "decided by the program"
 NONE = 1e-9  # of nodes or times: rounding of the search
-TERMS = ("shifted", "resting", "lent")
+OF_SITES = ("stored", "sun", "battery")  # what batteries and the sun of a site take as a whole
+TERMS = ("shifted", "resting", "lent", *OF_SITES)
 SUMS: dict[str, Callable[..., Any]] = {
     "usd": over_slots_usd,
     "kgco2e": over_slots_kgco2e,
@@ -49,6 +51,8 @@ class SlotChoice:
     replica_options: NDArray[np.intp]
     pausable_rows: NDArray[np.intp]
     pausable_options: NDArray[np.intp]
+    energy: SiteEnergy | None = None
+    battery_kwh: Floats | None = None  # (S,)
 
 
 def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> dict[str, Part | None]:
@@ -89,7 +93,27 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
     if levers.pausable is not None:
         moved(levers.pausable, chosen_few.pausable_rows, used.done[chosen_few.pausable_options])
     _rest(kind, problem, chosen_few, put)
+    if chosen_few.energy is not None and chosen_few.battery_kwh is not None:
+        row, group = sites_with_nodes(problem)
+        energy = chosen_few.energy
+        for term, each, flow in (
+            ("stored", energy.drawn, used.charge),
+            ("stored", energy.given, used.discharge),
+            ("sun", energy.shone, used.sun),
+            ("sun", energy.shone_moved, used.sun_moved),
+        ):
+            put(term, getattr(each, kind), row, group, hours * flow[row])
+        if kind != "kwh":
+            bought = chosen_few.battery_kwh[row, None] * np.ones(problem.periods)
+            put("battery", getattr(energy, f"battery_{kind}"), row, group, bought)
     return {term: _summed(kind, term, parts) for term, parts in found.items()}
+
+
+def sites_with_nodes(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Sites of one's own, and of each a node group: what a site takes as a whole counts with its first."""
+    own = np.flatnonzero(~problem.node_groups.off_site)
+    site, first = np.unique(problem.node_groups.site[own], return_index=True)
+    return site.astype(np.intp), own[first].astype(np.intp)
 
 
 def _rest(

@@ -13,9 +13,23 @@ from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import may_wait
 from planner.physics.egress import Egress
+from planner.physics.equations.slots import served_slot_kwh
 from planner.physics.levers import Energy, Levers, Moving
+from planner.physics.nodes import idle_node_items
+from planner.physics.serving import Replicas
+from planner.physics.site_energy import SiteEnergy
 from planner.physics.slots import SLOTS_A_DAY
-from solver.problem import PausableOptions, Resting, Shifting, SlotDemand, Slots, Switching, Windows
+from solver.problem import (
+    Drawing,
+    PausableOptions,
+    Resting,
+    Shifting,
+    SlotDemand,
+    Slots,
+    Switching,
+    Windows,
+)
+from solver.problem import SiteEnergy as EnergyTable
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +89,60 @@ def slot_tables(
             boot_kwh=_in_each_period(switching.boot),
         )
     return tables
+
+
+def energy_tables(
+    inputs: Inputs,
+    found: SiteEnergy | None,
+    levers: Levers | None,
+    replicas: Replicas | None,
+    row: NDArray[np.intp],
+) -> dict[str, Any]:
+    """Tables of batteries and the sun by the field of `Problem`; none where no site states any."""
+    if found is None or levers is None:
+        return {}
+    tables: dict[str, Any] = {
+        "site_energy": EnergyTable(
+            most_kwh=found.most_kwh,
+            kw_per_kwh=found.kw_per_kwh,
+            one_way_fraction=found.one_way_fraction,
+            sun_kw=found.sun_kw,
+            battery_usd_per_kwh=found.battery_usd.value,
+            battery_kgco2e_per_kwh=found.battery_kgco2e.value,
+            moved_usd_per_kwh=found.drawn.usd.value,
+            moved_kgco2e_per_kwh=found.drawn.kgco2e.value,
+            fixed_usd_per_kwh=-np.asarray(found.shone.usd.value),
+            fixed_kgco2e_per_kwh=-np.asarray(found.shone.kgco2e.value),
+            least_usd_per_kwh=-np.asarray(found.shone_moved.usd.value),
+            least_kgco2e_per_kwh=-np.asarray(found.shone_moved.kgco2e.value),
+        )
+    }
+    if replicas is not None and len(row):
+        tables["drawing"] = _drawing(inputs, levers, replicas, row)
+    return tables
+
+
+def _drawing(inputs: Inputs, levers: Levers, replicas: Replicas, row: NDArray[np.intp]) -> Drawing:
+    """What a replica draws over the idle power of its part of a node, in each slot."""
+    assert replicas.even_kw is not None, "worked out where slots are decided"
+    assert replicas.ready_kw is not None, "worked out where a site has a battery or the sun"
+    group, hours = replicas.candidates.node_group[row], levers.times.hours.T
+    site, sku = inputs.node_group_site[group], inputs.node_group_sku[group]
+    idle_kw = np.asarray(inputs.of_sku(idle_node_items(inputs), sku).value)
+    share = np.asarray(replicas.nodes.value)[row] * np.array([float(one.value) for one in inputs.pue])[site]
+    idle, node = (idle_kw * share)[:, None, None], share[:, None, None]
+    kwh: Floats = np.asarray(
+        served_slot_kwh(
+            each_kwh=np.asarray(replicas.facility_kwh.value)[row],
+            even_kw=np.asarray(replicas.even_kw.value)[row],
+            slot_fraction=levers.times.slot_fraction.value,
+        )
+    )
+    ready = np.asarray(replicas.ready_kw.value)[row]
+    highest = np.maximum(np.tile(ready, hours.shape[1] // ready.shape[2]) * node - idle, 0.0)
+    most = np.asarray(replicas.increment_kw.value)[row][:, None, None]
+    mean = np.divide(kwh, hours, out=np.zeros_like(kwh), where=np.broadcast_to(hours > 0, kwh.shape))
+    return Drawing(drawn_kw=mean - idle, highest_kw=np.minimum(highest, most))
 
 
 def _with_egress(shifts: Shifting, egress: Egress) -> Shifting:

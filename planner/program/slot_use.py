@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from planner.physics.equations.slots import in_slots_kwh, served_slot_kwh, spread_slot_kwh
 from planner.program.assembly import Assembled
 from planner.program.ledger import PlanLedger
-from planner.program.slot_ledger import DECIDED
+from planner.program.slot_ledger import DECIDED, sites_with_nodes
 from planner.program.slot_ledger import TERMS as LEVER_TERMS
 from planner.trace.quantities import Chosen, Traced, chosen, derive, each_row, rows
 from solver.account import nodes_under_way, totals_by
@@ -162,3 +162,21 @@ def _by_slot(assembled: Assembled, solution: Solution) -> Iterator[Use]:
         off = times("nodes", used.off, "nodes that are off in the slot")
         yield "nodes that are off", levers.switching.off.kwh, every, off
         yield "nodes that boot", levers.switching.boot.kwh, every, changes(used.off)
+    if assembled.energy is not None:
+        row, group = sites_with_nodes(problem)
+        for name, each, flow, what in (
+            ("batteries charge", assembled.energy.drawn, used.charge, "kilowatt-hours into batteries"),
+            (
+                "batteries give back",
+                assembled.energy.given,
+                used.discharge,
+                "kilowatt-hours out of batteries",
+            ),
+            (
+                "sun in place of the grid",
+                assembled.energy.shone,
+                used.sun + used.sun_moved,
+                "kilowatt-hours of the sun",
+            ),
+        ):
+            yield name, rows(each.kwh, row), group, times("energy", flow[row] * hours, what)

@@ -49,8 +49,9 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
-        "deadline tokens_per_s samples_per_s waiting_factor ettr_fraction interval_min checkpoint "
+        "job site sku nodes shared_with crosses count power_cap_fraction way layout software start "
+        "finish_p50 finish_p95 deadline tokens_per_s samples_per_s waiting_factor ettr_fraction "
+        "interval_min checkpoint "
         "energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
@@ -59,8 +60,9 @@ _SHEETS = {
     ),
     "services": (
         "Services",
-        "service period site sku model way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
+        "service period site sku model way engine tensor_parallel groups stages prefill_replicas "
+        "prefill_accelerators decode_replicas decode_accelerators power_cap_fraction replicas standby "
+        "capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
         "requests_fraction quality_loss_fraction mean_quality_loss_fraction pipeline time_fraction "
         "stage_time_s user_latency_s",
     ),
@@ -138,9 +140,9 @@ _SHEETS = {
         "lever saved_usd saved_kgco2e alone_saved_usd alone_saved_kgco2e",
     ),
     "site_energy": (
-        "What batteries and the sun at the sites would change",
-        "site battery_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_before_kw peak_kw "
-        "matched_year_fraction matched_hour_fraction saved_usd saved_kgco2e",
+        "What batteries and the sun at the sites do",
+        "site battery_kwh charged_kwh given_back_kwh load_kwh import_kwh solar_kwh spilled_kwh peak_kw "
+        "matched_year_fraction matched_hour_fraction usd kgco2e",
     ),
     "clean_energy": (
         "Clean energy by the hour",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,12 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
-from planner.physics.site_energy import battery_terms, sun_kw
+from planner.physics.site_energy import site_energy, sun_kw
 from planner.physics.slots import slot_times
-from planner.program.plan import plan_fleet
+from planner.program.operation import Means, desk, operate
+from planner.program.plan import Plan, plan_fleet
 from planner.trace.records import is_number
+from solver.account import peak_kw
 
 BATTERY = {
     "battery": "2 MWh",
@@ -68,41 +72,92 @@ def test_the_sun_of_a_year_is_its_yield_and_rises_at_noon() -> None:
 
 def test_a_battery_takes_its_share_of_price_and_making() -> None:
     """Half a year of twelve: 104 kg / 24.2 of each kilowatt-hour; 81 % both ways are 90 % each."""
-    scenario = shipped(at_site(BATTERY))
-    terms = battery_terms(Inputs(scenario, load_catalogue()), scenario.sites[0])
+    scenario = shipped(at_site(BATTERY) | HOURLY)
+    inputs = Inputs(scenario, load_catalogue())
+    found = site_energy(inputs, slot_times(inputs))
+    assert found is not None
     part = sum(scenario.horizon.hours) / 8766 / 12
 
-    assert terms["battery_kgco2e_per_kwh"] == pytest.approx(104 * part)
-    assert terms["one_way_fraction"] == pytest.approx(0.9)
-    assert terms["kw_per_kwh"] == 0.25
+    assert found.battery_kgco2e.value.sum() == pytest.approx(104 * part)
+    assert found.one_way_fraction == pytest.approx([0.9])
+    assert found.kw_per_kwh == pytest.approx([0.25])
     annuity = 0.08 / (1 - 1.08**-12)
-    assert terms["battery_usd_per_kwh"] == pytest.approx(300 * annuity * part * 12, rel=1e-6)
+    assert found.battery_usd.value.sum() == pytest.approx(300 * annuity * part * 12, rel=1e-6)
+    assert site_energy(Inputs(shipped(HOURLY), load_catalogue()), slot_times(inputs)) is None
 
 
-def test_a_plan_says_what_battery_and_sun_would_change() -> None:
-    """The sun covers less by the hour than by the year; a battery at 300 USD/kWh does not pay for carbon."""
-    plan = plan_fleet(shipped(POOL | HOURLY | at_site(SUN | BATTERY)), baselines=False)
-    assert plan.answer.solution is not None
-    [row] = site_energy_records(plan, plan.answer.solution)
+@cache
+def planned(*, battery_price: str | None) -> Plan:
+    """A pool under a demand charge, with the sun, and with a battery where one may be bought."""
+    energy = SUN if battery_price is None else SUN | BATTERY | {"battery_price": battery_price}
+    charged = {"electricity_price": "62 USD/MWh", "demand_charge": "15 USD/kW/month"}
+    # No work can wait, and the sun shines by day alone: nights have the highest power.
+    pool = {"pools": [POOL["pools"][0] | {"may_wait": 0.0}]}  # type: ignore[index]
+    return plan_fleet(shipped(POOL | HOURLY | at_site(energy | charged) | pool), baselines=False)
 
-    assert row["load_kwh"] == pytest.approx(float(plan.ledger.energy.value), rel=1e-6)
-    assert 0 < row["matched_hour_fraction"] <= row["matched_year_fraction"]
-    assert (
-        row["import_kwh"] <= row["load_kwh"] - row["solar_kwh"] + 1e-6 * row["load_kwh"] + row["battery_kwh"]
-    )
-    assert row["battery_kwh"] == 0.0
-    price = float(plan.inputs.electricity[0].value)
-    assert row["saved_usd"] == pytest.approx(price * row["solar_kwh"], rel=1e-6)
+
+def test_a_battery_is_a_decision_of_the_plan_that_every_table_knows() -> None:
+    """It is bought, the peak falls, hours add up to the ledger, and each number opens."""
+    plan, plain = planned(battery_price="9 USD/kWh"), planned(battery_price=None)
+    solution, before = plan.answer.solution, plain.answer.solution
+    assert solution is not None
+    assert before is not None
+    assert solution.battery_kwh[0] > 10.0
+    assert solution.usd < before.usd
+    assert plan.ledger.usd_terms["peak_usd"].value < plain.ledger.usd_terms["peak_usd"].value
     document = plan_document(plan)
-    [shown] = document["tables"]["site_energy"]
-    for key in [key for key, value in shown.items() if is_number(value)]:
-        found = cell_explanation(document, "site_energy", shown, key)
-        assert found is not None, key
-        assert found.steps[0].value == pytest.approx(row[key]), key
-        assert "next to the plan" in found.to_text(), key
-    [said] = site_energy_sentences(plan, [row])
+    [row] = document["tables"]["site_energy"]
+    lost = row["charged_kwh"] - row["given_back_kwh"]
+    assert lost == pytest.approx(row["charged_kwh"] * (1 - 0.81), rel=1e-6)
+    assert row["import_kwh"] == pytest.approx(row["load_kwh"] - row["solar_kwh"] + lost, rel=1e-9)
+    assert row["import_kwh"] == pytest.approx(float(plan.ledger.energy.value), rel=1e-6)
+    hours = document["tables"]["hours"]
+    assert sum(one["energy_kwh"] for one in hours) == pytest.approx(row["import_kwh"], rel=1e-6)
+    assert 0 < row["matched_hour_fraction"] <= row["matched_year_fraction"]
+    assert {"battery", "stored", "sun"} <= {one["term"] for one in document["tables"]["cost"]}
+    for table in ("site_energy", "cost", "carbon", "energy", "whole_ledger"):
+        about = [one for one in document["tables"][table] if "atter" in str(one) or "solar_kwh" in one]
+        for line in about:
+            for key in [key for key, value in line.items() if is_number(value)]:
+                found = cell_explanation(document, table, line, key)
+                assert found is not None, (table, key)
+                assert found.steps[0].value == pytest.approx(line[key], rel=1e-9, abs=1e-9), (table, key)
+    assert "making of batteries" in {one["line"] for one in document["tables"]["whole_ledger"]}
+    [said] = site_energy_sentences(plan, site_energy_records(plan, solution))
+    assert "of battery pay; the sun covers" in said
+
+
+def test_a_battery_that_does_not_pay_leaves_the_plan_as_it_is() -> None:
+    dear, plain = planned(battery_price="3000 USD/kWh"), planned(battery_price=None)
+    assert dear.answer.solution is not None
+    assert dear.answer.solution.battery_kwh.tolist() == [0.0]
+    assert dear.answer.objective == plain.answer.objective
+    assert "battery_usd" not in {name for name, one in dear.ledger.usd_terms.items() if one.value}
+    [said] = site_energy_sentences(dear, site_energy_records(dear, dear.answer.solution))
     assert "no battery pays" in said
-    assert "by the hour" in said
+
+
+def test_a_replay_has_the_power_that_a_battery_carries() -> None:
+    """The plan draws more than its cap before its battery gives; chosen again, the work finds that power."""
+    plan = planned(battery_price="9 USD/kWh")
+    solution = plan.answer.solution
+    assert solution is not None
+    cap = float(plan.problem.limits.power_kw[0, 0])
+    drawn = peak_kw(plan.problem, solution, solution.in_service)
+    tight = replace(plan.problem, limits=replace(plan.problem.limits, power_kw=drawn - 5.0))
+    assert cap > drawn.max()
+    at = desk(plan.inputs, replace(plan.assembled, problem=tight), solution)
+    found = operate(at, at.stated(), Means(), at.prices())
+    assert found is not None
+    assert found.undone == pytest.approx(0.0, abs=1e-6)
+
+
+def test_without_levers_it_is_said_why_nothing_is_decided() -> None:
+    plan = plan_fleet(shipped(POOL | at_site(SUN)), baselines=False)
+    assert plan.answer.solution is not None
+    assert site_energy_records(plan, plan.answer.solution) == []
+    [said] = site_energy_sentences(plan, [])
+    assert "allow `levers`" in said
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,7 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(question):
     question=st.fixed_dictionaries(QUESTION | {"input_tokens": st.floats(16, 1024)}),
     longer=st.floats(1.05, 10),
 )
+@pytest.mark.nightly
 def test_shorter_answers_carry_no_fewer_requests(question, longer):
     """Property: where targets leave room, each token more costs rate; 6 % for the tail of the first tokens.
 
@@ -320,6 +321,7 @@ def test_shorter_answers_carry_no_fewer_requests(question, longer):
     ttft_s=st.floats(0.1, 5),
     tpot_s=st.floats(0.02, 0.2),
 )
+@pytest.mark.nightly
 def test_laxer_targets_never_lower_the_rate(question, laxer, ttft_s, tpot_s):
     targets = {"ttft_s": ttft_s, "tpot_s": tpot_s}
     strict = limits_per_s(**question | targets)

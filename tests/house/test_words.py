@@ -117,6 +117,7 @@ POOLS = {
             planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
+            planner/inputs/scenario/data_places.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {
@@ -140,7 +141,6 @@ POOLS = {
     },
     "names that functions and fields had before, in rows of users": {
         "pool": "planner/validation/histories.py planner/validation/leaves.py",
-        "pools": "planner/validation/leaves.py",
     },
 }
 STAYS |= {

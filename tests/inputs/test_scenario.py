@@ -96,6 +96,12 @@ name = "campus"
 sites = ["North 1.a", "south"]
 power_cap = ["2 MW", "2500 kW"]
 
+[[links]]
+sites = ["North 1.a", "south"]
+bandwidth = "400 Gbit/s"
+latency = "12 ms"
+oversubscription = 1.5
+
 [[fleet]]
 sku = "a100-80-8"
 site = "south"
@@ -169,6 +175,8 @@ signed = true
 
 [[training]]
 name = "run"
+data_site = "south"
+data_moved = "40 TB"
 model = "llama-3-8b"
 tokens = 1e12
 sequence_tokens = 4096
@@ -274,6 +282,9 @@ precision = "fp16"
 cache_precision = "fp8"
 tokens_in = 1000
 tokens_out = 200.5
+data_site = "south"
+data_moved = "140 GB"
+logs_moved = "1 TB/month"
 peak_rate = "600 /min"
 demand_error = 0.2
 mean_to_peak = 0.5
@@ -466,7 +477,8 @@ def test_whole_holds_every_key() -> None:
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"mean_quality_budget_fraction"}  # the same
-    keys -= {"pipeline", "users"}  # in test_pipelines and test_users
+    keys -= {"across"}  # of runs that do not pause, in test_shared_runs
+    keys -= {"phases", "pipeline", "users"}  # in test_apart, test_pipelines and test_users
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn

@@ -6,10 +6,13 @@ from functools import cache
 
 import pytest
 
+from planner.answers.plan.cells import cell_explanation
+from planner.answers.plan.document import plan_document
 from planner.answers.plan.places import place_sentences
+from planner.answers.plan.repairs import repair_changes
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.assembly import assemble
 from planner.program.baselines import usual_practice
 from planner.program.operation import Means, desk, operate
@@ -40,7 +43,7 @@ model = "llama-3-8b"
 reference = "h100-8"
 gpu_time = "60000 h"
 may_wait = 0.8
-[reliability]
+{run}[reliability]
 failures = "meta-rsc-1"
 restart = "12 min"
 repair = "2 d"
@@ -60,12 +63,14 @@ curtailment_payment = "{payment}"
 
 
 def scenario(*, kw: str = "10 kW", notice: str = "30 min", payment: str = "6 USD/kW/month") -> Scenario:
-    return parse_scenario(TEXT.format(contract=CONTRACT.format(kw=kw, notice=notice, payment=payment)))
+    return parse_scenario(
+        TEXT.format(contract=CONTRACT.format(kw=kw, notice=notice, payment=payment), run="")
+    )
 
 
 @cache
 def planned(contract: bool) -> Plan:
-    one = scenario() if contract else parse_scenario(TEXT.format(contract=""))
+    one = scenario() if contract else parse_scenario(TEXT.format(contract="", run=""))
     return plan_fleet(one, baselines=False)
 
 
@@ -106,6 +111,46 @@ def test_a_contract_that_pays_is_signed_and_the_work_is_still_done() -> None:
     assert "curtailment_usd" not in plain.ledger.usd_terms
 
 
+RUN = """[[training]]
+name = "small"
+model = "llama-3-8b"
+tokens = 6e10
+precision = "bf16"
+sequence_tokens = 8192
+batch_tokens = 4e6
+nodes = [2, 4]
+checkpoint_storage = "parallel-fs"
+earliest = 2027-01-01
+deadline = 2027-06-30
+pausable = true
+"""
+
+
+def test_electricity_is_billed_as_it_is_drawn_of_pools_and_of_runs_that_pause() -> None:
+    """In a call nodes idle: cost, carbon and energy are less by what work adds, but for starting anew."""
+    contract = CONTRACT.format(kw="10 kW", notice="30 min", payment="6 USD/kW/month")
+    plan = plan_fleet(parse_scenario(TEXT.format(contract=contract, run=RUN)), baselines=False)
+    solution, problem = plan.answer.solution, plan.problem
+    assert solution is not None
+    assert solution.signed.tolist() == [1]
+    job_h = problem.pausable_options.node_hours @ solution.completed
+    assert solution.done_node_h.sum() == pytest.approx(job_h / (1 - 1.1 / 120))
+    lost_kw = solution.work_node_h.sum() * 0.8 * 1.1 / 120 * float(problem.work_options.active_kw[0])
+    lost_kw += solution.done_node_h.sum() * 1.1 / 120 * float(problem.pausable_options.active_kw.max())
+    drawn = float(plan.ledger.kwh_terms["stopped_kwh"].value)
+    assert drawn == pytest.approx(-lost_kw / 1.1, rel=0.02)
+    assert plan.ledger.usd_terms["stopped_usd"].value == pytest.approx(drawn * 0.06, rel=1e-6)
+    assert plan.ledger.kgco2e_terms["stopped_kgco2e"].value == pytest.approx(drawn * 0.3, rel=1e-6)
+    document = plan_document(plan)
+    [line] = [one for one in document["tables"]["cost"] if one["term"] == "stopped"]
+    found = cell_explanation(document, "cost", line, "usd")
+    assert found is not None
+    assert "sites.here.curtailment_event" in found.to_text()
+    assert sum(one["it_kwh"] + one["overhead_kwh"] for one in document["tables"]["energy"]) == pytest.approx(
+        plan.ledger.energy.value, rel=1e-9
+    )
+
+
 def test_a_replay_makes_up_for_the_hours_as_well() -> None:
     plan = planned(contract=True)
     assert plan.answer.solution is not None
@@ -117,5 +162,20 @@ def test_a_replay_makes_up_for_the_hours_as_well() -> None:
 
 def test_what_is_half_stated_is_refused_and_usual_practice_signs_nothing() -> None:
     with pytest.raises(ScenarioError, match="curtailment: needs curtailment_hours"):
-        parse_scenario(TEXT.format(contract='curtailment = "10 kW"\n'))
+        parse_scenario(TEXT.format(contract='curtailment = "10 kW"\n', run=""))
     assert usual_practice(scenario()).sites[0].curtailment_kw is None
+
+
+def test_an_obliged_contract_that_cannot_be_kept_says_by_how_much() -> None:
+    """The limit is named with its key and with what of it would do; with that there is a plan."""
+    contract = CONTRACT.format(kw="200 kW", notice="30 min", payment="6 USD/kW/month")
+    one = parse_scenario(TEXT.format(contract=contract + "curtailment_obliged = true\n", run=""))
+    document = plan_document(plan_fleet(one))
+    said = document["headline"][0]
+    assert "the power that here is obliged to stop (sites.here.curtailment)" in said
+    assert "sites.here.curtailment from 200 kW to 16 kW" in said
+    [row] = document["clash"]["families"][0]["rows"]
+    changes = repair_changes(one, [row])
+    assert changes == {"sites.here.curtailment": "16 kW"}
+    assert plan_fleet(with_changes(one, changes), baselines=False).answer.solution is not None
+    assert repair_changes(one, [row | {"by": 199.9}]) == {"sites.here.curtailment_obliged": False}

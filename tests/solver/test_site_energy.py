@@ -1,124 +1,270 @@
-"""The energy side of a site against closed forms and enumeration."""
+"""Batteries and the sun of a site in the program: rows, closed forms, and every size and use tried."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from solver_cases import changed, cohort, limits, node_groups, problem, service
 
-from solver.problem import Objective
-from solver.site_energy import Site, Use, best_use, broken_rules, matched_fractions
+from solver import constrain_energy, constrain_limits, constrain_slots
+from solver.account_energy import matched_fractions, net_kw
+from solver.answer import Answer, answer, check
+from solver.build import build
+from solver.infeasible import explain_infeasible
+from solver.problem import Drawing, Objective, Places, Problem, SiteEnergy, Slots, Solution
+from solver.program import Program
+from solver.stochastic import Futures, extensive_form
+from solver.variables import empty
+from solver.verify import verify
+from solver.verify_energy import load_kw
 
 MONEY, CARBON = Objective(1.0, 0.0), Objective(0.0, 1.0)
-LOAD = np.array([[100.0, 300.0, 200.0, 100.0]])
-DIRTY = np.array([[0.1, 0.5, 0.4, 0.2]])
-LASTS_H = 6.0
+LOAD = np.array([100.0, 300.0, 200.0, 100.0])
+DIRTY = np.array([0.1, 0.5, 0.4, 0.2])
+FREE: dict[str, Any] = {"most_kwh": [1e6], "kw_per_kwh": [1.0]}
 
 
-def site(**other: Any) -> Site:
-    """One period of ten days of four slots, without a battery and without sun."""
-    plain = Site(
-        load_kw=LOAD,
-        hours=np.full((1, 4), 10 * LASTS_H),
-        before=np.array([3, 0, 1, 2]),
-        slot_h=LASTS_H,
-        moved_usd_per_kwh=np.full((1, 4), 0.1),
-        fixed_usd_per_kwh=np.full((1, 4), 0.1),
-        moved_kgco2e_per_kwh=DIRTY,
-        fixed_kgco2e_per_kwh=DIRTY,
-        peak_usd_per_kw=np.array([0.0]),
-        feed_kw=np.array([np.inf]),
-        sun_kw=np.zeros((1, 4)),
+def energy(**columns: Any) -> SiteEnergy:
+    """Neither battery nor sun; every kilowatt-hour costs 0.1 USD and emits what `DIRTY` says."""
+    flat = np.ones((1, 1, 4))
+    plain: dict[str, Any] = {"most_kwh": [0.0], "kw_per_kwh": [0.0], "sun_kw": 0 * flat}
+    for load in ("moved", "fixed", "least"):
+        plain |= {f"{load}_usd_per_kwh": 0.1 * flat, f"{load}_kgco2e_per_kwh": DIRTY * flat}
+    return SiteEnergy(**(plain | columns))
+
+
+def site(*, load: Any = LOAD, peak: float = 0.0, feed: float = np.inf, **columns: Any) -> Problem:
+    """Ten days of four slots; the one replica draws `load`, and its node nothing when idle."""
+    load = np.asarray(load, dtype=float)
+    parts = service([10.0], active_kw=[load.max()], kwh=np.array([[240.0 * load.mean()]]))
+    parts["serve_options"] = dataclasses.replace(parts["serve_options"], node_hours=np.array([[240.0]]))
+    groups = node_groups(idle_kw=[0.0], hours=[240.0], purchase_allowed=[[0.0]], idle_usd_per_node=[[0.0]])
+    return problem(
+        **parts,
+        node_groups=groups,
+        cohorts=dataclasses.replace(cohort(nodes=1), may_retire=np.zeros((1, 1), dtype=bool)),
+        slots=Slots(
+            hours=np.full((4, 1), 60.0),
+            before=np.array([3, 0, 1, 2]),
+            day_type=np.zeros(4, dtype=int),
+            days=np.full((4, 1), 10.0),
+        ),
+        drawing=Drawing(drawn_kw=load[None, None], highest_kw=load[None, None]),
+        site_energy=energy(**columns),
+        places=Places(np.zeros((1, 1)), np.zeros((1, 1)), np.full((1, 1), peak)),
+        limits=limits(power_kw=[[feed]]),
     )
-    return replace(plain, **other)
 
 
-FREE: dict[str, Any] = {"most_kwh": 1e6, "kw_per_kwh": 1.0}
+def best(of: Problem, objective: Objective = MONEY) -> Answer:
+    found = answer(dataclasses.replace(of, objective=objective), gap_fraction=1e-9, time_limit_s=10.0)
+    assert found.solution is not None
+    return found
+
+
+def taken(of: Problem, objective: Objective = MONEY) -> tuple[Solution, float]:
+    """The best plan, and what it takes over that of the same site without battery and sun."""
+    plain = dataclasses.replace(of, site_energy=energy(), limits=limits())
+    found = best(of, objective)
+    assert found.solution is not None
+    return found.solution, found.objective - best(plain, objective).objective
+
+
+def drawn(of: Problem, plan: Solution) -> Any:
+    return (load_kw(of, plan) + net_kw(of, plan.slots))[0, 0]
+
+
+def rows(constraint: Callable[[Program], None], of: Problem) -> str:
+    program = empty(of, frozenset())
+    constraint(program)
+    return "".join(row.asCplexLpConstraint(name) for name, row in program.model.constraints.items())
+
+
+def test_rows_of_batteries_and_the_sun() -> None:
+    case = site(**FREE | {"one_way_fraction": [0.8], "kw_per_kwh": [0.25]}, sun_kw=[[[0.0, 50.0, 0.0, 0.0]]])
+    stores = rows(constrain_energy.store_on_each_day, case).splitlines()
+    assert stores[0] == "stores_0_0_0: - 4.8 charge_0_0_0 + 7.5 discharge_0_0_0 + stored_0_0_0"
+    assert stores[1] == " - stored_0_0_3 = 0"
+    assert "holds_0_0_1: - battery_0_0 + stored_0_0_1 <= 0" in stores
+    assert "flows_0_0_1: - 0.25 battery_0_0 + charge_0_0_1 + discharge_0_0_1 <= 0" in stores
+    sold = rows(constrain_energy.sell_nothing, case).splitlines()
+    assert sold[0] == "import_0_0_0: - charge_0_0_0 + discharge_0_0_0 - 100 replicas_0_0 <= 0"
+    assert sold[1] == "import_0_0_1: - charge_0_0_1 + discharge_0_0_1 - 300 replicas_0_0 + sun_0_0_1"
+    assert sold[2] == " + sun_moved_0_0_1 <= 0"
+    sun = rows(constrain_energy.use_the_sun, case).splitlines()
+    assert sun == [
+        "shines_0_0_1: sun_0_0_1 + sun_moved_0_0_1 <= 50",
+        "fixed_0_0_1: - 300 replicas_0_0 + sun_0_0_1 <= 0",
+    ]
+    plain = site()
+    assert not rows(constrain_energy.store_on_each_day, plain) + rows(constrain_energy.sell_nothing, plain)
+
+
+def test_power_and_peak_of_such_a_site_are_kept_slot_by_slot() -> None:
+    case = site(feed=250.0, peak=14.0, **FREE)
+    assert rows(constrain_limits.stay_within_power, case) == ""
+    power = rows(constrain_slots.stay_within_power_in_a_slot, case).splitlines()
+    assert power[0] == "slot_power_0_0_0: charge_0_0_0 - discharge_0_0_0 + 100 replicas_0_0 <= 250"
+    peak = rows(constrain_slots.pay_for_the_highest_slot, case).splitlines()
+    assert peak[0] == "slot_peak_0_0_0: - above_0_0 + charge_0_0_0 - discharge_0_0_0"
+    assert peak[1] == " - 200 replicas_0_0 <= 0"
+    assert "power_0_0: 300 replicas_0_0 <= 250" in rows(constrain_limits.stay_within_power, site(feed=250.0))
 
 
 def test_an_infinite_free_battery_makes_the_peak_the_mean() -> None:
     """With a demand charge alone the site draws its mean: 300 kW become 175."""
-    use = best_use(site(peak_usd_per_kw=np.array([14.0]), **FREE), MONEY)
+    case = site(peak=14.0, **FREE)
+    plan, more = taken(case)
 
-    assert use.import_kw(site()).max() == pytest.approx(LOAD.mean())
-    assert use.usd == pytest.approx(14.0 * (LOAD.mean() - 300.0))
+    assert drawn(case, plan).max() == pytest.approx(LOAD.mean())
+    assert more == pytest.approx(14.0 * (LOAD.mean() - 300.0))
 
 
 def test_an_infinite_free_battery_meets_the_cleanest_slot_or_through_a_narrow_feed_the_mean() -> None:
     """All is drawn in the cleanest slot; where the feed carries the mean alone, hours are met alike."""
     before = float((60 * LOAD * DIRTY).sum())
-    free, narrow = (best_use(site(feed_kw=np.array([kw]), **FREE), CARBON) for kw in (np.inf, LOAD.mean()))
+    free, narrow = (taken(site(feed=kw, **FREE), CARBON)[1] for kw in (np.inf, LOAD.mean()))
 
-    assert before + free.kgco2e == pytest.approx(60 * LOAD.sum() * DIRTY.min())
-    assert before + narrow.kgco2e == pytest.approx(60 * LOAD.sum() * DIRTY.mean())
+    assert before + free == pytest.approx(60 * LOAD.sum() * DIRTY.min())
+    assert before + narrow == pytest.approx(60 * LOAD.sum() * DIRTY.mean())
+
+
+def test_a_narrow_feed_is_carried_by_a_battery_and_by_nothing_else() -> None:
+    """A cap below the peak has no plan without a battery; of one too small it is told which cap would do."""
+    assert answer(site(feed=250.0), gap_fraction=0.0, time_limit_s=5.0).solution is None
+    plan = best(site(feed=250.0, battery_usd_per_kwh=[[1.0]], **FREE)).solution
+    assert plan is not None
+    assert plan.battery_kwh == pytest.approx([6 * 50.0])
+    small = site(feed=250.0, **FREE | {"most_kwh": [6 * 20.0]})
+    found = explain_infeasible(small, gap_fraction=0.0, time_limit_s=5.0)
+    (power,) = [one for one in found.families if one.names == ("power",)]
+    assert [give.amount for give in power.gives] == [pytest.approx(30.0, rel=1e-5)]
+    assert power.verified
 
 
 def test_an_infinite_free_battery_buys_in_the_cheapest_slot() -> None:
     """All energy at the least price of the day; the sun is worth the price of its own slot."""
-    dear = np.array([[0.05, 0.3, 0.2, 0.1]])
-    use = best_use(site(moved_usd_per_kwh=dear, fixed_usd_per_kwh=dear, **FREE), MONEY)
-    assert use.usd == pytest.approx(60 * (LOAD.sum() * 0.05 - (LOAD * dear).sum()))
+    dear = np.array([0.05, 0.3, 0.2, 0.1])
+    prices = {"moved_usd_per_kwh": dear[None, None], "fixed_usd_per_kwh": dear[None, None]}
+    assert taken(site(**prices, **FREE))[1] == pytest.approx(60 * (LOAD.sum() * 0.05 - (LOAD * dear).sum()))
 
-    sun = best_use(site(fixed_usd_per_kwh=dear, sun_kw=np.array([[0.0, 50.0, 0.0, 0.0]])), MONEY)
-    assert sun.usd == pytest.approx(-60 * 50 * 0.3)
+    sun = taken(site(**prices, sun_kw=[[[0.0, 50.0, 0.0, 0.0]]]))[1]
+    assert sun == pytest.approx(-60 * 50 * 0.3)
 
 
 @pytest.mark.parametrize(
-    "case",
+    ("load", "case"),
     [
-        {
-            "load_kw": np.full((1, 4), 100.0),
-            "peak_usd_per_kw": np.array([14.0]),
-            "moved_kgco2e_per_kwh": np.full((1, 4), 0.3),
-        },
-        {"moved_kgco2e_per_kwh": np.full((1, 4), 0.3), "one_way_fraction": 0.93},
-        {"moved_kgco2e_per_kwh": DIRTY, "one_way_fraction": 1e-3},
+        (np.full(4, 100.0), {"moved_kgco2e_per_kwh": np.full((1, 1, 4), 0.3)}),
+        (LOAD, {"moved_kgco2e_per_kwh": np.full((1, 1, 4), 0.3), "one_way_fraction": [0.93]}),
+        (LOAD, {"one_way_fraction": [1e-3]}),
     ],
     ids=["flat load", "flat grid", "all is lost"],
 )
-def test_no_battery_where_it_brings_nothing(case: dict[str, Any]) -> None:
+def test_no_battery_where_it_brings_nothing(load: Any, case: dict[str, Any]) -> None:
     """A flat load has no peak, a flat grid no cleaner hour, and a battery that loses all no use."""
-    priced = {"battery_usd_per_kwh": 1e-3, "battery_kgco2e_per_kwh": 1e-3}
-    use = best_use(site(**{**FREE, **priced, **case}), Objective(1.0, 1.0))
+    priced = {"battery_usd_per_kwh": [[1e-3]], "battery_kgco2e_per_kwh": [[1e-3]]}
+    peak = 14.0 if load is not LOAD else 0.0
+    plan, more = taken(site(load=load, peak=peak, **{**FREE, **priced, **case}), Objective(1.0, 1.0))
 
-    assert use.battery_kwh == pytest.approx(0.0, abs=1e-6)
-    assert (use.usd, use.kgco2e) == pytest.approx((0.0, 0.0), abs=1e-6)
+    assert plan.battery_kwh == pytest.approx([0.0], abs=1e-6)
+    assert more == pytest.approx(0.0, abs=1e-4)
+
+
+def test_a_battery_in_two_slots_as_if_all_were_tried() -> None:
+    """Sizes and charges one by one, money and carbon and peak: charged at night, given back by day."""
+    load, way, price, peak = np.array([300.0, 100.0, 300.0, 100.0]), 0.9, 4.0, 40.0
+    emitted = np.array([0.3, 0.2, 0.3, 0.2])
+    terms = {"one_way_fraction": [way], "kw_per_kwh": [0.25], "battery_usd_per_kwh": [[price]]}
+    case = site(load=load, peak=peak, moved_kgco2e_per_kwh=emitted[None, None], **FREE | terms)
+    aim, weight = Objective(1.0, 0.5), 0.1 + 0.5 * emitted
+
+    least = np.inf
+    for size in np.linspace(0.0, 1200.0, 121):
+        charge = (
+            min(0.25 * size, size / 6 / way) * np.linspace(0.0, 1.0, 101)[:, None]
+        )  # alike on both nights
+        net = charge * np.array([-(way**2), 1.0, -(way**2), 1.0])
+        cost = 60 * (net * weight).sum(axis=1) + peak * (load + net).max(axis=1) + price * size
+        least = min(least, cost[(load + net >= 0).all(axis=1)].min())
+    found = best(case, aim)
+    assert found.solution is not None
+    plain = best(dataclasses.replace(case, site_energy=energy()), aim)
+    ours = found.objective - plain.objective + peak * 300.0
+    assert ours <= least + 1e-6
+    assert ours == pytest.approx(least, rel=0.02)
+    assert found.solution.battery_kwh[0] > 100.0
 
 
 def test_a_dear_battery_is_bought_as_far_as_the_peak_pays() -> None:
-    """Sizes tried one by one come to the size that the program buys, losses and power included."""
-    terms: dict[str, Any] = {
-        "peak_usd_per_kw": np.array([40.0]),
-        "kw_per_kwh": 0.25,
-        "one_way_fraction": 0.9,
-        "battery_usd_per_kwh": 4.0,
-    }
-    free = best_use(site(most_kwh=1e4, **terms), MONEY)
-    sizes = np.arange(0.0, 1600.0, 25.0)
-    held = [best_use(site(most_kwh=size, **terms), MONEY).usd for size in sizes]
-
-    assert free.usd <= min(held) + 1e-6
-    assert min(held) == pytest.approx(free.usd, rel=0.02)
-    assert free.battery_kwh == pytest.approx(float(sizes[int(np.argmin(held))]), abs=25.0)
+    """More that may be bought is never worse, and past the best size it changes nothing."""
+    terms: dict[str, Any] = {"one_way_fraction": [0.9], "battery_usd_per_kwh": [[4.0]], "kw_per_kwh": [0.25]}
+    held = [
+        best(site(peak=40.0, most_kwh=[size], **terms)).objective for size in (0.0, 100.0, 400.0, 2e3, 1e4)
+    ]
+    assert all(more <= less + 1e-6 for less, more in pairwise(held))
+    assert held[0] > held[2] + 1.0
+    assert held[-1] == pytest.approx(held[-2], rel=1e-9)
 
 
 def test_sun_is_used_as_far_as_there_is_load_and_nothing_is_sold() -> None:
     """Of 400 kW at noon 300 are used; a battery keeps the rest for later, and never makes it worse."""
-    sun = np.array([[0.0, 400.0, 0.0, 0.0]])
-    alone = best_use(site(sun_kw=sun), MONEY)
-    with_battery = best_use(site(sun_kw=sun, **FREE), MONEY)
+    sun = {"sun_kw": [[[0.0, 400.0, 0.0, 0.0]]]}
+    alone, more = taken(site(**sun))
+    assert alone.slots is not None
+    assert (alone.slots.sun + alone.slots.sun_moved).max() == pytest.approx(300.0)
+    assert more == pytest.approx(-0.1 * 60 * 300.0)
+    assert taken(site(**sun, **FREE))[1] == pytest.approx(-0.1 * 60 * 400.0)
 
-    assert alone.used_kw.max() == pytest.approx(300.0)
-    assert alone.usd == pytest.approx(-0.1 * 60 * 300.0)
-    assert with_battery.usd == pytest.approx(-0.1 * 60 * 400.0)
+
+def test_a_type_of_day_that_a_period_lacks_stores_nothing() -> None:
+    """Its slots have no hours: what they draw counts for no peak, and nothing is charged in them for free."""
+    base = site(peak=14.0, **FREE)
+    twice = {
+        name: dataclasses.replace(
+            table,
+            **{
+                column: np.tile(getattr(table, column), 2)
+                for column, shape in table.SHAPES.items()
+                if shape.axes == "*TY"
+            },
+        )
+        for name, table in base.tables().items()
+        if name in ("drawing", "site_energy", "resting", "switching", "slot_demand")
+    }
+    slots = Slots(
+        hours=np.concatenate([base.slots.hours, 0 * base.slots.hours]),
+        before=np.array([3, 0, 1, 2, 7, 4, 5, 6]),
+        day_type=np.repeat([0, 1], 4),
+        days=np.concatenate([base.slots.days, 0 * base.slots.days]),
+    )
+    none = {name: type(getattr(base, name)).none(1) for name in ("work_shifts", "pausable_shifts", "windows")}
+    case = dataclasses.replace(base, slots=slots, **twice, **none)
+    plan = best(case).solution
+    assert plan is not None
+    assert plan.slots is not None
+    assert not plan.slots.charge[:, :, 4:].any()
+    assert best(case).objective == pytest.approx(best(base).objective)
+
+
+def test_futures_share_the_battery() -> None:
+    """What is bought is bought once for all futures, as an order is."""
+    base = site(peak=14.0, **FREE)
+    other = dataclasses.replace(base, drawing=Drawing(*(0.5 * LOAD[None, None],) * 2))
+    programs = extensive_form(Futures((base, other), np.array([0.5, 0.5]), 1))
+    assert programs[0].battery[0, 0] is programs[1].battery[0, 0]
+    assert programs[0].charge[0, 0, 0] is not programs[1].charge[0, 0, 0]
 
 
 def test_matching_by_the_hour_is_never_more_than_by_the_year() -> None:
     """Clean energy of a day's mean covers the year and not each hour; of a flat load both are one."""
-    hours, draws = np.full((1, 4), 60.0), np.random.default_rng(7)
-    assert matched_fractions(LOAD, np.full((1, 4), LOAD.mean()), hours) == pytest.approx(
+    load, hours, draws = LOAD[None], np.full((1, 4), 60.0), np.random.default_rng(7)
+    assert matched_fractions(load, np.full((1, 4), LOAD.mean()), hours) == pytest.approx(
         (1.0, (100 + 175 + 175 + 100) / 700)
     )
     assert matched_fractions(np.ones((1, 4)), np.ones((1, 4)), hours) == (1.0, 1.0)
@@ -127,25 +273,50 @@ def test_matching_by_the_hour_is_never_more_than_by_the_year() -> None:
         assert hour <= year + 1e-12
 
 
-def test_what_breaks_a_rule_is_told() -> None:
-    """Each rule is checked without the program."""
-    good = best_use(site(peak_usd_per_kw=np.array([14.0]), **FREE), MONEY)
-    wide = site(peak_usd_per_kw=np.array([14.0]), **FREE)
-    more = np.full((1, 4), 1000.0)
+@pytest.mark.parametrize(
+    ("rule", "flow", "by"),
+    [
+        ("energy stored", "charge", 5.0),
+        ("battery held", "stored", 1e7),
+        ("battery power", "charge", 1e7),
+        ("sun used", "sun", 1e3),
+        ("sold to the grid", "discharge", 1e3),
+        ("power in a slot", "charge", 1e3),
+    ],
+)
+def test_a_use_that_breaks_a_rule_is_found(rule: str, flow: str, by: float) -> None:
+    case = site(feed=250.0, **FREE, sun_kw=[[[0.0, 50.0, 0.0, 0.0]]])
+    plan = best(case).solution
+    assert plan is not None
+    assert plan.slots is not None
+    assert not check(build(case), plan, 1e-6)
+    bad = dataclasses.replace(plan.slots, **{flow: getattr(plan.slots, flow) + by})
+    assert rule in {one.rule for one in verify(case, dataclasses.replace(plan, slots=bad), 1e-6)}
+    more = dataclasses.replace(plan, battery_kwh=np.array([2e6]))
+    assert "battery bought" in {one.rule for one in verify(case, more, 1e-6)}
 
-    def broken(**change: Any) -> list[str]:
-        return broken_rules(wide, replace(good, **change))
 
-    assert broken_rules(wide, good) == []
-    assert "sells to the grid" in broken(discharge_kw=good.discharge_kw + more)
-    assert "uses more sun than there is" in broken(used_kw=more)
-    assert "stores more than it holds" in broken(battery_kwh=1.0)
-    assert "loses or makes energy" in broken(charge_kw=good.charge_kw + 1.0)
-    assert "buys more battery than it may" in broken(battery_kwh=2e6)
-    assert broken_rules(replace(wide, feed_kw=np.array([10.0])), good) == ["draws more than the feed carries"]
+@pytest.mark.parametrize("flow", ["battery", "charge", "discharge", "sun", "sun_moved"])
+def test_a_false_price_is_caught(flow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from solver import totals
+
+    case = site(
+        peak=14.0,
+        sun_kw=[[[0.0, 400.0, 0.0, 0.0]]],
+        least_usd_per_kwh=np.full((1, 1, 4), 0.09),
+        **FREE | {"battery_usd_per_kwh": [[1e-4]], "one_way_fraction": [0.9]},
+    )
+    plan = best(case).solution
+    assert plan is not None
+    honest = totals._of_energy
+    monkeypatch.setattr(
+        totals, "_of_energy", lambda *of: {n: c * (1.1 if n == flow else 1.0) for n, c in honest(*of).items()}
+    )
+    assert "what the program charges" in {one.rule for one in check(build(case), plan, 1e-6)}
 
 
-def test_a_feed_that_is_too_narrow_is_told() -> None:
-    with pytest.raises(ValueError, match="feed carries less"):
-        best_use(site(feed_kw=np.array([100.0])), MONEY)
-    assert isinstance(best_use(site(feed_kw=np.array([300.0])), MONEY), Use)
+def test_a_site_with_neither_is_that_of_before() -> None:
+    """No column and no row; a battery that nobody may buy and a sun that never shines are none."""
+    names = {variable.name.split("_")[0] for variable in build(site()).model.variables()}
+    assert not names & {"battery", "charge", "discharge", "stored", "sun", "sun_moved"}
+    assert changed(site(), "site_energy", kw_per_kwh=np.ones(1)).site_energy.stated().tolist() == [False]

@@ -591,6 +591,8 @@ work_0_0: - lost_0_0 + work_0_0 >= 1
 """,
     constrain_tasks.lose_what_is_curtailed: """
 lost_0_0: - lost_0_0 + 0.111111111111 sign_0 + 0.1 work_0_0 <= 0.111111111111
+lost_of_work_0_0: lost_0_0 - 0.1 work_0_0 <= 0
+lost_signed_0_0: lost_0_0 - 0.111111111111 sign_0 <= 0
 """,
     constrain_tasks.stop_when_curtailed: """
 curtailed_0_0: - 0.2 sign_0 + work_0_0 >= 0
@@ -789,8 +791,9 @@ def test_room_next_to_the_nodes_of_runs_is_in_the_rows_of_space() -> None:
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
     known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
-    # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py.
-    elsewhere = {"solver.constrain_slots", "solver.constrain_services"}
+    # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py, those of
+    # batteries and the sun in test_site_energy.py.
+    elsewhere = {"solver.constrain_slots", "solver.constrain_services", "solver.constrain_energy"}
     assert {one for one in build.CONSTRAINTS if one.__module__ not in elsewhere} == known
 
 

@@ -698,6 +698,8 @@ def in_halves(whole: Problem) -> Problem:
         resting=split(whole.resting),
         slot_demand=split(whole.slot_demand),
         switching=split(whole.switching),
+        drawing=split(whole.drawing),
+        site_energy=split(whole.site_energy),
         pausable_shifts=Shifting.none(0),
     )
 
@@ -741,7 +743,7 @@ def test_joined_types_of_day_are_the_day() -> None:
         day_type=np.repeat([0, 1], 4),
         days=5.0 * share[:, None],
     )
-    names = ("work_shifts", "resting", "slot_demand", "switching")
+    names = ("work_shifts", "resting", "slot_demand", "switching", "drawing", "site_energy")
     case = dataclasses.replace(
         once,
         slots=slots,

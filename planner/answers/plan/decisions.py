@@ -17,7 +17,6 @@ MOVED = "objective of the best plan with so much {side} of this limit, solved ag
 STEP = "the step by which the limit is moved: about the size of one order"
 ENDS = "the true change, at the {end}: both plans are the best only within the gap of their search"
 PLAYED = "found by playing the requests of the period one by one"
-NEXT_TO_PLAN = "by a linear program of the site next to the plan, whose fleet and operation stay"
 ON_HOURS = "on the hours of the plan, by `carbon.market.scope_two`"
 CLOSED = "by the closed form that the plan is made with"
 
@@ -25,18 +24,16 @@ CLOSED = "by the closed form that the plan is made with"
 DECIDED_STATES = ("awake_nodes", "quiet_nodes", "lent_nodes", "pool_nodes", "job_nodes", "off_nodes")
 SITE_ENERGY = (
     "battery_kwh",
+    "charged_kwh",
+    "given_back_kwh",
     "load_kwh",
     "import_kwh",
     "solar_kwh",
     "spilled_kwh",
-    "peak_before_kw",
     "peak_kw",
     "matched_year_fraction",
     "matched_hour_fraction",
-    "saved_usd",
-    "saved_kgco2e",
 )
-
 CLEAN_ENERGY = (
     "load_kwh",
     "matched_kwh",
@@ -94,6 +91,11 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "tensor_parallel": f"{DECIDED}: accelerators that share a layer; the model fits and answers in time",
         "groups": f"{DECIDED}: groups of such accelerators in a replica",
         "stages": f"{DECIDED}: stages in a row that hold the layers; links or memory ask for them",
+        **{
+            f"{kind}_{what}": f"{DECIDED}: the best ratio of a unit of its size"
+            for kind in ("prefill", "decode")
+            for what in ("replicas", "accelerators")
+        },
         "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
         "(services.{service}.power_caps)",
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
@@ -107,7 +109,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         **{name: meaning_of("hours", name) for name in ("day_type", "days")},
         **{name: f"{DECIDED}: {meaning_of('hours', name)}" for name in DECIDED_STATES},
     },
-    "site_energy": {name: f"{meaning_of('site_energy', name)}: {NEXT_TO_PLAN}" for name in SITE_ENERGY},
+    "site_energy": {name: f"{DECIDED}: {meaning_of('site_energy', name)}" for name in SITE_ENERGY},
     "clean_energy": {name: f"{meaning_of('clean_energy', name)}: {ON_HOURS}" for name in CLEAN_ENERGY},
     "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
     "chance": {

@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
+from planner.program.slot_ledger import OF_SITES
 from planner.trace.quantities import Derived, Traced, rows, total
 from planner.trace.records import Record
 
@@ -27,6 +28,9 @@ USES = {
     "shifted": "hours: work lost at stops",
     "resting": "hours: replicas that rest, nodes that are off",
     "lent": "hours: work on lent nodes",
+    "stopped": "calls to draw less: work that stands still",
+    "stored": "batteries: lost",
+    "sun": "sun, in place of the grid",
 }
 
 
@@ -42,6 +46,8 @@ def energy_records(plan: Plan) -> list[Record]:
     for (site, use, term), parts in sorted(drawn.items(), key=lambda one: one[0]):
         facility, pue = total("facility_kwh", parts), plan.inputs.pue[site]
         it_kwh = (facility / pue).named("it_kwh")
+        if term in OF_SITES:  # at the meter of the site: no node draws or saves it
+            it_kwh = (facility * 0.0).named("it_kwh")
         found.append(
             {
                 "site": names[site],

@@ -30,7 +30,7 @@ def limit_place(problem: Problem, labels: Sequence[str], family: str, index: Ind
 
 def _where(problem: Problem, family: str, row: int) -> str:
     match family:
-        case "power" | "space":
+        case "power" | "space" | "curtailment":
             return problem.site_names[row]
         case "shared power":
             return problem.limits.shared_power_name[row]
@@ -52,6 +52,7 @@ KEYS = {
     "power": "sites.{}.power_cap",
     "space": "sites.{}.racks",
     "shared power": "power_groups.{}.power_cap",
+    "curtailment": "sites.{}.curtailment",
     "supply": "market.{}.supply_nodes",
     "minimum order": "market.{}.minimum_nodes",
     "deadlines": "training.{}.deadline",
@@ -102,6 +103,8 @@ def limit_text(problem: Problem, labels: Sequence[str], family: str, index: Inde
             return f"the {family.removesuffix(' by period')}{when}"
         case "minimum order":
             return f"the minimum order of {where}"
+        case "curtailment":
+            return f"the power that {where} is obliged to stop"
         case _:
             return f"the {family} of {where}{when}"
 

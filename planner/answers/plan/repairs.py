@@ -76,6 +76,13 @@ class _Moved:
             case "supply":
                 offer = next(one for one in self.scenario.market if one.sku == where)
                 self._period(f"market.{where}.supply_nodes", "", offer.supply_nodes or (), period, by)
+            case "curtailment":
+                site = next(one for one in self.scenario.sites if one.name == where)
+                left = math.floor((site.curtailment_kw or 0.0) - by)
+                if left > 0:
+                    self.plain[f"sites.{where}.curtailment"] = f"{left} kW"
+                else:
+                    self.plain[f"sites.{where}.curtailment_obliged"] = False
             case "minimum order":
                 self._minimum(where.partition(" at ")[0], by)
             case "budget":

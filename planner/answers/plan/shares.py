@@ -10,6 +10,7 @@ import numpy as np
 from planner.physics.serving import unmet_items
 from planner.program.places import BILLS
 from planner.program.plan import Plan
+from planner.program.slot_ledger import OF_SITES
 from planner.trace.quantities import Traced, total
 
 Kind = Literal["usd", "kgco2e", "kwh"]
@@ -56,6 +57,8 @@ def _word(plan: Plan, term: str, row: int, period: int | None) -> str:
     groups = plan.ledger.part_groups.get(term)
     if term in BILLS:
         where = plan.problem.site_names[row]
+    elif groups is not None and term in OF_SITES:
+        where = plan.problem.site_names[int(plan.problem.node_groups.site[groups[row]])]
     elif groups is None:  # demand that is not carried belongs to a service
         where = plan.inputs.scenario.services[list(unmet_items(plan.inputs))[row]].name
     else:

@@ -1,28 +1,32 @@
-"""What batteries and the sun at the sites would change: a row for each site, and sentences."""
+"""What a plan does with batteries and the sun at its sites: a row for each site, and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from planner.answers.plan.shares import Kind, part_total
 from planner.program.plan import Plan
 from planner.program.site_energy import SiteUse, site_uses, states_energy
+from planner.program.slot_ledger import OF_SITES, sites_with_nodes
 from planner.program.solution import Solution
 from planner.trace.numbers import energy, mass, money, percent_text
+from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
 
 
 def site_energy_records(plan: Plan, solution: Solution) -> list[Record]:
     """One row for each site that states a battery or the sun."""
-    return [_record(one) for one in site_uses(plan, solution)]
+    return [_record(plan, one) for one in site_uses(plan, solution)]
 
 
 def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
-    """What was found, or why nothing was looked for."""
+    """What is bought and used, or why nothing is."""
     if not rows:
         if states_energy(plan):
-            yield "Batteries and the sun are weighed by the hour: allow `levers`, and name hours of a grid."
+            yield "Batteries and the sun are decided by the hour: allow `levers`, with more than one slot."
         return
     for row in rows:
         bought = row["battery_kwh"]
@@ -33,26 +37,46 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             if row["solar_kwh"] + row["spilled_kwh"] > 0
             else ""
         )
-        saved = f"{mass(row['saved_kgco2e'])} and {money(row['saved_usd'])} less than this plan"
-        yield f"At {row['site']} {held}{sun}: {saved}, whose fleet and operation stay as they are."
+        usd, carbon = float(row["usd"].value), float(row["kgco2e"].value)
+        more = f"{_more(money(abs(usd)), usd)} and {_more(mass(abs(carbon)), carbon)}"
+        yield f"At {row['site']} {held}{sun}: {more} with price and making, the demand charge apart."
 
 
-def _record(one: SiteUse) -> Record:
-    site, use = one.site, one.use
-    there = site.hours > 0
-    before, after = (float(np.where(there, kw, 0.0).max()) for kw in (site.load_kw, use.import_kw(site)))
+def _more(text: str, amount: float) -> str:
+    return f"{text} {'more' if amount > 0 else 'less'}"
+
+
+def _record(plan: Plan, one: SiteUse) -> Record:
+    def kwh(flow_kw: NDArray[np.float64]) -> float:
+        return float((one.hours * flow_kw).sum())
+
     year, hour = one.matched
     return {
         "site": one.name,
-        "battery_kwh": use.battery_kwh,
-        "load_kwh": float((site.hours * site.load_kw).sum()),
-        "import_kwh": float((site.hours * use.import_kw(site)).sum()),
-        "solar_kwh": float((site.hours * use.used_kw).sum()),
-        "spilled_kwh": float((site.hours * (site.sun_kw - use.used_kw)).sum()),
-        "peak_before_kw": before,
-        "peak_kw": after,
+        "battery_kwh": one.battery_kwh,
+        "charged_kwh": kwh(one.charge_kw),
+        "given_back_kwh": kwh(one.discharge_kw),
+        "load_kwh": kwh(one.load_kw),
+        "import_kwh": kwh(one.import_kw),
+        "solar_kwh": kwh(one.used_kw),
+        "spilled_kwh": kwh(one.sun_kw - one.used_kw),
+        "peak_kw": one.peak_kw,
         "matched_year_fraction": year,
         "matched_hour_fraction": hour,
-        "saved_usd": -use.usd,
-        "saved_kgco2e": -use.kgco2e,
+        "usd": _taken(plan, one.number, "usd"),
+        "kgco2e": _taken(plan, one.number, "kgco2e"),
     }
+
+
+def _taken(plan: Plan, site: int, kind: Kind) -> Traced:
+    """What battery and sun of a site add to the plan, term by term of its ledger."""
+    sites, groups = sites_with_nodes(plan.problem)
+    rows = groups[sites == site].tolist()
+    parts = {
+        term: part
+        for term in OF_SITES
+        if rows
+        and term in plan.ledger.parts[kind]
+        and (part := part_total(plan, kind, term, f"{term}_{kind}", rows=rows)) is not None
+    }
+    return total(kind, parts, "of battery and sun, over the site without them")

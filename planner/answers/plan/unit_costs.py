@@ -21,6 +21,7 @@ from planner.physics.serving_options import requests_of
 from planner.program.ledger import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
+from planner.program.slot_ledger import OF_SITES
 from planner.program.solution import Solution, totals_by
 from planner.trace.quantities import Traced, chosen, derive, rows, total
 from planner.trace.records import Record
@@ -39,7 +40,7 @@ HELD = (
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
-UNUSED = ("idle", "parked", "shifted", "resting", "lent")
+UNUSED = ("idle", "parked", "shifted", "resting", "lent", "stopped", "transfers")
 CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
 
@@ -246,6 +247,7 @@ def _unused(plan: Plan, used: NDArray[np.float64], stood: NDArray[np.float64], m
         if share.value > 1e-12:
             parts[f"nodes of {where}"] = (share * _of_group(plan, HELD, int(p), measure)).named(measure)
         parts[f"electricity of {where}"] = _of_group(plan, UNUSED, int(p), measure)
+    parts["batteries and the sun"] = _of_terms(plan, OF_SITES, measure)
     if measure == "usd":
         groups = plan.problem.node_groups
         standing = np.unique(groups.site[stood.any(axis=1) & ~groups.off_site])
@@ -285,7 +287,8 @@ def _amount_of(
         return "accelerator-hour", total("amount", taken)
     job = problem.jobs.name.index(name)
     if kind == "training":
-        runs = float(solution.run[problem.run_options.job == job].sum())
+        done = solution.run * problem.run_options.counts
+        runs = float(done[problem.run_options.job == job].sum())
     else:
         runs = float(solution.completed[problem.pausable_options.job == job].sum())
     return "run", chosen("amount", runs, DECIDED, "1")

@@ -36,7 +36,13 @@ WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
 OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 TOLERANCE = 1e-6
 AROUND = ("standing nodes", "network", "storage", "building", "end of life")  # in names of lines
-WHERE = {"moved": "carriage", "egress": "network"}  # what a term is of, where not of servers
+WHERE = {
+    "moved": "carriage",
+    "egress": "network",
+    "transfers": "network",
+    "battery": "building",
+}  # what a term is of, where not of servers
+NO_NODES = ("stored", "sun")  # energy at the meter that no node draws or saves
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
 
 
@@ -210,6 +216,8 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("reserved", "making of nodes under a term", goods),
         ("moved", "carriage of nodes", Category.UPSTREAM_TRANSPORT),
         ("egress", "data moved between sites", goods),
+        ("transfers", "data moved to runs and services", goods),
+        ("battery", "making of batteries", capital),
         ("feeding", "making of workers that feed runs", capital),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
@@ -314,7 +322,8 @@ def _it_by_site(plan: Plan) -> dict[int, Traced]:
         parts = {
             term: one
             for term in plan.ledger.parts["kwh"]
-            if (one := _part(plan, term, np.flatnonzero(here[plan.ledger.part_groups[term]]), kind="kwh"))
+            if term not in NO_NODES
+            and (one := _part(plan, term, np.flatnonzero(here[plan.ledger.part_groups[term]]), kind="kwh"))
             is not None
         }
         if parts:

@@ -22,8 +22,9 @@ from planner.inputs.scenario.data_mix import (
     price_of_another,
     without_price,
 )
+from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fields import CARD, quantity_like
-from planner.inputs.scenario.parts import reported
+from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
 from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
 from planner.inputs.scenario.schema_fleet import (
@@ -41,13 +42,14 @@ from planner.inputs.scenario.schema_places import (
     Site,
     counted_twice,
     energy_in_parts,
+    linked_twice,
     owned_and_priced,
     reads_of_nothing,
 )
-from planner.inputs.scenario.schema_pools import Pool, data_in_whole, one_way, quantiles_in_order
+from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
-from planner.inputs.scenario.training_checks import amount_problems
+from planner.inputs.scenario.training_checks import amount_problems, at_one_site
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -221,7 +223,8 @@ OF_SITES = (owned_and_priced, counted_twice, energy_in_parts, reads_of_nothing)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
-LISTS = ("sites", "power_groups", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
+PLACES = ("sites", "power_groups", "links")
+LISTS = (*PLACES, "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
 RATES = ("failures", "failure_rate", "log")
 # What a future leaves out of itself: the futures, and the policy that is about them.
 AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
@@ -267,6 +270,7 @@ def between_tables(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     for section in ("sites", "power_groups", "market", "rental", "contracts", "futures", *WORK):
         yield from _twice(document, section)
     yield from site_twice(_words(document, "sites", "name"), entries_of(document, "rental"))
+    yield from linked_twice(document)
     yield from _ways(document)
     yield from _failures(document, parts.fit)
     yield from _references(document)
@@ -294,7 +298,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         if horizon is not None:
             yield from reported((between_periods,), rental, at, horizon)
     for i, pool in parts.pools.items():
-        yield from reported((quantiles_in_order, data_in_whole), pool, place(("pools", i), document))
+        yield from reported((quantiles_in_order,), pool, place(("pools", i), document))
     for i, site in parts.sites.items():
         yield from reported(OF_SITES, site, place(("sites", i), document))
     for i, cohort in parts.cohorts.items():
@@ -306,6 +310,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     if policy is not None:
         yield from reported((_weighted, _levers), policy)
     yield from _slots(document)
+    yield from data_in_whole(document)
 
 
 def _weighted(policy: Policy) -> Iterator[Problem]:
@@ -458,6 +463,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "training"):
         yield from amount_problems(entry, place(("training", i), document))
+        yield from at_one_site(entry, place(("training", i), document), document)
         yield from price_of_another(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
@@ -517,14 +523,14 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     sites = _all_words(document, ("sites", "name"))
     skus = _all_words(document, ("fleet", "sku"), ("market", "sku"), ("rental", "sku"))
     with_rented = _all_words(document, ("sites", "name"), ("rental", "name")) if sites else None
-    for section in ("power_groups", "fleet", "market", "moves", "contracts", *WORK):
+    for section in ("power_groups", "links", "fleet", "market", "moves", "contracts", *WORK):
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
             for key in ("site", "data_site"):
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             for key in ("from", "to") if section == "moves" else ():
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
-            places = with_rented if section in WORK else sites
+            places = with_rented if section in ("links", *WORK) else sites
             for key, why, names in (
                 ("sites", "is no site here", places),
                 ("sites_today", "is no site here", places),
@@ -584,13 +590,6 @@ def _deadlines(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]
             f"{job.deadline} is after the horizon's end, {horizon.end}: "
             "write an earlier deadline, or more periods",
         )
-
-
-def entries_of(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
-    """The entries of a list of tables that are tables, with their numbers."""
-    entries = document.get(section)
-    held = entries if isinstance(entries, list) else []
-    return [(i, entry) for i, entry in enumerate(held) if isinstance(entry, dict)]
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:

@@ -207,3 +207,10 @@ def _remedy(loc: Sequence[str | int], root: type[BaseModel]) -> str:
     return (
         f"begin each with [[{path}]]" if is_list(part.model_fields[attribute]) else f"begin it with [{path}]"
     )
+
+
+def entries_of(document: Mapping[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
+    """The entries of a list of tables that are tables, with their numbers."""
+    entries = document.get(section)
+    held = entries if isinstance(entries, list) else []
+    return [(i, entry) for i, entry in enumerate(held) if isinstance(entry, dict)]

@@ -17,6 +17,7 @@ from planner.inputs.scenario.base import (
     Part,
     Precision,
     SiteNames,
+    SiteRef,
     SkuNames,
     TechniqueNames,
 )
@@ -42,7 +43,7 @@ from planner.inputs.scenario.fields import (
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_ingestion import Ingestion
-from planner.inputs.scenario.schema_places import PowerGroup
+from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
@@ -185,8 +186,25 @@ class TrainingJob(Part):
     nodes: Annotated[tuple[int, ...], Several(Count("16", Range(1, 100_000)))] = Field(
         description="Numbers of nodes to try"
     )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its data lie. Default: wherever it runs"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Data that move once, as it begins at another site than `data_site`",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+    across: Annotated[
+        tuple[Literal["gradients", "small gradients", "weights", "activations"], ...],
+        Several(Choice('"gradients"', ("gradients", "small gradients", "weights", "activations")), least=0),
+    ] = Field(
+        (),
+        description="What may cross one of the `links`, so that two sites share the run: gradients of each "
+        "step, the same in 8 bits, activations between stages, or weights every so many steps, which is "
+        "another optimisation, whose loss is not looked at; default: nothing, it runs at one site",
+    )
     checkpoint_storage: Annotated[str, Text('"parallel-fs"')] = Field(
         description="Storage class of the catalogue for checkpoints"
     )
@@ -404,6 +422,14 @@ class Service(Part):
         description="Where its users are: a country by its code, or a region of a provider. The way between "
         "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
     )
+    phases: Annotated[
+        Literal["together", "apart", "either"] | None, Choice('"either"', ("together", "apart", "either"))
+    ] = Field(
+        None,
+        description="Whether one kind of replica reads prompts and writes answers, or prompts are read by "
+        "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
+        "default: together",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
@@ -424,6 +450,21 @@ class Service(Part):
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
         None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
     )
+    data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
+        None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"
+    )
+    data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
+        None,
+        alias="data_moved",
+        description="Weights and tables that move as a deployment begins at another site than `data_site`",
+    )
+    logs_moved_gb_per_month: Annotated[
+        float | None, Quantity('"2 TB/month"', "GB/month", Range(0, 1e9, open=True))
+    ] = Field(
+        None,
+        alias="logs_moved",
+        description="Logs that each deployment at another site sends to `data_site`",
+    )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
     least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
@@ -443,6 +484,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def reads_apart(self) -> bool:
+        """Whether prompts are read by some replicas and answers written by others."""
+        return self.phases == "apart"
 
     @property
     def limits_quality(self) -> bool:
@@ -696,6 +742,7 @@ class Scenario(Part):
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
+    links: tuple[SiteLink, ...] = Field((), description="Links between sites, for runs that two may share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
     rental: tuple[Rental, ...] = Field((), description="What can be rented, by the hour or for a term")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -151,7 +151,7 @@ class Site(Part):
         None,
         alias="curtailment",
         description="Least power that stops whenever the site is called on to draw less, by a contract that "
-        "is signed where it pays; work of pools that may wait stops",
+        "is signed where it pays; work of pools that may wait, and runs that may pause, stop",
     )
     curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
         None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"
@@ -189,8 +189,8 @@ class Site(Part):
     battery_kwh: Annotated[float | None, Quantity('"2 MWh"', "kWh", Range(0, 1e8, open=True))] = Field(
         None,
         alias="battery",
-        description="Most battery that may be bought for the site; it is sized by the hour where `levers` "
-        "are allowed, by the load of the plan",
+        description="Most battery that may be bought for the site: how much, and what it does in each slot, "
+        "are decisions of the plan where `levers` are allowed",
     )
     battery_full_power_h: Annotated[float | None, Quantity('"4 h"', "h", Range(0.25, 48))] = Field(
         None, alias="battery_hours", description="Hours for which it gives its full power"
@@ -219,6 +219,38 @@ class PowerGroup(Part):
     power_cap_kw: Annotated[tuple[float, ...], EachPeriod(Quantity('"3 MW"', "kW", Range(0, 1e7)))] = Field(
         alias="power_cap", description="Power that all of them together may draw, cooling included"
     )
+
+
+class SiteLink(Part):
+    """What joins two sites: a run that states `across` may use nodes of both."""
+
+    sites: Annotated[
+        tuple[str, ...], Several(SiteRef('"dallas"'), most=2, least=2, example='["dallas", "oregon"]')
+    ] = Field(description="The two sites that it joins")
+    bandwidth_gb_per_s: Annotated[float, Quantity('"800 Gbit/s"', "GB/s", Range(0, 1e9, open=True))] = Field(
+        alias="bandwidth", description="What it carries each way"
+    )
+    latency_s: Annotated[float, Quantity('"20 ms"', "s", Range(0, 60))] = Field(
+        alias="latency", description="Time that a bit takes one way"
+    )
+    oversubscription_ratio: Annotated[float, Number("2", Range(1, 1000))] = Field(
+        1.0,
+        alias="oversubscription",
+        description="How many times more is sold of it than it carries; default: 1, all of it is yours",
+    )
+
+
+def linked_twice(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """One link between two sites."""
+    seen: dict[frozenset[Any], int] = {}
+    entries = document.get("links")
+    for i, entry in enumerate(entries if isinstance(entries, list) else []):
+        ends = entry.get("sites") if isinstance(entry, dict) else None
+        if not isinstance(ends, list) or not all(isinstance(end, str) for end in ends):
+            continue
+        first = seen.setdefault(frozenset(ends), i)
+        if first != i:
+            yield Problem(f"links[{i}].sites", f"links[{first}] joins the same sites: keep one")
 
 
 def owned_and_priced(site: Site, at: str) -> Iterator[Problem]:

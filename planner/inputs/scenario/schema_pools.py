@@ -356,14 +356,6 @@ def _of_jobs(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return () if "job_tokens" in entry else ("job_p50", "job_p99")
 
 
-def data_in_whole(pool: Pool, at: str) -> Iterator[Problem]:
-    """Where data lie and how much of them moves are stated together."""
-    if (pool.data_site is None) != (pool.data_moved_gb is None):
-        lacking, example = ("data_moved", '"40 GB"') if pool.data_site else ("data_site", '"dallas"')
-        stated = "data_site" if pool.data_site else "data_moved"
-        yield Problem(f"{at}.{stated}", f"needs {lacking} next to it, for example {lacking} = {example}")
-
-
 def quantiles_in_order(pool: Pool, at: str) -> Iterator[Problem]:
     """A high quantile above the median, and a longest rollout above the mean."""
     if pool.job_p50_h is not None and pool.job_p99_h is not None and pool.job_p99_h < pool.job_p50_h:

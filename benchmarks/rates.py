@@ -65,7 +65,7 @@ def step_rates(repeats: int, rows: int = ROWS_ONE_AT_A_TIME) -> Record:
     """Step times of every layout of one job: one call on columns, against the same function row by row."""
     inputs = inputs_of(1)
     job = inputs.scenario.training[0]
-    work, sku = job_workload(job), 0
+    work, sku = job_workload(inputs, job), 0
     accelerators = max(job.nodes) * int(inputs.server("accelerators")[sku].value)
     traced = training_arguments(inputs, work.model, sku, work.precision)
     facts: dict[str, Any] = {name: node.value for name, node in traced.items() if name not in OUTSIDE_STEP}

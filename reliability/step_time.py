@@ -104,6 +104,41 @@ def slow_ranks_factor(
     return np.divide(hurt.mean_s, slowest(groups=[RankGroup(ranks, well)]).mean_s)
 
 
+def waiting_factor(
+    *,
+    nodes: Column,
+    slow_fraction: Column,
+    slowdown_factor: Column,
+    variation_fraction: Column,
+    family: Family = "gamma",
+) -> Column:
+    """How much longer the mean step of nodes that wait for each other is than that of one by itself.
+
+        w = E[max(n nodes)] (1 + P(K > 0) (f - 1)),  P(K > 0) = 1 - (1 - p)^n
+
+    Each node is slow with the chance p, K of them at a time; f is `slow_ranks_factor` at their mean number
+    n p / P(K > 0) where there are some. Slow nodes stay long, so that their chance is that of any moment.
+
+    Source: moments of a maximum, by quadrature; one slow node holds up all, as in PRISM, arXiv 2510.15596.
+    """
+    require_at_least(1.0, nodes=nodes, slowdown_factor=slowdown_factor)
+    require_not_negative(slow_fraction=slow_fraction, variation_fraction=variation_fraction)
+    count, chance = np.asarray(nodes, dtype=float), np.asarray(slow_fraction, dtype=float)
+    some = -np.expm1(count * np.log1p(-chance))
+    ranks = np.maximum(count, 2.0)
+    slow = np.clip(count * chance / np.where(some > 0, some, 1.0), 1.0, ranks - 1.0)
+    hurt = slow_ranks_factor(
+        ranks=ranks,
+        slow_ranks=slow,
+        slowdown_factor=slowdown_factor,
+        variation_fraction=variation_fraction,
+        family=family,
+    )
+    noisy = slowest(groups=[RankGroup(count, StepTime(1.0, variation_fraction, family))]).mean_s
+    factor: Column = (noisy * (1.0 + some * (hurt - 1.0)))[()]
+    return factor
+
+
 def _deviation_s(time: StepTime) -> Floats:
     return np.asarray(np.multiply(time.mean_s, time.variation_fraction), dtype=float)
 

@@ -153,6 +153,16 @@ def active_node_h(
     return active + totals_by(problem.pausable_options.node_group, groups, done_node_h)
 
 
+def racks_in_use(problem: Problem, run: Whole, in_service: NDArray[Any]) -> Floats:
+    """Racks of nodes in service, and of what runs hold next to theirs, at each site [S, T]."""
+    groups, runs, sites = problem.node_groups, problem.run_options, len(problem.site_names)
+    here = ~groups.off_site[:, None]
+    nodes = totals_by(groups.site, sites, groups.racks_per_node[:, None] * here * in_service)
+    next_to: Floats = runs.racks * here[runs.node_group] * run[:, None]
+    found: Floats = nodes + totals_by(groups.site[runs.node_group], sites, next_to)
+    return found
+
+
 def held_node_h(
     problem: Problem, run: Whole, replicas: Whole, work_node_h: Floats, done_node_h: Floats | None = None
 ) -> Floats:

@@ -98,18 +98,24 @@ def _drawn(program: Program, row: Whole, counted: Flags) -> tuple[Part, ...]:
 
 
 def stay_within_space(program: Program) -> None:
-    """sum_p racks[p] * n[p,t] <= racks[s] + give, over the node groups at s that are not off-site"""
+    """sum_p racks[p] * n[p,t] + sum_r racks[r,t] * run[r] <= racks[s] + give
+
+    Over the node groups at s that are not off-site, and the runs there that hold room next to their nodes.
+    """
     problem, groups, limit = program.problem, program.problem.node_groups, program.problem.limits.racks
     site, variables, sizes = program.gives("space", limit)
     periods = problem.periods
     every = np.repeat(site, periods) * periods + np.tile(np.arange(periods), len(site))
     racks = np.outer(groups.racks_per_node * ~groups.off_site, np.ones(periods))
+    runs = problem.run_options
+    here = ~groups.off_site[runs.node_group][:, None]
     program.add_rows(
         "space",
         cells(len(limit), periods),
         pulp.LpConstraintLE,
         np.repeat(limit, periods),
         grouped(groups.site, program.in_service, racks),
+        grouped(groups.site[runs.node_group], program.run, runs.racks * here),
         (every, np.repeat(variables, periods), np.repeat(sizes, periods)),
     )
 

@@ -26,14 +26,17 @@ from solver.tables import Floats, Whole
 
 
 def run_every_job_once(program: Program) -> None:
-    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]"""
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+
+    Rows of one run at several sites count once; they are one variable, so that all its nodes are held.
+    """
     problem, jobs = program.problem, program.problem.jobs
     program.add_rows(
         "job",
         cells(len(jobs)),
         pulp.LpConstraintEQ,
         jobs.count.astype(float),
-        summed(problem.run_options.job, program.run),
+        summed(problem.run_options.job, program.run, problem.run_options.counts),
         summed(problem.pausable_options.job, program.completed),
         each(program.left_out),
     )
@@ -52,7 +55,8 @@ def keep_deadlines(program: Program) -> None:
     problem = program.problem
     runs, period_h = problem.run_options, float(problem.node_groups.hours.mean())
     for job, allowed in enumerate(problem.jobs.allowed_late_h):
-        late = np.where((runs.job == job) & (runs.late_h > allowed), runs.late_h - allowed, 0.0)
+        later = (runs.job == job) & (runs.late_h > allowed) & runs.counts
+        late = np.where(later, runs.late_h - allowed, 0.0)
         if late.any():
             give = [(variable, -size) for variable, size in program.slack("deadlines", (job,), period_h)]
             row = linear(terms(program.run, late), give)
@@ -110,7 +114,7 @@ def choose_before_doing_a_part(program: Program) -> None:
         cells(len(problem.jobs)),
         pulp.LpConstraintLE,
         np.where(some, problem.jobs.count, np.inf),
-        summed(problem.run_options.job, program.run),
+        summed(problem.run_options.job, program.run, problem.run_options.counts),
         summed(options.job, program.choose),
     )
 

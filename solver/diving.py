@@ -90,8 +90,9 @@ def _options(program: Program) -> list[Variables]:
     """Of each job its runs, its pausable options, and what leaves it out, if that is counted."""
     problem, jobs = program.problem, program.problem.jobs
     counted = np.flatnonzero(~jobs.partial)
-    every = np.concatenate([program.run, program.choose, program.left_out[counted]])
-    job = np.concatenate([problem.run_options.job, problem.pausable_options.job, counted])
+    whole = problem.run_options.counts
+    every = np.concatenate([program.run[whole], program.choose, program.left_out[counted]])
+    job = np.concatenate([problem.run_options.job[whole], problem.pausable_options.job, counted])
     order = np.argsort(job, kind="stable")
     ends = np.cumsum(np.bincount(job, minlength=len(jobs)))
     return np.split(every[order], ends[:-1])

@@ -209,10 +209,9 @@ def _move(before: Answer, after: Answer, amount: float) -> Move:
 
 def _uses(problem: Problem, plan: Solution) -> Iterator[tuple[str, Index, float, float]]:
     """Family, index, what is used and the limit, wherever there is a limit."""
-    groups, limits, sites = problem.node_groups, problem.limits, len(problem.site_names)
+    groups, limits = problem.node_groups, problem.limits
     ordered = plan.orders * groups.order_unit_nodes[:, None]
-    per_node = (groups.racks_per_node * ~groups.off_site)[:, None]
-    racks = account.totals_by(groups.site, sites, per_node * plan.in_service)
+    racks = account.racks_in_use(problem, plan.run, plan.in_service)
     works = problem.work_options
     done = works.speed[:, None] * plan.work_node_h
     demand, demand_h = problem.services.demand, problem.work.demand_h

@@ -252,6 +252,7 @@ class Problem:
         self._check_moves()
         self._check_sales()
         self._check_jobs()
+        self._check_joint_runs()
         self._check_adoptions()
 
     def _fill_slots(self) -> None:
@@ -308,6 +309,18 @@ class Problem:
                 f"Problem.pausable_options.nodes_least[{row}] is {options.nodes_least[row]}, but the option "
                 f"has {options.nodes[row]} nodes"
             )
+
+    def _check_joint_runs(self) -> None:
+        """Rows of one run are of one job and one start, each at a node group of its own."""
+        runs = self.run_options
+        shared, first = np.flatnonzero(runs.joint > 0), runs.first
+        for name in ("job", "start"):
+            column = getattr(runs, name)
+            for row in shared[column[shared] != column[first[shared]]][:1]:
+                raise ProblemError(f"Problem.run_options.{name}[{row}] is not that of the rest of its run")
+        pairs = np.stack([runs.joint[shared], runs.node_group[shared]], axis=1)
+        if len(np.unique(pairs, axis=0)) < len(pairs):
+            raise ProblemError("Problem.run_options.joint has a run with a node group twice")
 
     def _check_adoptions(self) -> None:
         """An option does the work that all that it uses is adopted by."""

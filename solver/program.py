@@ -275,7 +275,8 @@ class Program:
         partial = jobs.partial[options.job]
         share = np.minimum(done.sum(axis=1) / options.node_hours, chosen)
         completed = np.where(partial, share, chosen.astype(float))
-        rest = jobs.count - account.totals_by(self.problem.run_options.job, len(jobs), run)
+        runs = self.problem.run_options
+        rest = jobs.count - account.totals_by(runs.job, len(jobs), run * runs.counts)
         rest = rest - account.totals_by(options.job, len(jobs), completed)
         return completed, np.where(jobs.partial, np.maximum(rest, 0.0), np.rint(left_out))
 
@@ -288,7 +289,7 @@ class Program:
             self.retire,
             self.sell,
             self.move,
-            self.run,
+            self.run[self.problem.run_options.counts],
             self.choose,
             self.adopt,
             self.reuse[made(self.reuse)],

@@ -42,6 +42,7 @@ class RunOptions(Table):
     """Ways to run a job. `usd` and `kgco2e` are those of its active hours in full, idle power included.
 
     In a period it holds its nodes from one hour of it to another: what ends leaves them to what begins then.
+    A run that several sites share is a row for each of them, all with the same number in `joint`.
     """
 
     job: Whole  # [R]
@@ -57,6 +58,8 @@ class RunOptions(Table):
     from_h: Floats = field(default_factory=no_numbers)  # [R, T] hours into t from which it holds its nodes
     to_h: Floats = field(default_factory=no_numbers)  # [R, T] and until which; inf: to the end of t
     bought_usd: Floats = field(default_factory=no_numbers)  # [R] of `usd`: cash of the budget when it begins
+    joint: Whole = field(default_factory=no_counts)  # [R] rows of one run have one number from 1 on; 0: alone
+    racks: Floats = field(default_factory=no_numbers)  # [R, T] held in t next to its nodes
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "job": ROW,
@@ -72,7 +75,28 @@ class RunOptions(Table):
         "from_h": Shape("*T", low=0, default=0.0),
         "to_h": Shape("*T", low=0, infinite=True, default=math.inf),
         "bought_usd": Shape("*", low=0, default=0.0),
+        "joint": Shape("*", int, 0, default=0.0),
+        "racks": Shape("*T", low=0, default=0.0),
     }
+
+    @property
+    def first(self) -> Whole:
+        """The row by which each row counts: of a run at several sites the first, of any other its own [R]."""
+        rows = np.arange(len(self))
+        _, lowest, number = np.unique(self.joint, return_index=True, return_inverse=True)
+        return np.where(self.joint > 0, lowest[number.ravel()], rows)
+
+    @property
+    def counts(self) -> Flags:
+        """Rows that count as a run: those of no other row [R]."""
+        found: Flags = self.first == np.arange(len(self))
+        return found
+
+    def of_whole_run(self, values: Floats) -> Floats:
+        """What each row has, with the other rows of its run: at the first of them, 0 at the others."""
+        found = np.zeros(values.shape)
+        np.add.at(found, self.first, values)
+        return found
 
     def instants_h(self, group: int, period: int) -> Floats:
         """Hours into a period at which runs may begin to hold nodes of a group; the most are held at one."""

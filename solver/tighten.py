@@ -105,7 +105,7 @@ def most_together(program: Program, rows: Whole, group: Whole, groups: int) -> F
 
 
 def _full_price_of_runs(program: Program, sku: int, share: Variables, stem: str) -> list[Part]:
-    """full[j,t] >= sum_r nodes[r,t] * run[r] - count[j] * (max_r nodes[r,t]) * share
+    """full[j,t] >= sum_r nodes[r,t] * run[r] - count[j] * (max_r nodes[r,t]) * share, rows of a run together
 
     At the start of t: a run that begins within it may take over the nodes of another one.
     """
@@ -113,8 +113,9 @@ def _full_price_of_runs(program: Program, sku: int, share: Variables, stem: str)
     rows = np.flatnonzero(program.problem.node_groups.sku[runs.node_group] == sku)
     jobs, group = np.unique(runs.job[rows], return_inverse=True)
     most = np.zeros((len(jobs), program.problem.periods))
-    nodes = np.where(runs.from_h[rows] > 0, 0, runs.nodes[rows])
-    np.maximum.at(most, group, nodes.astype(float))
+    held = np.where(runs.from_h > 0, 0, runs.nodes) * np.isin(np.arange(len(runs)), rows)[:, None]
+    nodes = held[rows]
+    np.maximum.at(most, group, runs.of_whole_run(held.astype(float))[runs.first[rows]])
     most *= program.problem.jobs.count[jobs][:, None]
     used = grouped(group, program.run[rows], nodes)
     return _above_the_share(program, stem + "_runs", used, most, share)

@@ -211,7 +211,7 @@ def _of_tasks(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
     unmet = np.where(np.isfinite(services.unmet_usd), services.unmet_usd, 0.0)
     left_out = weigh.money * jobs.left_out_usd + weigh.carbon * jobs.left_out_kgco2e
     return {
-        "run": run.sum(axis=1),
+        "run": runs.of_whole_run(run.sum(axis=1)),
         "left_out": weigh.untimed * left_out,
         "replicas": serve,
         "started": weigh(serves.start_usd, serves.start_kgco2e) * made(program.started),

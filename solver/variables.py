@@ -137,7 +137,7 @@ def _tasks(
     count, partial = jobs.count[options.job], jobs.partial[options.job]
     choose = _whole(prefix + "choose", count)
     return {
-        "run": _whole(prefix + "run", most.runs * jobs.count[problem.run_options.job]),
+        "run": _runs(problem, most, prefix),
         "choose": choose,
         "completed": np.where(partial, _amount(prefix + "completed", count), choose),
         "done": _amount(prefix + "done", bounds.most_done(problem)),
@@ -171,6 +171,18 @@ def _signs(problem: Problem, prefix: str) -> Variables:
         least = float(places.curtailment_obliged[site])
         signs[site] = pulp.LpVariable(name(prefix + "sign", (site,)), least, 1, pulp.LpInteger)
     return signs
+
+
+def _runs(problem: Problem, most: bounds.Sizes, prefix: str) -> Variables:
+    """How often each option runs; rows of one run at several sites have one variable, and its least bound."""
+    options = problem.run_options
+    upper = most.runs * problem.jobs.count[options.job]
+    first, counts = options.first, options.counts
+    np.minimum.at(upper, first, upper)
+    found = np.full(len(options), None, dtype=object)
+    for row in np.flatnonzero(counts).tolist():
+        found[row] = pulp.LpVariable(name(prefix + "run", (row,)), 0, float(upper[row]), pulp.LpInteger)
+    return found[first]
 
 
 def _slots(problem: Problem, most: bounds.Sizes, prefix: str) -> dict[str, Variables]:

@@ -145,12 +145,13 @@ def terms_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterat
 
 
 def jobs_run_once(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j]
+    """sum_r run[r] + sum_e completed[e] + left_out[j] = count[j], of rows of one run the first
 
-    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed
+    left_out[j] = 0 unless optional; run[r] = 0 if later than allowed; rows of one run are chosen alike
     """
     jobs, runs, pausable = problem.jobs, problem.run_options, problem.pausable_options
-    run = account.totals_by(runs.job, len(jobs), plan.run)
+    run = account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
+    yield from _unequal("run at all its sites", plan.run, plan.run[runs.first], tolerance)
     done = run + account.totals_by(pausable.job, len(jobs), plan.completed)
     yield from _unequal("job runs once", done + plan.left_out, jobs.count, tolerance)
     yield from _above("job left out", plan.left_out * ~jobs.optional, 0.0, tolerance)
@@ -187,7 +188,8 @@ def pausable_jobs_are_done(problem: Problem, plan: Solution, tolerance: float) -
     whole = ~jobs.partial[options.job]
     yield from _unequal("pausable whole", plan.completed * whole, plan.chosen * whole, tolerance)
     begun = account.totals_by(options.job, len(jobs), plan.chosen)
-    begun = begun + account.totals_by(problem.run_options.job, len(jobs), plan.run)
+    runs = problem.run_options
+    begun = begun + account.totals_by(runs.job, len(jobs), plan.run * runs.counts)
     yield from _above("jobs begun", begun, jobs.count, tolerance)
 
 
@@ -331,7 +333,8 @@ def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Ite
 def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """Facility power at the peak <= power_kw[s,t], and of sites that share <= shared_power_kw[f,t];
 
-    racks of nodes in service <= racks[s]. Where a site has a battery or the sun, its slots are judged alone.
+    racks of nodes in service and next to runs <= racks[s]. Where a site has a battery or the sun, its slots
+    are judged alone.
     """
     power, fine = account.peak_kw(problem, plan, plan.in_service), account_energy.has_energy(problem)
     own = np.where(fine[:, None], np.inf, problem.limits.power_kw)
@@ -339,9 +342,7 @@ def sites_carry(problem: Problem, plan: Solution, tolerance: float) -> Iterator[
     shares = account_energy.shares_energy(problem)[:, None]
     together = np.where(shares, np.inf, problem.limits.shared_power_kw)
     yield from _above("shared power", account.shared_power_kw(problem, power), together, tolerance)
-    groups = problem.node_groups
-    each = (groups.racks_per_node * ~groups.off_site)[:, None]
-    racks = account.totals_by(groups.site, len(problem.site_names), each * plan.in_service)
+    racks = account.racks_in_use(problem, plan.run, plan.in_service)
     yield from _above("space", racks, problem.limits.racks[:, None], tolerance)
 
 

@@ -263,16 +263,17 @@ def _option_labels(
 ) -> dict[str, list[str]]:
     """What to call each way to do something: what is done, and on which node group."""
     runs, pausable = problem.run_options, problem.pausable_options
+    standing = [f"{nodes.max()} {groups[p]}" for nodes, p in zip(runs.nodes, runs.node_group, strict=True)]
+    for row in np.flatnonzero(~runs.counts).tolist():
+        standing[runs.first[row]] += f" and {standing[row]}"
 
     def on_node_groups(names: Sequence[str], what: Iterable[int], group: Iterable[int]) -> list[str]:
         return [f"{names[number]} on {groups[place]}" for number, place in zip(what, group, strict=True)]
 
     return {
         "R": [
-            f"{problem.jobs.name[job]} on {nodes.max()} {groups[group]} from {period_names[start]}"
-            for job, nodes, group, start in zip(
-                runs.job, runs.nodes, runs.node_group, runs.start, strict=True
-            )
+            f"{problem.jobs.name[job]} on {nodes} from {period_names[start]}"
+            for job, nodes, start in zip(runs.job, standing, runs.start, strict=True)
         ],
         "E": [
             f"{problem.jobs.name[job]} on up to {nodes} {groups[group]}"

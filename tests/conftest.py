@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import vl_convert
 from hypothesis import settings
 from sizes import NIGHTLY, at_night, few_ranges, size
 
@@ -106,6 +107,8 @@ PHYSICS = (
     "planner.trace",
     "reliability",
 )
+VEGALITE_TO_SVG = vl_convert.vegalite_to_svg
+BLANK_SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
 SLOW_S = 0.3  # above it a test is `slow`
 PATIENCE_S = 3.0  # above it an unmarked one fails: first imports count too, and a busy machine
 
@@ -328,6 +331,24 @@ def few_draws(request: pytest.FixtureRequest) -> Iterator[None]:
     else:
         with few_ranges(plans=8, jobs=20):
             yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blank_pictures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Charts of documents are made whole, but written as an empty picture: drawing takes longest."""
+    place = request.path.relative_to(ROOT / "tests").as_posix()
+    with pytest.MonkeyPatch.context() as patched:
+        if place.startswith(DRAWING) and not at_night():
+            patched.setattr(vl_convert, "vegalite_to_svg", lambda spec, vl_version: BLANK_SVG)
+        yield
+
+
+@pytest.fixture
+def drawn_pictures() -> Iterator[None]:
+    """For tests that look at what is drawn."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vl_convert, "vegalite_to_svg", VEGALITE_TO_SVG)
+        yield
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ _OTHER_TITLES = {
     "marks": "Best intervals",
     "policies": "Ways to write checkpoints",
     "stops": "What stops a run in a month",
+    "waiting": "Nodes that wait for slow ones",
     "recovery": "Ways to come back after a failure",
     "detection": "Silent corruption, with and without checks",
     "by_nodes": "Checkpoints by size of the job",

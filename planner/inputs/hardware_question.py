@@ -9,11 +9,12 @@ from planner.inputs.question_fields import fields_of, question_field
 
 TEXT, VISION = "train-text", "train-vision"
 RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
+DRAW = "train-images"
 SCORE, GENERATE = "serve-recommendation", "serve-images"
 LOOK = "serve-vision"
 WHOLE = (SCORE, GENERATE, LOOK)  # answered as a whole
-_SIZED = (TEXT, VISION, RECOMMEND, *WHOLE)
-_MADE = (VISION, RECOMMEND, *WHOLE)
+_SIZED = (TEXT, VISION, RECOMMEND, DRAW, *WHOLE)
+_MADE = (VISION, RECOMMEND, DRAW, *WHOLE)
 OF_RESULTS = "of result files that do not say it"
 OF_TRACES = "of traces, with the node, the model, its precision and all accelerators"
 _MEASURED = (TEXT, VISION, ANSWERS)

@@ -202,6 +202,30 @@ class CheckpointQuestion:
         reads="flag",
         label="Check for silent corruption",
     )
+    slow_nodes_fraction: float | None = question_field(
+        "share of the nodes that are slow at a time, for which all others wait",
+        reads="share",
+        least=0.0,
+        most=0.5,
+        option="--slow-nodes",
+        value="FRACTION",
+    )
+    slowdown_factor: float | None = question_field(
+        "step of a slow node over that of the others (else the fact reliability.degraded_node.slowdown)",
+        reads="number",
+        least=1.0,
+        most=10.0,
+        option="--slowdown",
+        value="N",
+    )
+    step_spread_fraction: float | None = question_field(
+        "standard deviation of the step of one node over its mean",
+        reads="share",
+        least=0.0,
+        most=0.5,
+        option="--step-spread",
+        value="FRACTION",
+    )
     useful_h: float | None = question_field(
         "hours of a run without failures: also says when it ends",
         reads="number",

@@ -7,11 +7,13 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.model_kinds import (
+    BY_SAMPLES,
     DIFFUSION,
     IN_BATCHES,
     LANGUAGE,
     RECOMMENDATION,
     SPEECH,
+    TRAINED,
     VISION,
     WORDS,
     kind_of_model,
@@ -28,10 +30,12 @@ REQUESTS = {
     VISION: ("images", "8", "the images of a request"),
     SPEECH: ("audio", '"30 s"', "the sound of a request"),
 }
-TRAINS = {"training": (LANGUAGE, VISION, RECOMMENDATION), "pools": (LANGUAGE, VISION)}
+TRAINS = {"training": TRAINED, "pools": (LANGUAGE, VISION)}
+# What a run trains on where it has samples alone, with an example of all and of a step.
+SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
 OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
-OF_TEXTS = ("classes", "cache_hits", "cached_tokens")  # of language models alone
+OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 
 def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
@@ -69,29 +73,33 @@ def _where(kind: str) -> str:
 
 
 def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:
-    """Samples of recommendation models, tokens of the others."""
+    """Samples of models of recommendation and of images, tokens of the others; of vision models either."""
     name = _name(entry)
     kind = kind_of_model(catalogue, name)
     if kind not in TRAINS["training"]:
         return
-    if kind == RECOMMENDATION and "samples" not in entry:
+    if kind in SAMPLED and "samples" not in entry:
+        all_of, step = SAMPLED[kind]
         yield Problem(
             f"{at}.samples",
-            f"is missing, and '{name}' is {WORDS[kind]}: write samples = 4e12 and batch_samples = "
-            "65536 in place of tokens",
+            f"is missing, and '{name}' is {WORDS[kind]}: write samples = {all_of} and batch_samples = "
+            f"{step} in place of tokens",
         )
-    if kind != RECOMMENDATION and "samples" in entry:
-        yield Problem(
-            f"{at}.samples", f"works for {WORDS[RECOMMENDATION]}; '{name}' is {WORDS[kind]}: write tokens"
-        )
+    if kind not in BY_SAMPLES and "samples" in entry:
+        yield Problem(f"{at}.samples", f"{_of_samples(name, kind)}: write tokens")
     if kind == RECOMMENDATION and "power_caps" in entry:
-        yield Problem(f"{at}.power_caps", f"works for runs by tokens; '{name}' is {WORDS[kind]}")
+        yield Problem(f"{at}.power_caps", f"does not work for {WORDS[kind]}, and '{name}' is one")
+
+
+def _of_samples(name: str | None, kind: str) -> str:
+    """That samples are not of a kind of model."""
+    return f"works for {', '.join(WORDS[one] for one in BY_SAMPLES)}; '{name}' is {WORDS[kind]}"
 
 
 IN_JOBS = {
     "data": (LANGUAGE, VISION),
-    "training": (LANGUAGE, VISION, RECOMMENDATION),
-    "fine_tuning": (LANGUAGE, VISION),
+    "training": TRAINED,
+    "fine_tuning": (LANGUAGE, VISION, DIFFUSION),
     "inference": (LANGUAGE,),
 }
 
@@ -108,12 +116,18 @@ def job_kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iter
             where = ", ".join(f"[{one}]" for one, known in IN_JOBS.items() if kind in known)
             said = f"it works in {where}" if where else "it works in services of a plan"
             yield Problem(f"{phase}.model", f"'{name}' is {WORDS[kind]}: {said}, not in [{phase}]")
-        elif kind == RECOMMENDATION and "tokens" in table:
+        elif kind in SAMPLED and "tokens" in table:
             yield Problem(
-                f"{phase}.tokens", f"'{name}' is {WORDS[kind]}, which trains on samples: write samples = 4e12"
+                f"{phase}.tokens",
+                f"'{name}' is {WORDS[kind]}, which trains on samples: write samples = {SAMPLED[kind][0]}",
             )
-        elif kind != RECOMMENDATION and "samples" in table:
-            yield Problem(f"{phase}.samples", f"works for {WORDS[RECOMMENDATION]}; '{name}' is {WORDS[kind]}")
+        elif kind not in BY_SAMPLES and "samples" in table:
+            yield Problem(f"{phase}.samples", _of_samples(name, kind))
+        elif kind != RECOMMENDATION and "samples" in table and "batch_samples" not in table:
+            yield Problem(
+                f"{phase}.batch_samples",
+                f"is missing: write the images of a step, for example {SAMPLED[DIFFUSION][1]}",
+            )
 
 
 def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:

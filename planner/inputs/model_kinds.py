@@ -19,6 +19,8 @@ ROOMS = {
 KINDS = tuple(ROOMS)
 WRITES = (LANGUAGE, SPEECH)  # served by an engine for language models, token by token
 IN_BATCHES = (RECOMMENDATION, DIFFUSION, VISION)  # whose requests are answered as a whole
+TRAINED = (LANGUAGE, VISION, RECOMMENDATION, DIFFUSION)  # by runs; speech is served alone
+BY_SAMPLES = (RECOMMENDATION, DIFFUSION, VISION)  # trained on samples; vision models on tokens as well
 WORDS = {
     LANGUAGE: "a language model",
     SPEECH: "a model of speech",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any
@@ -207,3 +207,4 @@ class Ways:
     """Ways to do the services of a scenario; none where each is done as it is stated."""
 
     services: tuple[Way, ...] = ()
+    quantiles: Mapping[str, float] = field(default_factory=dict)  # share of a stage in time, by pipeline

@@ -109,6 +109,9 @@ def checkpoint(
     loss_spikes_per_month: Quantity = 0.0,
     rollback_min: Quantity | None = None,
     detect_corruption: bool = False,
+    slow_nodes_fraction: Quantity | None = None,
+    slowdown_factor: Quantity | None = None,
+    step_spread_fraction: Quantity | None = None,
     useful_h: Quantity | None = None,
     replicas: int = 0,
     seed: int = 0,
@@ -146,6 +149,10 @@ def checkpoint(
         loss_spikes_per_month: how often the loss spikes in a month, which throws stored work away.
         rollback_min: stored work that goes with each; else the fact reliability.loss_spike.rollback.
         detect_corruption: check results for silent corruption, and go back to before it.
+        slow_nodes_fraction: share of the nodes that are slow at a time, for which all others wait.
+        slowdown_factor: step of a slow node over that of the others; else the fact
+            reliability.degraded_node.slowdown.
+        step_spread_fraction: standard deviation of the step of one node over its mean.
         useful_h: hours of a run without failures: also says when it ends.
         replicas: how often to play the best intervals.
         seed: of the play.

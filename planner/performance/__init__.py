@@ -50,6 +50,7 @@ Modules:
 - serving: Speed of a replica that serves a language model with continuous batching and chunked prefill.
 - simulation: Replicas played step by step: what each request of a drawn stream waits for, next to the
   closed form.
+- stages: How late answers are that several stages give one after the other, each with waits of its own.
 - state_space: Layers that keep a state of constant size in place of keys and values, and hybrids with
   attention.
 - throughput: From step time to rates, hours, utilisation and spread, and the one-point calibration.

@@ -113,6 +113,33 @@ def batched_capacity(
 
 
 @remembered(_MOST_REMEMBERED)
+def batched_in_time_fraction(
+    *,
+    batch_requests: Floats,
+    batch_s: Floats,
+    start_s: Column,
+    response_target_s: Column,
+    arrival_scv_ratio: Column,
+    requests_per_s: Column,
+    within_s: Floats,
+) -> Floats:
+    """Shares of requests that a unit answers within each of several times, on a last axis; at a load.
+
+    F(t) = P(response <= t)
+
+    The unit takes as many together as `batched_capacity` lets it within its target, whatever t is. Those who
+    are refused are answered in no time, and count against the shortest t as well: F is no larger than it is.
+
+    Source: the chain of `batched_capacity`.
+    """
+    unit = _unit(batch_requests, batch_s, start_s, arrival_scv_ratio, response_target_s)
+    chain = unit.chain(np.asarray(requests_per_s, dtype=np.float64))
+    times = np.asarray(within_s, dtype=np.float64)
+    found = np.stack([chain.in_time(np.full(chain.alone.shape, time)) for time in times], axis=-1)
+    return np.clip(found, 0.0, 1.0)
+
+
+@remembered(_MOST_REMEMBERED)
 def batched_use(
     *,
     batch_requests: Floats,
@@ -205,7 +232,7 @@ class _Unit:
     answers_in_time: NDArray[np.bool_]
     most_per_s: Floats
 
-    def at(self, arrivals_per_s: Floats) -> _State:
+    def chain(self, arrivals_per_s: Floats) -> "_Chain":
         """The chain at a load: `batched_capacity`."""
         load = np.maximum(arrivals_per_s, _LEAST)[..., None]
         mean = load * self.taken_s  # arrivals during a batch of each size
@@ -220,28 +247,60 @@ class _Unit:
         idle_s = np.sum(share * nobody[..., 0], axis=-1) / load[..., 0]
         busy_s = np.sum(share * self.taken_s, axis=-1)
         cycle_s = busy_s + idle_s
-        accepted = np.sum(share * self.sizes, axis=-1) / (load[..., 0] * cycle_s)
-        # Those who arrive during a group are answered with all others who do, in their turn.
-        together = _on_sizes(counts, self.sizes[..., None, :], allowed, last[..., None], shift=1)
-        turn_s = (self.answered_s - self.first_s)[..., None, :] - self.taken_s[..., None]
-        early_s = self.taken_s[..., None] + self.first_s[..., None, :]  # of who comes as the group begins
-        kept = np.sum(together * _share_within(early_s, turn_s, self.target_s[..., None, None]), axis=-1)
-        answer = np.sum(together * (self.first_s + self.answered_s)[..., None, :] / 2.0, axis=-1)
-        weight = share * self.taken_s / cycle_s[..., None]
-        alone = idle_s / cycle_s
-        first = self.answered_s[..., 0]
-        in_time = np.sum(weight * kept, axis=-1) + alone * (first <= self.target_s)
-        wait = np.sum(weight * self.taken_s / 2.0, axis=-1)
-        response = wait + np.sum(weight * answer, axis=-1) + alone * first
-        return _State(
+        return _Chain(
+            unit=self,
             share=share,
-            busy_fraction=busy_s / cycle_s,
-            in_time_fraction=in_time - np.maximum(1.0 - accepted, 0.0),
-            running=np.sum(share * self.taken_s * self.sizes, axis=-1) / cycle_s,
-            mean_s=busy_s,
+            # Those who arrive during a group are answered with all others who do, in their turn.
+            together=_on_sizes(counts, self.sizes[..., None, :], allowed, last[..., None], shift=1),
+            weight=share * self.taken_s / cycle_s[..., None],
+            alone=idle_s / cycle_s,
+            accepted=np.sum(share * self.sizes, axis=-1) / (load[..., 0] * cycle_s),
+            busy_s=busy_s,
+            cycle_s=cycle_s,
+        )
+
+    def at(self, arrivals_per_s: Floats) -> _State:
+        """What the chain at a load comes to."""
+        chain = self.chain(arrivals_per_s)
+        answer = np.sum(chain.together * (self.first_s + self.answered_s)[..., None, :] / 2.0, axis=-1)
+        wait = np.sum(chain.weight * self.taken_s / 2.0, axis=-1)
+        response = wait + np.sum(chain.weight * answer, axis=-1) + chain.alone * self.answered_s[..., 0]
+        return _State(
+            share=chain.share,
+            busy_fraction=chain.busy_s / chain.cycle_s,
+            in_time_fraction=chain.in_time(self.target_s),
+            running=np.sum(chain.share * self.taken_s * self.sizes, axis=-1) / chain.cycle_s,
+            mean_s=chain.busy_s,
             response_s=response,
             wait_s=wait,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Groups of a unit in the long run at a load: their shares by size, and who is answered with whom.
+
+    `weight` is the share of arrivals that find a group of each size, `alone` of those that find nobody.
+    """
+
+    unit: _Unit
+    share: Floats
+    together: Floats
+    weight: Floats
+    alone: Floats
+    accepted: Floats
+    busy_s: Floats
+    cycle_s: Floats
+
+    def in_time(self, within_s: Floats) -> Floats:
+        """Share of arrivals that are answered within a time; those who are refused never are."""
+        unit = self.unit
+        turn_s = (unit.answered_s - unit.first_s)[..., None, :] - unit.taken_s[..., None]
+        early_s = unit.taken_s[..., None] + unit.first_s[..., None, :]  # of who comes as the group begins
+        kept = np.sum(self.together * _share_within(early_s, turn_s, within_s[..., None, None]), axis=-1)
+        at_once = self.alone * (unit.answered_s[..., 0] <= within_s)
+        met: Floats = np.sum(self.weight * kept, axis=-1) + at_once
+        return met - np.maximum(1.0 - self.accepted, 0.0)
 
 
 def _unit(

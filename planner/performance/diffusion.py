@@ -4,6 +4,8 @@ A denoiser is a list of operators (linear, convolution, attention, element-wise)
 arithmetic, traffic and best rate. Their columns carry one entry per operator on the last axis.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,7 +126,19 @@ def generation_s(
     return result
 
 
-def diffusion_training_step_s(
+@dataclass(frozen=True, slots=True)
+class DenoiserStep:
+    """Where the time of one training step goes. The terms before `total_s` add up to it."""
+
+    computing_s: Column
+    elementwise_s: Column
+    exposed_communication_s: Column
+    optimizer_s: Column
+    waiting_s: Column
+    total_s: Column
+
+
+def diffusion_training_step(
     *,
     operator_s: NDArray[np.float64],
     samples: Column,
@@ -136,7 +150,7 @@ def diffusion_training_step_s(
     memory_efficiency_fraction: Column,
     links: Links,
     waits: Waits,
-) -> Column:
+) -> DenoiserStep:
     """Time of one training step of a denoiser on n accelerators, each with its own samples.
 
     T = (C + X + 18 N/(n M e_m) + t_fix) (1 + k_s log2(n/8)),  C = 3 b sum_i t_i
@@ -144,8 +158,8 @@ def diffusion_training_step_s(
     X = max(C, 3 AG) + x_f min(C, 3 AG) - C where they are sharded over all, or, where that is faster, over
     the fast domain alone, with the sums of the domains in what is left of C/2
 
-    One pass forward and two back of the operators; a sample has one random noise level. Latents and texts are
-    encoded beforehand, as the benchmarks do.
+    One pass forward and two back of the operators, of which the last is element-wise; a sample has one random
+    noise level. Latents and texts are encoded beforehand, as the benchmarks do.
 
     Source: Ho et al., arXiv 2006.11239 (one denoising a sample); exchanges as in `training_step_s`.
     """
@@ -156,7 +170,9 @@ def diffusion_training_step_s(
         data_parallel_hidden_fraction=waits.data_parallel_hidden_fraction,
     )
     exchanged_over = named(links)
-    busy = 3.0 * samples * np.sum(operator_s, axis=-1)
+    passes = 3.0 * samples
+    elementwise: Column = passes * np.asarray(operator_s)[..., -1]
+    busy = passes * np.sum(operator_s, axis=-1)
     summed = gradient_exchange_s(
         exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, **exchanged_over
     )
@@ -185,8 +201,35 @@ def diffusion_training_step_s(
         summed - np.minimum(waits.data_parallel_hidden_fraction * summed, 0.5 * busy),
     )
     updated = optimizer_bytes * parameters / accelerators
-    step_s = busy + seen + updated / (memory_gb_per_s * 1e9 * memory_efficiency_fraction) + waits.fixed_s
-    result: Column = step_s * (1.0 + waits.scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0)))
+    updated_s = updated / (memory_gb_per_s * 1e9 * memory_efficiency_fraction)
+    once_s = busy + seen + updated_s + waits.fixed_s
+    total: Column = once_s * (1.0 + waits.scale_drag_ratio * np.maximum(0.0, np.log2(accelerators / 8.0)))
+    return DenoiserStep(
+        computing_s=busy - elementwise,
+        elementwise_s=elementwise,
+        exposed_communication_s=seen,
+        optimizer_s=updated_s,
+        waiting_s=total - busy - seen - updated_s,
+        total_s=total,
+    )
+
+
+def denoiser_held_gb(
+    *, parameters: Column, accelerators: Column, sharded: Column, held_bytes: Column, optimizer_bytes: Column
+) -> Column:
+    """Memory of one accelerator that trains a denoiser, without what its samples keep.
+
+    m = (h N / (n if sharded else 1) + (o - h) N / n)
+
+    h bytes of a parameter are its weight and gradient, o all with the state of the optimizer, which is split
+    over all accelerators.
+
+    Source: Rajbhandari et al., "ZeRO", arXiv 1910.02054, stages 1 and 3.
+    """
+    require_positive(parameters=parameters, accelerators=accelerators, held_bytes=held_bytes)
+    copies = np.where(np.asarray(sharded) > 0, accelerators, 1.0)
+    state = (np.asarray(optimizer_bytes) - held_bytes) / accelerators
+    result: Column = parameters / 1e9 * (held_bytes / copies + state)
     return result
 
 

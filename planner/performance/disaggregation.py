@@ -15,20 +15,197 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
-from planner.performance.queueing import largest_rate_per_s, servers_needed, servers_wait_h
+from planner.performance.capacity import ReplicaCapacity
+from planner.performance.queueing import servers_needed
+from planner.performance.users import NOTHING_S
 
 Column = float | NDArray[np.float64]
 _HALVINGS = 16
+ROUNDING = 1e-9  # of a count of units
+
+
+def reading_target_s(*, ttft_target_s: Column, transfer_s: Column) -> Column:
+    """What the way of the cache leaves of the time to the first token for those who read prompts.
+
+    T' = max(T - t, 1 us)
+
+    The first token travels with the cache of its prompt, as in engines whose decode side sends the answer.
+
+    Source: definition.
+    """
+    return np.maximum(np.subtract(ttft_target_s, transfer_s), NOTHING_S)
+
+
+def handover_target_s(*, tpot_target_s: Column) -> Column:
+    """Longest time from the arrival of a cache to the second token.
+
+    H = 2 tau
+
+    The step that runs may end first, then follows its own: each at most the time per token. Who waits for a
+    place as well is late.
+
+    Source: definition; steps as in continuous batching, Yu et al., "Orca", OSDI 2022.
+    """
+    return np.multiply(2.0, tpot_target_s)
+
+
+def dealt_scv_ratio(*, arrival_scv_ratio: Column, replicas: Column) -> Column:
+    """Burstiness at one of several replicas among which requests are dealt at random.
+
+    c_1^2 = 1 + (c^2 - 1)/n
+
+    Burstinesses to try may lie on an axis behind the replicas'.
+
+    Source: random splitting (Whitt, "The queueing network analyzer", BSTJ 1983).
+    """
+    scv = np.asarray(arrival_scv_ratio, dtype=np.float64)
+    return 1.0 + (scv - 1.0) / _before(replicas, scv)
 
 
 @dataclass(frozen=True, slots=True)
-class DisaggregatedReplicas:
-    """Replicas of both kinds (infinite where a target is out of reach) and what a user sees on average."""
+class Pair:
+    """Whole replicas of both kinds: how many, and which of those that were tried."""
 
-    prefill_replicas: Column
-    decode_replicas: Column
-    decode_requests_per_s: Column
-    ttft_s: Column
+    readers: int
+    reading: int
+    writers: int
+    writing: int
+
+
+def best_pairs(
+    *,
+    reading_per_s: NDArray[np.float64],
+    reading_accelerators: NDArray[np.intp],
+    writing_per_s: NDArray[np.float64],
+    writing_accelerators: NDArray[np.intp],
+    most: int,
+    wanted_per_s: float = np.inf,
+    ports_per_s: NDArray[np.float64] | None = None,
+) -> list[Pair]:
+    """Units of each size with the best ratio, the smallest first, where they may save accelerators.
+
+    c(N) = max over n_r a_r + n_w a_w = N of min(n_r lambda_r, n_w lambda_w),  n_r, n_w <= most
+
+    Every number of every kind of replica is tried with every other. A unit is left out where whole units of
+    a smaller kind carry as much on no more accelerators, N >= ceil(c/c') N', and so are those beyond the
+    first that carries all that is wanted.
+
+    Args:
+        reading_per_s: requests/s of a replica of each kind that reads, next to each kind that writes
+            [kinds, kinds]: the way of the cache between both takes a part of its time.
+        reading_accelerators: accelerators of each kind that reads.
+        writing_per_s: requests/s of a replica of each kind that writes.
+        writing_accelerators: accelerators of each kind that writes.
+        most: replicas of one kind in a unit.
+        wanted_per_s: the largest demand.
+        ports_per_s: requests/s that the ports of one replica of either pass [2, kinds, kinds]; without limit
+            where none are given.
+
+    Source: Zhong et al., "DistServe", OSDI 2024, algorithm 1 (each kind is counted by its own goodput).
+    """
+    count = np.arange(1, most + 1)
+    reads, writes = np.asarray(reading_per_s, dtype=np.float64), np.asarray(writing_per_s, dtype=np.float64)
+    sent, received = (np.inf, np.inf) if ports_per_s is None else ports_per_s
+    reads = np.minimum(reads, sent)
+    takes = np.minimum(np.broadcast_to(writes[None, :], reads.shape), received)
+    carried = np.minimum(
+        count[:, None, None, None] * reads[:, None, :], count[None, None, :, None] * takes[:, None, :]
+    )  # [readers, reading, writers, writing]
+    size = (count[:, None] * reading_accelerators)[:, :, None, None] + count[:, None] * writing_accelerators
+    # The smallest first; of one size what carries most, and of those as many as can be alike.
+    order = np.lexsort((-carried.ravel(), size.ravel()))
+    found, kept = list[Pair](), list[tuple[float, int]]()
+    for at in order.tolist():
+        value, accelerators = float(carried.ravel()[at]), int(size.ravel()[at])
+        if kept and kept[-1][0] >= wanted_per_s:
+            break
+        if value > 0 and all(np.ceil(value / own - ROUNDING) * each > accelerators for own, each in kept):
+            n_r, reading, n_w, writing = (int(n) for n in np.unravel_index(at, carried.shape))
+            found.append(Pair(n_r + 1, reading, n_w + 1, writing))
+            kept.append((value, accelerators))
+    return found
+
+
+def unit_capacity(
+    *,
+    readers: Column,
+    writers: Column,
+    reading_limit_per_s: Column,
+    writing_limit_per_s: Column,
+    reading_ttft_s: Column,
+    reading_wait_s: Column,
+    writing_tpot_s: Column,
+    writing_running: Column,
+    transfer_s: Column,
+    sending_s: Column,
+    receiving_s: Column,
+    utilisation_fraction: Column,
+) -> ReplicaCapacity:
+    """What a unit of replicas that read prompts and replicas that write answers carries, and how fast.
+
+    lambda* = min(n_r lambda_r*, n_w lambda_w*, n_r/t_r, n_w/t_w),  lambda = u lambda*,  TTFT = TTFT_r + t
+
+    lambda_r* keeps the time to the first token less the way t of the cache, lambda_w* the time per token and
+    the handover. The ports of a replica pass one cache after the other: in t_r where it is sent, t_w where it
+    is received. Latencies are those of each kind at its own planned load, which that of the unit does not
+    exceed. Burstinesses to try may lie on an axis behind the units'.
+
+    Source: Zhong et al., "DistServe", OSDI 2024, arXiv 2401.09670; Patel et al., "Splitwise", ISCA 2024.
+    """
+    require_open_share(utilisation_fraction=utilisation_fraction)
+    reads, writes = (np.asarray(one, dtype=np.float64) for one in (reading_limit_per_s, writing_limit_per_s))
+    n_r, n_w = _before(readers, reads), _before(writers, writes)
+    ports = np.minimum(
+        n_r / np.maximum(_before(sending_s, reads), NOTHING_S),
+        n_w / np.maximum(_before(receiving_s, reads), NOTHING_S),
+    )
+    limit = np.minimum(np.minimum(n_r * reads, n_w * writes), ports)
+    works = limit > 0
+
+    def shown(value: Column) -> Column:
+        return _plain(np.where(works, value, 0.0))
+
+    return ReplicaCapacity(
+        requests_per_s=shown(utilisation_fraction * limit),
+        limit_requests_per_s=shown(limit),
+        running=shown(n_w * writing_running),
+        step_s=shown(writing_tpot_s),
+        ttft_s=shown(np.asarray(reading_ttft_s) + _before(transfer_s, reads)),
+        tpot_s=shown(writing_tpot_s),
+        wait_s=shown(reading_wait_s),
+    )
+
+
+def unit_accelerator_kw(
+    *,
+    readers: Column,
+    writers: Column,
+    reading_accelerators: Column,
+    writing_accelerators: Column,
+    reading_kw: Column,
+    writing_kw: Column,
+) -> Column:
+    """Mean power of an accelerator of a unit.
+
+    P = (n_r a_r P_r + n_w a_w P_w) / (n_r a_r + n_w a_w)
+
+    Source: definition of a mean. Loads may lie on an axis behind the units'.
+    """
+    kw = np.asarray(reading_kw, dtype=np.float64)
+    read = _before(np.multiply(readers, reading_accelerators), kw)
+    write = _before(np.multiply(writers, writing_accelerators), kw)
+    return _plain(np.asarray((read * kw + write * np.asarray(writing_kw)) / (read + write)))
+
+
+def shared_per_s(*, rate_per_s: Column, replicas: Column) -> Column:
+    """Requests that one of several replicas takes.
+
+    lambda_1 = lambda/n
+
+    Source: definition. Loads may lie on an axis behind the replicas'.
+    """
+    rate = np.asarray(rate_per_s, dtype=np.float64)
+    return _plain(rate / _before(replicas, rate))
 
 
 def kv_transfer_s(
@@ -40,7 +217,7 @@ def kv_transfer_s(
     latency_s: Column,
     exposed_fraction: Column,
 ) -> Column:
-    """Time for which the second token waits until the cache of its prompt has arrived.
+    """Time of the cache of a prompt from the accelerators that read it to those that write its answer.
 
     t = lat + x (i k + S) / N
 
@@ -56,16 +233,6 @@ def kv_transfer_s(
     require_share(exposed_fraction=exposed_fraction)
     moved_gb = input_tokens * kv_cache_gb_per_token + state_gb
     return latency_s + exposed_fraction * moved_gb / network_gb_per_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisaggregatedTargets:
-    """Times that a share of the requests keeps: first token, each further one, and from reader to writer."""
-
-    ttft_target_s: Column
-    tpot_target_s: Column
-    handover_target_s: Column
-    quantile_fraction: Column
 
 
 def prefill_replicas(
@@ -102,73 +269,6 @@ def prefill_replicas(
     )
     result = np.where(spare_s >= 0, servers, np.inf)
     return result if result.ndim else float(result)
-
-
-def disaggregated_replicas(
-    *,
-    requests_per_s: Column,
-    prefill_s: Column,
-    prefill_scv_ratio: Column,
-    arrival_scv_ratio: Column,
-    transfer_s: Column,
-    decode_step_s: Column,
-    output_tokens: Column,
-    batch_limit: Column,
-    queue_places: Column,
-    targets: DisaggregatedTargets,
-    utilisation_fraction: Column,
-) -> DisaggregatedReplicas:
-    """Replicas of both kinds for a request rate.
-
-    n_p = `prefill_replicas`,  n_d = ceil(lambda / (u lambda*)),  TTFT = W + S
-
-    The prefill replicas write the first token; the second follows after the transfer, the wait for a place
-    and one step, together within their handover. lambda* is the largest rate of a decode replica that
-    keeps this and the time per token. `decode_step_s` holds the step without prompts (prefill tokens 0) in
-    states 1, 2, ... on its last axis, everything else one entry per candidate. u is the most either kind
-    is planned for. Failures between the two are left out.
-
-    Source: Zhong et al., "DistServe", OSDI 2024; replica sizing as in `largest_rate_per_s`.
-    """
-    require_open_share(utilisation_fraction=utilisation_fraction)
-    readers = prefill_replicas(
-        requests_per_s=requests_per_s,
-        prefill_s=prefill_s,
-        prefill_scv_ratio=prefill_scv_ratio,
-        arrival_scv_ratio=arrival_scv_ratio,
-        ttft_target_s=targets.ttft_target_s,
-        met_fraction=targets.quantile_fraction,
-        occupancy_fraction=utilisation_fraction,
-    )
-    reached = np.isfinite(readers)
-    load = np.asarray(requests_per_s * prefill_s)
-    wait_s = 3600.0 * servers_wait_h(
-        servers=np.where(reached, readers, np.floor(load) + 1.0),
-        offered_load=load,
-        service_h=prefill_s / 3600.0,
-        arrival_scv_ratio=arrival_scv_ratio,
-        service_scv_ratio=prefill_scv_ratio,
-    )
-    spare_s = np.asarray(targets.handover_target_s - transfer_s)
-    largest = largest_rate_per_s(
-        prefill_s=decode_step_s,
-        tpot_s=decode_step_s,
-        output_tokens=output_tokens,
-        batch_limit=batch_limit,
-        places=np.asarray(batch_limit) + queue_places,
-        arrival_scv_ratio=arrival_scv_ratio,
-        ttft_target_s=np.where(spare_s > 0, spare_s, 1.0),
-        tpot_target_s=targets.tpot_target_s,
-        quantile_fraction=targets.quantile_fraction,
-    )
-    rate = np.where(spare_s > 0, utilisation_fraction * np.asarray(largest), 0.0)
-    writers = np.where(rate > 0, np.ceil(requests_per_s / np.where(rate > 0, rate, 1.0)), np.inf)
-    return DisaggregatedReplicas(
-        prefill_replicas=readers,
-        decode_replicas=_plain(writers),
-        decode_requests_per_s=_plain(rate),
-        ttft_s=_plain(np.where(reached, wait_s + prefill_s, np.inf)),
-    )
 
 
 def apart_requests_per_s(
@@ -250,6 +350,12 @@ def _stretch(arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:
     require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
     result: Column = np.maximum((arrival_scv_ratio + service_scv_ratio) / 2.0, 1e-9)
     return result
+
+
+def _before(column: Column, like: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column of rows before the axes that follow them."""
+    plain = np.asarray(column, dtype=np.float64)
+    return plain.reshape(plain.shape + (1,) * (like.ndim - plain.ndim)) if plain.ndim else plain
 
 
 def _plain(value: NDArray[np.float64]) -> Column:

@@ -24,6 +24,30 @@ def preprocessing_workers(*, trainers: Column, workers_per_trainer: Column) -> C
     return rounded_up(trainers * workers_per_trainer)
 
 
+def workers_in_use(*, needed_workers: Column, stated_workers: Column) -> Column:
+    """Preprocessing workers of a run that can have so many.
+
+    n = min(n_needed, n_stated)
+
+    Source: definition.
+    """
+    require_positive(needed_workers=needed_workers, stated_workers=stated_workers)
+    result: Column = np.minimum(needed_workers, stated_workers)
+    return result
+
+
+def supplied_fraction(*, workers: Column, trainers: Column, workers_per_trainer: Column) -> Column:
+    """Share of what trainer nodes take that so many workers deliver; the rest of the time they wait.
+
+    s = min(1, n / (trainers w))
+
+    Source: Zhao et al., ISCA 2022 (a stall is what demand exceeds supply by).
+    """
+    require_positive(workers=workers, trainers=trainers, workers_per_trainer=workers_per_trainer)
+    result: Column = np.minimum(1.0, np.asarray(workers) / (np.asarray(trainers) * workers_per_trainer))
+    return result
+
+
 def drives_for_reads(*, capacity_drives: Column, iops_demand_ratio: Column) -> Column:
     """Drives that hold the data and serve its reads.
 

@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 from planner.inputs.model_kinds import IN_BATCHES, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.batches import batch_sizes, batched_capacity, batched_use
+from planner.performance.batches import (
+    batch_sizes,
+    batched_capacity,
+    batched_in_time_fraction,
+    batched_use,
+)
 from planner.performance.ceilings import check_ceiling
 from planner.performance.power import served_power_kw
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
 from planner.physics.equations.batches import batch_items
 from planner.physics.nodes import power_curve
-from planner.physics.pipelines import answer_target
+from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
 from planner.physics.training_options import Indices, allowed, without_precision
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
@@ -146,9 +151,20 @@ class BatchLaw:
         return derive_parts(
             batched_capacity,
             **self._times(index),
-            quantile_fraction=self.inputs.fact("performance.serving.first_token_quantile"),
+            quantile_fraction=answer_quantile(self.inputs, self.service),
             arrival_scv_ratio=arrival_scv,
             utilisation_fraction=self.inputs.fact("performance.serving.headroom"),
+        )
+
+    def in_time(
+        self, arrival_scv: Traced, rate_per_s: NDArray[np.float64], within_s: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Shares of answers within each of several times (last axis), at a load."""
+        return batched_in_time_fraction(
+            **{name: np.asarray(one.value) for name, one in self._times().items()},
+            arrival_scv_ratio=np.asarray(arrival_scv.value),
+            requests_per_s=rate_per_s,
+            within_s=within_s,
         )
 
     def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:

@@ -50,6 +50,7 @@ from planner.physics.equations.batches import (
 )
 from planner.physics.precisions import peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
+from planner.physics.training_step import Facts
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
 Indices = NDArray[np.intp]
@@ -261,7 +262,8 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     tall = np.ndim(images.value) > 1
     diffusion = kind_of_model(inputs.catalogue, model) == DIFFUSION
     own = f"{'diffusion' if diffusion else 'model'}.{model}"
-    parts = _denoiser(inputs, model) if diffusion else _encoder(inputs, model)
+    block_bytes = fact("performance.training.elementwise_bytes_per_value")
+    parts = denoiser(inputs, model, block_bytes) if diffusion else _encoder(inputs, model, block_bytes)
     once = "images are classified in one pass"
     steps: Traced = fact(f"{own}.steps") if diffusion else chosen("steps", 1.0, once)
     passes: Traced = fact(f"{own}.passes") if diffusion else chosen("passes", 1.0, once)
@@ -343,11 +345,13 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     )
 
 
-def _denoiser(inputs: Inputs, model: str) -> dict[str, Traced]:
-    """Arithmetic and traffic of a pass and of what runs once, counted or from the shape of a transformer."""
-    fact, own = inputs.fact, f"diffusion.{model}"
-    block_bytes = fact("performance.training.elementwise_bytes_per_value")
-    if inputs.catalogue.has(f"{own}.linear"):
+def denoiser(facts: Facts, model: str, block_bytes: Traced, *, trains: bool = False) -> dict[str, Traced]:
+    """Arithmetic and traffic of a pass and of what runs once, counted or from the shape of a transformer.
+
+    Where it trains, on images of the size of its benchmark, if one is known.
+    """
+    fact, own = facts.fact, f"diffusion.{model}"
+    if facts.has(f"{own}.linear"):
         none = chosen("linear", 0.0, "the decoder has convolutions alone")
         counts: dict[str, Traced] = {name: fact(f"{own}.{name}") for name in COUNTS}
         once = {name: none if name == "linear" else fact(f"{own}.{key}") for name, key in ONCE.items()}
@@ -369,26 +373,35 @@ def _denoiser(inputs: Inputs, model: str) -> dict[str, Traced]:
                 block_values=chosen("block_values", 0.0, "no transformer blocks in the decoder"),
             ),
         }
-    latent = derive(latent_tokens, **{name: fact(f"{own}.{key}") for name, key in LATENT.items()})
-    tokens = derive(all_tokens, latent_tokens=latent, text_tokens=fact(f"{own}.text_tokens"))
+
+    def sized(word: str) -> Traced:
+        trained = f"{own}.train_{word}"
+        return fact(trained if trains and facts.has(trained) else f"{own}.{word}")
+
+    latent = derive(latent_tokens, **{name: sized(key) for name, key in LATENT.items()})
+    tokens = derive(all_tokens, latent_tokens=latent, text_tokens=sized("text_tokens"))
     nothing = "the decoder of this model is not counted"
     return _transformer(
         {name: fact(f"{own}.{name}") for name in SHAPE}, tokens, block_bytes, _run_once(nothing)
     )
 
 
-def _encoder(inputs: Inputs, model: str) -> dict[str, Traced]:
+def _encoder(facts: Facts, model: str, block_bytes: Traced) -> dict[str, Traced]:
     """The same of a vision transformer, whose images are sequences of patches: one pass, nothing else."""
-    fact, own = inputs.fact, f"model.{model}"
-    side = chosen("image_pixels", float(IMAGE_PIXELS), "the usual side of an image")
-    tokens = derive(patch_tokens, image_pixels=side, patch_pixels=fact(f"{own}.patch_pixels"))
+    fact, own = facts.fact, f"model.{model}"
     shape: dict[str, Traced] = {
         "layers": fact(f"{own}.layers"),
         "hidden": fact(f"{own}.hidden"),
         "ffn_ratio": derive(wide_ratio, ffn=fact(f"{own}.ffn"), hidden=fact(f"{own}.hidden")),
     }
-    block_bytes = fact("performance.training.elementwise_bytes_per_value")
+    tokens = image_tokens(facts, model)
     return _transformer(shape, tokens, block_bytes, _run_once("nothing runs but the layers"))
+
+
+def image_tokens(facts: Facts, model: str, pixels: Traced | None = None) -> Traced:
+    """Tokens of one image of a vision transformer, of the usual side where none is said."""
+    side = pixels or chosen("image_pixels", float(IMAGE_PIXELS), "the usual side of an image")
+    return derive(patch_tokens, image_pixels=side, patch_pixels=facts.fact(f"model.{model}.patch_pixels"))
 
 
 def _run_once(reason: str) -> dict[str, Traced]:

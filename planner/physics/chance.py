@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Service, TrainingJob
 from planner.physics.equations.chance import demand_sigma, headroom_ratio, on_time_fraction, rate_sigma
@@ -32,15 +33,19 @@ def serving_sigma(inputs: Inputs, service: Service | Pool, sku: int) -> Traced:
     return derive(rate_sigma, mean_error_fraction=error)
 
 
+def error_key(inputs: Inputs, job: TrainingJob) -> str:
+    """Key of the fact of how far off the rate of a run is, by the kind of its model."""
+    kind = kind_of_model(inputs.catalogue, job.model)
+    return f"performance.{kind}.rate_error" if kind in (RECOMMENDATION, DIFFUSION) else TRAINING_ERROR
+
+
 def training_sigma(inputs: Inputs, sku: int, job: TrainingJob | None = None) -> Traced:
     """Error of the rate at which a SKU trains, by the published runs that no fit saw, or by calibration."""
-    if job is not None and job.samples is not None:
-        samples = inputs.fact("performance.recommendation.rate_error")
-        return derive(rate_sigma, mean_error_fraction=samples)
+    key = TRAINING_ERROR if job is None else error_key(inputs, job)
     accelerator = inputs.skus[sku].accelerator
     calibration = inputs.scenario.calibration
-    error: Traced = inputs.fact(TRAINING_ERROR)
-    if calibration is not None and accelerator in calibration.training_errors:
+    error: Traced = inputs.fact(key)
+    if key == TRAINING_ERROR and calibration is not None and accelerator in calibration.training_errors:
         worst, what = calibration.training_errors[accelerator]
         error = chosen("mean_error_fraction", worst, f"calibrated: {what}")
     return derive(rate_sigma, mean_error_fraction=error)

@@ -22,9 +22,17 @@ def one_hour() -> Traced:
 
 
 def had_usd(
-    fact: Callable[[str], Fact], server: str, price: Traced, discount: Traced, life: Traced
+    fact: Callable[[str], Fact],
+    server: str,
+    price: Traced,
+    discount: Traced,
+    life: Traced,
+    space_price: Traced | None = None,
 ) -> Traced:
-    """Money for having one node for one hour, energy apart; `server` begins the names of its facts."""
+    """Money for having one node for one hour, energy apart; `server` begins the names of its facts.
+
+    Its space at the price of its site, or at the usual one where none is given.
+    """
     hour, year = one_hour(), chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
     capital = derive(
         capital_charge_usd,
@@ -45,7 +53,7 @@ def had_usd(
     space = derive(
         space_usd,
         provisioned_kw=fact(f"{server}.max_power"),
-        space_usd_per_kw_h=fact("finance.space"),
+        space_usd_per_kw_h=space_price or fact("finance.space"),
         hours_h=hour,
     )
     return derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)

@@ -9,6 +9,7 @@ from planner.physics.users import farthest_latency
 from planner.trace.quantities import Traced, chosen, derive
 
 TIME_STEPS = "planning.pipeline.time_steps"
+QUANTILE = "performance.serving.first_token_quantile"
 WHOLE = (1.0,)  # of the response time: that of a service of no pipeline
 
 
@@ -22,6 +23,18 @@ def time_fractions(inputs: Inputs, service: Service) -> tuple[float, ...]:
     steps = int(inputs.fact(TIME_STEPS).value)
     stages = sum(one.pipeline == service.pipeline for one in inputs.scenario.services)
     return tuple(k / steps for k in range(1, steps - stages + 2))
+
+
+def answer_quantile(inputs: Inputs, service: Service) -> Traced:
+    """Share of first tokens, or of answers that come at once, within their target.
+
+    Of a stage of a pipeline, in its part: such that all stages together keep what is asked.
+    """
+    found = inputs.ways.quantiles.get(service.pipeline or "")
+    if found is None:
+        return inputs.fact(QUANTILE)
+    said = f"found: with it {service.pipeline} keeps {QUANTILE} as a whole, in any division of its time"
+    return chosen("quantile_fraction", found, said)
 
 
 def answer_target(inputs: Inputs, service: Service) -> Traced:

@@ -19,7 +19,6 @@ from planner.physics.equations.batches import (
     multiplied_use_fraction,
     rank_samples,
     row_state_bytes,
-    tables_gb,
 )
 from planner.physics.links import link_domain
 from planner.physics.nodes import power_curve
@@ -91,27 +90,6 @@ def sample_step(
     rows_held = inputs.fact(f"recommendation.{model}.embedding_rows")
     memory = _memory(inputs, rows_held, shape, constants, each, accelerators)
     return SampleStep(step, rate, memory, drawn)
-
-
-def checkpoint_gb(inputs: Inputs, model: str) -> Traced:
-    """Bytes of a checkpoint: tables and dense layers, each with the state of its optimizer."""
-    own, fact = f"recommendation.{model}", inputs.fact
-    traffic = fact(f"{own}.backward_traffic") if inputs.has(f"{own}.backward_traffic") else None
-    state = derive(
-        row_state_bytes,
-        backward_traffic_ratio=traffic or chosen("backward_traffic_ratio", 2.0, "one number a row"),
-        embedding_dim=fact(f"{own}.embedding_dim"),
-        table_bytes=fact("performance.recommendation.table_bytes"),
-    )
-    return derive(
-        tables_gb,
-        embedding_rows=fact(f"{own}.embedding_rows"),
-        embedding_dim=fact(f"{own}.embedding_dim"),
-        table_bytes=fact("performance.recommendation.table_bytes"),
-        row_state_bytes=state,
-        dense_parameters=fact(f"{own}.dense_parameters"),
-        dense_state_bytes=fact("checkpoint.bytes_per_parameter"),
-    )
 
 
 def run_memory_gb(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> float:

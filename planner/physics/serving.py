@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import Guesses, Measured, Targets, replica_capacity, replica_use
+from planner.performance.capacity import Guesses, Measured, Requests, Targets, replica_capacity, replica_use
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
 from planner.performance.power import capped_power_kw, served_power_kw
+from planner.physics.apart import ApartLaw, apart_law, apart_units
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom
 from planner.physics.engines import (
@@ -49,7 +50,7 @@ from planner.physics.nodes import (
     idle_node_items,
     working_node_kw,
 )
-from planner.physics.pipelines import answer_target
+from planner.physics.pipelines import QUANTILE, answer_quantile, answer_target
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
 from planner.physics.promises import standing_by
 from planner.physics.serving_options import (
@@ -219,9 +220,10 @@ def engine_law(
     size: NDArray[np.intp],
     groups: NDArray[np.intp],
     stages: NDArray[np.intp],
+    requests: Requests | None = None,
 ) -> EngineLaw:
-    """The law of replicas of services on SKUs."""
-    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages))
+    """The law of replicas of services on SKUs; of other requests than theirs where those are given."""
+    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages), requests)
     uncapped = np.full(len(service), UNCAPPED)
     return EngineLaw(inputs, service, sku, size, groups * stages, uncapped, arguments)
 
@@ -254,13 +256,23 @@ def serving_candidates(
 
     Replicas of mixtures share attention by all accelerators or repeat it; where links are slow, layers may
     lie on stages. Of those that carry as much, but for what rates are not known better than, the one with
-    fewest stages is taken, then the one that repeats attention least.
+    fewest stages is taken, then the one that repeats attention least. Where prompts are read by some replicas
+    and answers written by others, a candidate is a unit of both (`apart_units`).
     """
     every, dropped = possible_layouts(inputs, sizes, staged=staged)
+    apart = np.array([one.reads_apart for one in inputs.scenario.services], dtype=bool)[every.service]
+    if apart.any():
+        units = apart_units(inputs, every.some(apart), engine_law)
+        return _best_layouts(inputs, every.some(~apart)).with_more(units), dropped
+    return _best_layouts(inputs, every), dropped
+
+
+def _best_layouts(inputs: Inputs, every: ServingCandidates) -> ServingCandidates:
+    """Of each size and power cap of a service on a node group the layout that carries most."""
     keys = np.stack([every.service, every.node_group, every.accelerators, every.power_cap_fraction])
     _, back, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
     if np.all(counts == 1):
-        return every, dropped
+        return every
     back = back.ravel()
     row = np.flatnonzero(counts[back] > 1)
     split = layout_columns(every.accelerators[row], every.groups[row], every.stages[row])
@@ -273,7 +285,7 @@ def serving_candidates(
         replica_capacity, arrival_scv_ratio=calm, **arguments
     ).limit_requests_per_s.value
     best = simplest_rows(back, every.stages, every.groups, carried, inputs.fact(AS_FAST).value)
-    return every.some(best), dropped
+    return every.some(best)
 
 
 def simplest_rows(
@@ -375,16 +387,21 @@ def replica_kinds(
     # Headroom grows with the time ahead, so that periods of equal demand are alike where none is asked for.
     period = np.tile(np.arange(periods) if confidence(inputs) else np.zeros(periods), len(candidates))
     stacked_ = np.stack(
-        [*(np.repeat(column, periods) for column in each), which[candidates.service].ravel(), period]
+        [
+            *(np.repeat(column, periods) for column in each),
+            which[candidates.service].ravel(),
+            period,
+            *(np.repeat(column, periods) for column in candidates.unit.T),
+        ]
     )
     stacked_[0] = _way_by_period(inputs)[candidates.service].ravel()
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
     back = back.reshape(len(candidates), periods)
-    whole = np.array([in_batches(inputs, one) for one in _services(inputs)], dtype=bool)
-    if not whole.any():
+    own = np.array([one.reads_apart or in_batches(inputs, one) for one in _services(inputs)], dtype=bool)
+    if not own.any():
         return _kinds(inputs, found, demands, times), back
-    apart = np.where(whole[found[0].astype(np.intp)], found[0], -1.0)
-    rows_of_law = [np.flatnonzero(apart == one) for one in np.unique(apart)]
+    by_itself = np.where(own[found[0].astype(np.intp)], found[0], -1.0)
+    rows_of_law = [np.flatnonzero(by_itself == one) for one in np.unique(by_itself)]
     parts = [_kinds(inputs, found[:, at], demands, times) for at in rows_of_law]
     order = np.concatenate(rows_of_law)
     return joined(parts, np.argsort(order)), back
@@ -393,7 +410,7 @@ def replica_kinds(
 def _kinds(
     inputs: Inputs, found: NDArray[np.float64], demands: list[Traced], times: SlotTimes | None
 ) -> Kinds:
-    """Kinds of one law from their columns: service, SKU, size, groups, stages, cap, demand, time ahead."""
+    """Kinds of one law by columns: service, SKU, size, groups, stages, cap, demand, time ahead, unit."""
     service, sku, size, groups, stages, of_demand, ahead = (
         column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
     )
@@ -403,18 +420,21 @@ def _kinds(
     if faster is not None:  # a request takes a part of what it took, as fewer requests would
         demand = (demand / faster).named("demand_per_s")
     one = _services(inputs)[int(service[0])] if len(service) else None
-    law: EngineLaw | BatchLaw
+    law: EngineLaw | BatchLaw | ApartLaw
+    unit = found[8:].astype(np.intp)
     if one is not None and in_batches(inputs, one):
         law = batch_law(inputs, one, sku, size)
+    elif one is not None and one.reads_apart:
+        law = apart_law(inputs, service, sku, size, unit.T, engine_law)
     else:
         law = engine_law(inputs, service, sku, size, groups, stages)
-    alike = np.stack([service, sku, size, groups, stages])
-    carrying, scv = _sharing(inputs, demand, law, alike)
+    alike = np.stack([service, sku, size, groups, stages, *unit])
+    carrying, scv = sharing(inputs, demand, law, alike)
     if isinstance(law, EngineLaw) and not np.all(caps == UNCAPPED):
         law = law.under_a_cap(caps, scv)
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
-        carrying, scv = _sharing(inputs, demand, law, alike)
+        carrying, scv = sharing(inputs, demand, law, alike)
     headroom = serving_headroom(inputs, service, sku, ahead)
     carrying = derive(with_headroom, carrying_replicas=carrying, headroom_ratio=headroom)
     capacity = law.capacity(scv)
@@ -497,8 +517,8 @@ def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
     return demands, which
 
 
-def _sharing(
-    inputs: Inputs, demand: Traced, law: EngineLaw | BatchLaw, alike: NDArray[np.intp]
+def sharing(
+    inputs: Inputs, demand: Traced, law: EngineLaw | BatchLaw | ApartLaw, alike: NDArray[np.intp]
 ) -> tuple[Traced, Traced]:
     """Replicas that carry each demand, and how bursty arrivals are at one.
 
@@ -508,12 +528,7 @@ def _sharing(
     _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
     services = _services(inputs)
     trace = [inputs.arrival_scv(s) for s in services]
-    fractions = burst_fractions([float(one.value) for one in trace])[alike[0][first]]
-    scv = derive(
-        tried_scv_ratio,
-        trace_scv_ratio=pick(trace, alike[0][first][:, None]),
-        thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
-    )
+    scv = tried_bursts(inputs, alike[0][first])
     tried = law.capacity(scv, first)
     points = back.ravel()
     shared = derive_parts(
@@ -525,6 +540,24 @@ def _sharing(
         tried_requests_per_s=rows(tried.requests_per_s, points),
     )
     return shared.carrying_replicas, shared.arrival_scv_ratio
+
+
+def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
+    """Burstinesses at which replicas of services are tried, on a last axis: from none to the trace's."""
+    trace = [inputs.arrival_scv(one) for one in _services(inputs)]
+    fractions = burst_fractions([float(one.value) for one in trace])[service]
+    return derive(
+        tried_scv_ratio,
+        trace_scv_ratio=pick(trace, service[:, None]),
+        thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
+    )
+
+
+def _quantiles(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
+    """Share of first tokens in time; a column only where stages of pipelines have one of their own."""
+    if not inputs.ways.quantiles:
+        return inputs.fact(QUANTILE)
+    return pick([answer_quantile(inputs, one) for one in _services(inputs)], service)
 
 
 def check_peak(
@@ -607,9 +640,18 @@ def _drawn_kw(
 
 
 def replica_arguments(
-    inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp], tp: Traced, dp: Traced, pp: Traced
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    tp: Traced,
+    dp: Traced,
+    pp: Traced,
+    requests: Requests | None = None,
 ) -> Arguments:
-    """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals."""
+    """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals.
+
+    Requests other than those of the services may be given.
+    """
     services = _services(inputs)
     pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
     chips = [
@@ -629,13 +671,13 @@ def replica_arguments(
         "chip": stacked(chips, index.ravel()),
         "engine": engine_constants(inputs, engines, sku, pp),
         "layout": replica_layout(inputs, sku, tp, dp, pp),
-        "requests": requests_of(inputs, service),
-        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp)),
+        "requests": requests_of(inputs, service) if requests is None else requests,
+        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp, requests)),
         "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
         "targets": Targets(
             ttft_target_s=pick([answer_target(inputs, one) for one in services], service),
             tpot_target_s=pick([_per_token(inputs, one) for one in services], service),
-            quantile_fraction=inputs.fact("performance.serving.first_token_quantile"),
+            quantile_fraction=_quantiles(inputs, service),
             tpot_quantile_fraction=chosen(
                 "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
             ),

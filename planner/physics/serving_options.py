@@ -42,6 +42,7 @@ Column = float | NDArray[Any]
 
 SPLITS = (1, 2, 4, 8)
 NODES = (2, 4)  # that a replica may span where one is too small
+UNIT_COLUMNS = 8  # of a unit: replicas, their accelerators, groups and stages, of both kinds
 # How requests spread around their means, by class of prompts: the trace's joint histogram of lengths.
 CLASSES = {
     "share_fraction": "share of requests in a class of prompts: data/samples of the trace, or all in one",
@@ -66,6 +67,7 @@ class ServingCandidates:
     stages: Indices
     batch: Indices
     power_cap_fraction: NDArray[np.float64]
+    unit: Indices  # [V, 8] of `UNIT_COLUMNS`; zeros where replicas read and write
 
     def __len__(self) -> int:
         """How many candidates there are."""
@@ -123,7 +125,14 @@ def possible_layouts(
     # Of each group; a replica holds so many times its groups.
     batch = np.asarray(held.value, dtype=np.intp)
     every = ServingCandidates(
-        service_, node_group, size_, groups_, stages_, batch * groups_ * stages_, np.array(caps)
+        service_,
+        node_group,
+        size_,
+        groups_,
+        stages_,
+        batch * groups_ * stages_,
+        np.array(caps),
+        _one_kind(tried),
     )
     domain = np.array([_most(inputs, k) for k in range(len(inputs.skus))])[sku]
     spans, place = size_ > domain, service_ * len(inputs.node_groups) + node_group
@@ -153,8 +162,13 @@ def _units(inputs: Inputs, dropped: dict[tuple[int, int, int], Dropped]) -> Serv
     service_, group, size_, batch = (np.array([row[c] for row in found], dtype=np.intp) for c in range(4))
     alone = np.ones(len(found), dtype=np.intp)
     return ServingCandidates(
-        service_, group, size_, alone, alone.copy(), batch, np.full(len(found), UNCAPPED)
+        service_, group, size_, alone, alone.copy(), batch, np.full(len(found), UNCAPPED), _one_kind(found)
     )
+
+
+def _one_kind(found: Sequence[object]) -> Indices:
+    """Rows of candidates that are no units of two kinds of replicas."""
+    return np.zeros((len(found), UNIT_COLUMNS), dtype=np.intp)
 
 
 def _noted(
@@ -257,10 +271,17 @@ def answer_tokens(*, written_tokens: Column) -> Column:
 
 
 def held_requests(
-    inputs: Inputs, service: Indices, sku: Indices, tp: Traced, dp: Traced, pp: Traced
+    inputs: Inputs,
+    service: Indices,
+    sku: Indices,
+    tp: Traced,
+    dp: Traced,
+    pp: Traced,
+    requests: Requests | None = None,
 ) -> Traced:
     """Requests that each group of a replica holds at once; 0 where not one fits next to the weights."""
-    model, requests = served_models(inputs, service, sku), requests_of(inputs, service)
+    model = served_models(inputs, service, sku)
+    requests = requests_of(inputs, service) if requests is None else requests
     engines = [engine_of(inputs, inputs.scenario.services[i]) for i in service]
     states: dict[str, Traced] = {}
     if np.any(np.asarray(model.state_bytes.value) > 0):

@@ -49,6 +49,16 @@ def copied_gb(*, stored_gb: Column, copies: Column) -> Column:
     return np.multiply(stored_gb, copies)
 
 
+def held_copies(*, copies: Column, reads_ratio: Column, hit_fraction: Column) -> Column:
+    """How often data has to lie on drives, for its copies and for the operations that they give.
+
+    n = max(n_copies, ratio (1 - hits))
+
+    Source: drives by operations, `planner.performance.ingestion.drives_for_reads`; a fast tier spares them.
+    """
+    return np.maximum(copies, np.multiply(reads_ratio, np.subtract(1.0, hit_fraction)))
+
+
 def fabric_kwh(*, it_kwh: Column, power_fraction: Column) -> Column:
     """IT energy of the network, as a share of what the nodes draw.
 
@@ -146,10 +156,12 @@ def storage_share(inputs: Inputs, site: int) -> Share | None:
     if place.storage_gb is None:
         return None
     medium, path = f"storage.{place.storage_medium or 'hdd'}", f"sites.{place.name}"
-    stored, copies = (
-        inputs.yours(f"{path}.storage", place.storage_gb, "GB"),
-        inputs.fact("job.storage_copies"),
-    )
+    stored = inputs.yours(f"{path}.storage", place.storage_gb, "GB")
+    copies: Traced = inputs.fact("job.storage_copies")
+    if place.storage_reads_ratio is not None:
+        reads = inputs.yours(f"{path}.storage_reads_ratio", place.storage_reads_ratio, "1")
+        none = chosen("hit_fraction", 0.0, "there is no fast tier")
+        copies = derive(held_copies, copies=copies, reads_ratio=reads, hit_fraction=none)
     hours = chosen("duration_h", float(np.sum(inputs.scenario.horizon.hours)), "the whole horizon")
     it = derive(
         stored_kwh,

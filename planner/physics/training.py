@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, VISION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.performance.bundles import step_bundles
 from planner.performance.power import (
@@ -19,8 +21,12 @@ from planner.performance.power import (
 )
 from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
+from planner.physics.across import Waits, waiting
+from planner.physics.batch_work import image_tokens
 from planner.physics.chance import confidence, training_sigma
+from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.data_mix import data_usd
+from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.egress import Egress, egress_of_runs
 from planner.physics.equations.batches import shared_samples_per_s
 from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
@@ -43,6 +49,7 @@ from planner.physics.equations.training import (
     useful_time_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
+from planner.physics.feeding import FedHours, Feeding, fed_hours, feeding
 from planner.physics.hybrids import is_hybrid
 from planner.physics.joining import interleaved
 from planner.physics.nodes import (
@@ -57,8 +64,11 @@ from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, run_ratio, usable_from_h
-from planner.physics.sample_training import checkpoint_gb, sample_step
+from planner.physics.sample_training import sample_step
+from planner.physics.shared_runs import copies_of, mean_rate, once, waits_of, whole_nodes
+from planner.physics.slow_steps import slow_steps_of
 from planner.physics.training_options import (
+    COPIED,
     LAYOUT,
     OUTSIDE_STEP,
     TrainingCandidates,
@@ -83,8 +93,13 @@ POLICIES = ("least time", "least energy")
 PARTS = 4
 
 
-def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Parts, Traced]:
-    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts."""
+def throughput(
+    arguments: dict[str, Traced], accelerators: Traced, waits: Callable[[Parts], Waits] | None = None
+) -> tuple[Parts, Traced]:
+    """Step time by cause, and tokens a second of each accelerator; in doubt as a whole for experts.
+
+    `waits` says what such a step waits for a link between sites.
+    """
     step = derive_parts(
         training_step_s,
         **step_bundles(
@@ -94,6 +109,8 @@ def throughput(arguments: dict[str, Traced], accelerators: Traced) -> tuple[Part
             }
         ),
     )
+    if waits is not None:
+        step = waiting(step, waits(step))
     doubt = {name: a for name, a in arguments.items() if name == "calibration_factor"}
     rate = derive(
         tokens_per_s_per_gpu,
@@ -172,6 +189,9 @@ class TrainingRuns:
     adopted_usd: Traced  # of people, once for each run (C,)
     data_usd: Traced | None  # of data that is bought, once for each run (C,); None where none is
     egress: Egress | None  # of data that move to its site, once for each run (C, T)
+    waiting: Traced | None  # how much longer steps of each candidate are (C,); None where not stated
+    fed: Feeding | None  # workers of each candidate (C,), and what they take of each run; None where none is
+    fed_hours: FedHours | None
 
     @cached_property
     def finish_p50_h(self) -> Traced:
@@ -188,15 +208,19 @@ class TrainingRuns:
 class Speed:
     """How fast a candidate trains, and what one of its nodes draws in each state."""
 
-    nodes: Traced
-    accelerators: Traced
+    nodes: Traced  # of its own row
+    run_nodes: Traced  # of the whole run, where two sites share it
+    accelerators: Traced  # of the whole run
     step_s: Traced
     tokens_per_s_per_gpu: Traced
     useful_h: Traced
     checkpoint_gb: Traced
     training_kw: Traced
     checkpoint_kw: Traced
+    restart_kw: Traced
     idle_kw: Traced
+    fed: Feeding | None = None
+    waiting: Traced | None = None  # how much longer steps are, as nodes wait for slow ones; None: not stated
 
 
 @dataclass(frozen=True)
@@ -300,6 +324,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         pue=pick(inputs.pue, site[:, None]),
         held=chosen("held", held.astype(float), "1 in periods that the run may reach at its confidence"),
     )
+    data = data_usd(inputs, candidates.job, candidates.way)
     return TrainingRuns(
         candidates=candidates,
         policy=policy,
@@ -324,9 +349,15 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         facility_kwh=facility,
         usd=usd,
         kgco2e=kgco2e,
-        adopted_usd=adopted_usd(inputs, candidates.way),
-        data_usd=data_usd(inputs, candidates.job, candidates.way),
+        adopted_usd=once("adopted_usd", adopted_usd(inputs, candidates.way), candidates.halves),
+        data_usd=None if data is None else once("data_usd", data, candidates.halves),
+        # Each half reads at its own site, so that the data are moved to both.
         egress=egress_of_runs(inputs, candidates.job, inputs.node_group_site[candidates.node_group]),
+        waiting=speed.waiting,
+        fed=speed.fed,
+        fed_hours=None
+        if speed.fed is None
+        else fed_hours(inputs, speed.fed, job[candidate], site, candidate, active),
     )
 
 
@@ -345,7 +376,8 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=count, accelerators=per_node)
+    whole = whole_nodes(count, candidates.halves)
+    accelerators = derive(accelerators_in_use, nodes=whole, accelerators=per_node)
     pace = _pace(inputs, candidates, accelerators)
     amounts = [inputs.yours(f"training.{j.name}.{j.amount_key}", j.amount, "1") for j in jobs]
     host = host_columns(inputs, sku)
@@ -361,8 +393,10 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         accelerators=accelerators,
     )
     faster = run_ratio(inputs, candidates.way)
-    return Speed(
+    idle = inputs.of_sku(idle_node_items(inputs), sku)
+    speed = Speed(
         nodes=count,
+        run_nodes=whole,
         accelerators=accelerators,
         step_s=pace.step_s,
         tokens_per_s_per_gpu=pace.tokens_per_s_per_gpu,
@@ -370,23 +404,58 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
         checkpoint_gb=pace.checkpoint_gb,
         training_kw=working_node_kw(host, per_node, pace.busy_kw),
         checkpoint_kw=working_node_kw(host, per_node, stalled),
-        idle_kw=inputs.of_sku(idle_node_items(inputs), sku),
+        restart_kw=idle,
+        idle_kw=idle,
+    )
+    if (slow := slow_steps_of(inputs)) is not None:
+        tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+        stalled = derive(
+            stalled_power_kw, tdp_kw=tdp, stall_fraction=inputs.fact("performance.power.exchange")
+        )
+        speed = _slowed(speed, slow.factor(whole), working_node_kw(host, per_node, stalled))
+    fed = feeding(inputs, candidates.job, candidates.nodes, candidates.halves)
+    return speed if fed is None else _fed(speed, fed)
+
+
+def _slowed(speed: Speed, waiting: Traced, waiting_kw: Traced) -> Speed:
+    """The same where nodes wait for slow ones of them; what waits draws as in an exchange."""
+    rest_kw = waiting_kw - waiting_kw / waiting
+    return replace(
+        speed,
+        waiting=waiting,
+        tokens_per_s_per_gpu=(speed.tokens_per_s_per_gpu / waiting).named("tokens_per_s_per_gpu"),
+        useful_h=(speed.useful_h * waiting).named("useful_time_h"),
+        training_kw=(speed.training_kw / waiting + rest_kw).named("training_kw"),
+    )
+
+
+def _fed(speed: Speed, fed: Feeding) -> Speed:
+    """The same where workers feed a run: nodes wait for what those do not supply, and both draw."""
+    each, supplied = (fed.workers / speed.nodes).named("workers_per_node"), fed.supplied
+    waiting = speed.idle_kw - speed.idle_kw * supplied
+    at_work, at_rest = (each * fed.working_kw), (each * fed.idle_kw)
+    return replace(
+        speed,
+        tokens_per_s_per_gpu=(speed.tokens_per_s_per_gpu * supplied).named("tokens_per_s_per_gpu"),
+        useful_h=(speed.useful_h / supplied).named("useful_time_h"),
+        training_kw=(speed.training_kw * supplied + waiting + at_work).named("training_kw"),
+        checkpoint_kw=(speed.checkpoint_kw + at_rest).named("checkpoint_kw"),
+        restart_kw=(speed.restart_kw + at_rest).named("restart_kw"),
+        fed=fed,
     )
 
 
 def _pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
-    """Candidates by tokens together, those by samples run by run."""
-    jobs = inputs.scenario.training
-    by_samples = np.array([one.samples is not None for one in jobs], dtype=bool)[candidates.job]
-    if not by_samples.any():
+    """Language models together, or by what crosses a link; candidates of other kinds run by run."""
+    jobs, halves = inputs.scenario.training, candidates.halves
+    paces = [OF_KIND.get(kind_of_model(inputs.catalogue, one.model), _token_pace) for one in jobs]
+    alone = np.array([one is not _token_pace for one in paces], dtype=bool)[candidates.job]
+    if not alone.any() and halves is None:
         return _token_pace(inputs, candidates, accelerators)
-    apart = np.where(by_samples, candidates.job, -1)
+    apart = np.where(alone, candidates.job, -1 if halves is None else -1 - halves.crosses)
     rows_of = [np.flatnonzero(apart == one) for one in np.unique(apart)]
     parts = [
-        (_sample_pace if by_samples[at[0]] else _token_pace)(
-            inputs, candidates.some(at), rows(accelerators, at)
-        )
-        for at in rows_of
+        paces[candidates.job[at[0]]](inputs, candidates.some(at), rows(accelerators, at)) for at in rows_of
     ]
     order = np.argsort(np.concatenate(rows_of))
     columns = {
@@ -400,9 +469,13 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     """Steps of models that train on tokens."""
     jobs, sku = inputs.scenario.training, inputs.node_group_sku[candidates.node_group]
     arguments = _step_arguments(inputs, candidates, sku)
-    step, rate = throughput(arguments, accelerators)
     used, index = np.unique(candidates.job, return_inverse=True)
     parameters = pick([inputs.fact(f"model.{jobs[j].model}.parameters") for j in used], index.ravel())
+    waits = None
+    if candidates.halves is not None:
+        copies = copies_of(candidates.layout, accelerators)
+        waits = partial(waits_of, inputs, candidates.halves, arguments, parameters, copies)
+    step, rate = throughput(arguments, accelerators, waits)
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     busy = training_accelerator_kw(
         inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
@@ -425,8 +498,32 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
     )
     found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples, imbalance)
     each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
-    size = pick([checkpoint_gb(inputs, job.model)], np.zeros(len(sku), dtype=np.intp))
+    size = pick([checkpoint_gb(inputs.fact, inputs.catalogue, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)
+
+
+def _image_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of one vision model: an image is a sequence of patches."""
+    job, pace = inputs.scenario.training[candidates.job[0]], _token_pace(inputs, candidates, accelerators)
+    if job.samples is None:
+        return pace
+    each = (pace.tokens_per_s_per_gpu / image_tokens(inputs, job.model)).named("samples_per_s_per_gpu")
+    return replace(pace, tokens_per_s_per_gpu=each)
+
+
+def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Traced) -> _Pace:
+    """Steps of one model that makes images or films: a sample is one of them."""
+    job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
+    samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
+    found, drawn = denoiser_columns(inputs, job.model, job.precision, sku, samples, accelerators)
+    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
+    shared = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
+    busy, each = capped(inputs, candidates, tdp, drawn, shared)
+    size = checkpoint_gb(inputs.fact, inputs.catalogue, job.model)
+    return _Pace(found.step.total_s, each, busy, pick([size], np.zeros(len(sku), dtype=np.intp)))
+
+
+OF_KIND = {RECOMMENDATION: _sample_pace, DIFFUSION: _denoiser_pace, VISION: _image_pace}
 
 
 def training_progress(
@@ -436,7 +533,7 @@ def training_progress(
     write, persist = _checkpoint_h(inputs, candidates, speed)
     stops = _stops(inputs, nodes, candidates, speed)
     by_energy = chosen("by_energy", policy.astype(float), "enumerated: least time (0) or least energy (1)")
-    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.idle_kw}
+    powers = {"work": speed.training_kw, "write": speed.checkpoint_kw, "restart": speed.restart_kw}
     weights = {
         f"{state}_weight_factor": derive(
             hour_weight_factor, state_kw=kw, training_kw=speed.training_kw, by_energy=by_energy
@@ -446,7 +543,7 @@ def training_progress(
     renewal: dict[str, Traced] = {
         "mttf_h": stops.mttf_h,
         "write_h": write,
-        "restart_h": restart_by_node_group(inputs, candidates.node_group),
+        "restart_h": _restart_h(inputs, candidates),
         "persist_h": persist,
         **stops.renewal(),
     }
@@ -462,7 +559,7 @@ def training_progress(
         mean_node_kw,
         training_kw=speed.training_kw,
         checkpoint_kw=speed.checkpoint_kw,
-        restart_kw=speed.idle_kw,
+        restart_kw=speed.restart_kw,
         **states,
     )
     duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
@@ -479,18 +576,26 @@ def training_progress(
 
 def _stops(inputs: Inputs, nodes: Nodes, candidates: TrainingCandidates, speed: Speed) -> RunStops:
     """Failed nodes, and what the scenario says of loss spikes and silent corruption."""
+    rate, halves = rows(nodes.failure_rate_per_node_h, candidates.node_group), candidates.halves
+    if halves is not None:
+        rate = mean_rate(speed.nodes, rate, rows(nodes.failure_rate_per_node_h, halves.group), halves)
     return run_stops(
         inputs.fact,
-        derive(
-            job_mttf_h,
-            nodes=speed.nodes,
-            failure_rate_per_node_h=rows(nodes.failure_rate_per_node_h, candidates.node_group),
-        ),
+        derive(job_mttf_h, nodes=speed.run_nodes, failure_rate_per_node_h=rate),
         speed.accelerators,
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         detected=inputs.scenario.reliability.detect_corruption,
     )
+
+
+def _restart_h(inputs: Inputs, candidates: TrainingCandidates) -> Traced:
+    """Time from a stop to running again, the longer one where two sites share a run."""
+    own = restart_by_node_group(inputs, candidates.node_group)
+    if candidates.halves is None or not np.ndim(own.value):
+        return own
+    other = restart_by_node_group(inputs, candidates.halves.group)
+    return derive(later_h, one_h=own, other_h=other).named("restart_h")
 
 
 def _interval_h(inputs: Inputs, candidates: TrainingCandidates, optimal: Traced) -> Traced:
@@ -517,7 +622,7 @@ def _checkpoint_h(inputs: Inputs, candidates: TrainingCandidates, speed: Speed) 
     def written(node_gb_per_s: Traced, storage_gb_per_s: Traced) -> Traced:
         bandwidth = derive(
             checkpoint_gb_per_s,
-            nodes=speed.nodes,
+            nodes=speed.run_nodes,
             node_gb_per_s=node_gb_per_s,
             storage_gb_per_s=storage_gb_per_s,
         )
@@ -570,21 +675,26 @@ def _step_arguments(
     }
     for name in LAYOUT:
         arguments[name] = chosen(name, candidates.layout[name], "the fastest layout that fits in memory")
+    in_sequences = [kind_of_model(inputs.catalogue, j.model) not in COPIED for j in jobs]
     arguments["global_batch"] = pick(
         [
             chosen(
                 "global_batch",
-                0.0 if j.samples is not None else float(job_workload(j).batch_sequences),
-                f"training.{j.name}: batch_tokens / sequence_tokens",
+                float(job_workload(inputs, j).batch_sequences) if by else 0.0,
+                f"training.{j.name}: batch_tokens / sequence_tokens"
+                if j.samples is None
+                else f"training.{j.name}.batch_samples",
             )
-            for j in jobs
+            for j, by in zip(jobs, in_sequences, strict=True)
         ],
         candidates.job,
     )
     arguments["sequence_tokens"] = pick(
         [
-            inputs.yours(f"training.{j.name}.sequence_tokens", float(j.sequence_tokens or 0), "1")
-            for j in jobs
+            image_tokens(inputs, j.model)
+            if by and j.samples is not None
+            else inputs.yours(f"training.{j.name}.sequence_tokens", float(j.sequence_tokens or 0), "1")
+            for j, by in zip(jobs, in_sequences, strict=True)
         ],
         candidates.job,
     )

@@ -5,22 +5,28 @@ Enumeration only; what a candidate takes, costs and emits is worked out in `plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service, TrainingJob
+from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
+from planner.physics.across import CROSSES, PIPELINE
+from planner.physics.batch_work import image_tokens
+from planner.physics.denoiser_training import run_stage
 from planner.physics.hybrids import is_hybrid
 from planner.physics.links import link_domain
 from planner.physics.placed_tables import no_room
 from planner.physics.precisions import value_bytes
 from planner.physics.run_ways import sets_of
 from planner.physics.sample_training import run_memory_gb
+from planner.physics.shared_runs import Halves, Split, splits
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
     AS_FAST,
@@ -58,6 +64,9 @@ __all__ = [
 
 Indices = NDArray[np.intp]
 
+_Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
+
+COPIED = (RECOMMENDATION, DIFFUSION)  # kinds whose layers no layout splits over tensors or stages
 UNCAPPED = 1.0  # accelerators may draw their rated power
 
 
@@ -80,6 +89,7 @@ class TrainingCandidates:
     layout: Mapping[str, NDArray[np.float64]]
     power_cap_fraction: NDArray[np.float64]
     way: Indices  # which of `run_ways.run_sets`
+    halves: Halves | None = None  # of runs that two sites share; None where none is
 
     def __len__(self) -> int:
         """How many candidates there are."""
@@ -89,13 +99,14 @@ class TrainingCandidates:
         """Some of them, in this order."""
         layout = {name: column[rows] for name, column in self.layout.items()}
         cap = self.power_cap_fraction[rows]
-        way = self.way[rows]
-        return TrainingCandidates(self.job[rows], self.node_group[rows], self.nodes[rows], layout, cap, way)
+        way, halves = self.way[rows], None if self.halves is None else self.halves.some(rows)
+        place = self.job[rows], self.node_group[rows], self.nodes[rows]
+        return TrainingCandidates(*place, layout, cap, way, halves)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
     """Every job on every node group it may use, at every size that the scenario names."""
-    found: list[tuple[int, int, int, Layout, float, int]] = []
+    found: list[_Found] = []
     dropped: list[Dropped] = []
     known: dict[tuple[int, int, int], Layout | str] = {}
     for j, job in enumerate(inputs.scenario.training):
@@ -115,11 +126,55 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                         for cap in power_caps(inputs, job, k)
                         for way in sets_of(inputs, job, k)
                     ]
+    halves = _add_shared(inputs, found, dropped)
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
     job_, group, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
     caps = np.array([row[4] for row in found], dtype=float)
     ways = np.array([row[5] for row in found], dtype=np.intp)
-    return TrainingCandidates(job_, group, nodes_, columns, caps, ways), dropped
+    return TrainingCandidates(job_, group, nodes_, columns, caps, ways, halves), dropped
+
+
+def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> Halves | None:
+    """Runs that two sites share go after the others, each as two rows; what the rows know of each other."""
+    alone = len(found)
+    pairs: list[tuple[Split, int]] = []
+    known: dict[tuple[int, int, int, int, bool], Layout | str] = {}
+    for j, job in enumerate(inputs.scenario.training):
+        able = np.array([allowed(inputs, job, k, s) for k, s in inputs.node_groups], dtype=bool)
+        for split in splits(inputs, job, able):
+            k, nodes = int(inputs.node_group_sku[split.groups[0]]), sum(split.nodes)
+            staged = split.crosses == PIPELINE
+            limits = SplitLimits(**{"stages_of" if staged else "copies_of": split.parts})
+            key = (j, k, nodes, split.parts, staged)
+            if key not in known:
+                known[key] = _layout(inputs, job_workload(inputs, job), k, nodes, limits)
+                if isinstance(known[key], str):
+                    name = f"{job.name} on {nodes} nodes of two sites, {split.crosses} across"
+                    dropped.append(Dropped(name, inputs.skus[k].name, str(known[key])))
+            layout = known[key]
+            if isinstance(layout, Layout):
+                for cap in power_caps(inputs, job, k):
+                    for way in sets_of(inputs, job, k):
+                        found += [
+                            (j, p, count, layout, cap, way)
+                            for p, count in zip(split.groups, split.nodes, strict=True)
+                        ]
+                        pairs.append((split, len(pairs) + 1))
+    if not pairs:
+        return None
+    rows = [(number, half, split) for split, number in pairs for half in (0, 1)]
+
+    def column(values: Iterable[int]) -> Indices:
+        return np.array([*([0] * alone), *values], dtype=np.intp)
+
+    return Halves(
+        joint=column(number for number, _, _ in rows),
+        second=column(half for _, half, _ in rows).astype(bool),
+        group=column(split.groups[1 - half] for _, half, split in rows),
+        nodes=column(split.nodes[1 - half] for _, half, split in rows),
+        link=column(split.link for _, _, split in rows),
+        crosses=column(CROSSES.index(split.crosses) for _, _, split in rows),
+    )
 
 
 def training_arguments(
@@ -143,8 +198,11 @@ def training_arguments(
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
-def job_workload(job: TrainingJob) -> Workload:
-    """What a training job trains; its batch in whole sequences."""
+def job_workload(inputs: Inputs, job: TrainingJob) -> Workload:
+    """What a training job trains; its batch in whole sequences, of which an image of patches is one."""
+    if job.samples is not None:
+        tokens = int(image_tokens(inputs, job.model).value)
+        return Workload(job.model, job.precision, tokens, int(job.step_amount))
     assert job.batch_tokens is not None, "asked of runs by tokens"
     assert job.sequence_tokens is not None, "asked of runs by tokens"
     sequences = max(1, round(job.batch_tokens / job.sequence_tokens))
@@ -164,43 +222,59 @@ def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
 
 
 def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layout | str:
-    """The layout of a run; tables of a recommendation model are cut across all, layers copied."""
-    if job.samples is None:
-        return _layout(inputs, job_workload(job), sku, nodes)
+    """The layout of a run, by the kind of its model."""
+    kind = kind_of_model(inputs.catalogue, job.model)
+    if kind not in COPIED:
+        return _layout(inputs, job_workload(inputs, job), sku, nodes)
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, job.precision):
         return reason
     accelerators = nodes * int(inputs.server("accelerators")[sku].value)
+    if kind == DIFFUSION:
+        stage, held, reason = run_stage(inputs, job, sku, accelerators)
+        return reason or _copied(accelerators, job.step_amount, stage, held)
     needed = run_memory_gb(inputs, job, sku, nodes)
     if reason := no_room(inputs, job.tables, f"training.{job.name}", sku, accelerators):
         return reason
     usable = inputs.fact("performance.training.usable_memory").value * inputs.accelerator("memory")[sku].value
     if job.tables is None and needed > usable:
         return f"tables and activations need {needed:,.3g} GB of {usable:,.3g} GB that are usable"
+    return _copied(accelerators, job.step_amount, 0, needed)
+
+
+def _copied(accelerators: int, samples: float, sharding: int, memory_gb: float) -> Layout:
+    """Every accelerator with samples of its own; its step is worked out with the run."""
     return Layout(
         tp=1,
         pp=1,
         interleave=1,
         cp=1,
         dp=accelerators,
-        micro_batch=max(1, round(job.step_amount / accelerators)),
+        micro_batch=max(1, round(samples / accelerators)),
         recompute=0,
-        sharding=0,
-        memory_gb=needed,
-        step_s=0.0,  # as what follows, worked out with the run
+        sharding=sharding,
+        memory_gb=memory_gb,
+        step_s=0.0,
         tokens_per_s_per_gpu=0.0,
         enumerated=1,
         fitting=1,
     )
 
 
-def _layout(inputs: Inputs, work: Workload, sku: int, nodes: int) -> Layout | str:
-    found = searched(inputs, work, sku, nodes)
+def _layout(
+    inputs: Inputs, work: Workload, sku: int, nodes: int, limits: SplitLimits | None = None
+) -> Layout | str:
+    found = searched(inputs, work, sku, nodes, limits=limits)
     return found.reason if isinstance(found, NoLayout) else found
 
 
 def searched(
-    inputs: Inputs, work: Workload, sku: int, nodes: int, more: Mapping[str, Traced] | None = None
+    inputs: Inputs,
+    work: Workload,
+    sku: int,
+    nodes: int,
+    more: Mapping[str, Traced] | None = None,
+    limits: SplitLimits | None = None,
 ) -> Layout | NoLayout | str:
     """The fastest layout of some nodes that fits in memory, the nearest to one, or why there is none.
 
@@ -221,6 +295,7 @@ def searched(
         memory_gb=inputs.accelerator("memory")[sku].value,
         usable_fraction=inputs.fact("performance.training.usable_memory").value,
         as_fast_fraction=inputs.fact(AS_FAST).value,
+        limits=limits,
     )
 
 

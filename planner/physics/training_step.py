@@ -185,6 +185,9 @@ def model_arguments(facts: Facts, model: str) -> dict[str, Traced]:
     found: dict[str, Traced] = {name: facts.fact(f"model.{model}.{name}") for name in SHAPE}
     found["vocabulary"] = facts.fact(f"model.{model}.vocab")
     found["head_dim"] = facts.fact(f"model.{model}.head_dim")  # not always width over heads
+    if facts.has(f"model.{model}.patch_pixels"):
+        found["vocabulary"] = chosen("vocabulary", 0.0, "classes depend on one token")
+        found["causal"] = chosen("causal", 0.0, "every patch sees every other")
     return found
 
 

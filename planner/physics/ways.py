@@ -41,7 +41,8 @@ def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, 
     """The ways of a service: each model in each precision, without techniques first.
 
     A stage of a pipeline has each of them for every share of the response time that it may take, a service
-    that says where its users are, for sites that are equally far from them.
+    that says where its users are, for sites that are equally far from them, and one that may read and write
+    apart, for replicas that do both first.
     """
     budget = service.quality_budget_fraction
     kinds = product(
@@ -49,12 +50,13 @@ def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, 
         dict.fromkeys((service.precision, *service.precisions)),
         time_fractions(inputs, service),
         site_groups(inputs, service),
+        ("together", "apart") if service.phases == "either" else (service.phases,),
     )
-    for model, precision, share, sites in kinds:
+    for model, precision, share, sites, phases in kinds:
         as_stated = model == service.model and precision == service.precision
         if budget is not None and not as_stated and _lost(inputs, service, model, precision) > budget:
             continue
-        kind = service.but(model=model, precision=precision, sites=sites)
+        kind = service.but(model=model, precision=precision, sites=sites, phases=phases)
         if service.pipeline is not None:
             kind = kind.but(response_time_s=share * service.first_answer_s)
         for names in sets_together(allowed_techniques(inputs, service)):
@@ -158,6 +160,8 @@ def way_said(inputs: Inputs, row: int, *, with_time: bool = True) -> str:
     """One way in words: model, precision, techniques, and the time that a stage of a pipeline takes."""
     service, way = inputs.scenario.services[row], inputs.ways.services[row]
     said = f"{service.model} in {service.precision}" + "".join(f", {name}" for name in way.techniques)
+    if service.reads_apart:
+        said += ", prompts and answers apart"
     within = with_time and way.time_fraction > 0
     return f"{said}, within {seconds_text(service.first_answer_s)}" if within else said
 

@@ -12,6 +12,7 @@ from planner.physics.clean_energy import Contracted, contract_columns
 from planner.physics.curtailment import Curtailment, curtailment
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
+from planner.physics.joint_tails import with_joint_tails
 from planner.physics.levers import Levers, levers
 from planner.physics.nodes import Nodes, Parked, node_columns, parked_nodes
 from planner.physics.pausable import PausableJobs, pausable_jobs
@@ -106,6 +107,7 @@ def assemble(inputs: Inputs) -> Assembled:
     single, no_layout = training_candidates(inputs)
     tried = every_way(inputs)
     serving, no_room = serving_candidates(tried)
+    tried = with_joint_tails(tried, serving)
     in_one_piece, in_pieces = by_pausing(inputs, single)
     runs = training_runs(inputs, nodes, in_one_piece) if len(in_one_piece) else None
     pausable = pausable_jobs(inputs, nodes, in_pieces) if len(in_pieces) else None

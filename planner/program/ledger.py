@@ -248,6 +248,15 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         egress = None if kind == "kwh" else assembled.work.egress
         return {
             **({} if egress is None else {"egress": _used(getattr(egress, kind), moved, moving_h[moved])}),
+            **(
+                {}
+                if runs is None or runs.fed_hours is None or kind == "kwh"
+                else {
+                    "feeding": _used(
+                        getattr(runs.fed_hours, kind), run_rows, solution.run[solution.run > 0][:, None]
+                    )
+                }
+            ),
             "training": None
             if runs is None
             else _used(
@@ -343,7 +352,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     kwh = _terms("kwh", drawn)
     in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
     places = {
-        "training": problem.run_options.node_group[solution.run > 0],
+        **dict.fromkeys(("training", "feeding"), problem.run_options.node_group[solution.run > 0]),
         "serving": problem.serve_options.node_group[options],
         "starting": problem.serve_options.node_group[options],
         "deployed": problem.serve_options.node_group[options],

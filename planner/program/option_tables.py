@@ -17,6 +17,7 @@ from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas, unmet_items
+from planner.physics.shared_runs import other_half
 from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
@@ -172,8 +173,10 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
     late = runs.late_h.value[:, 0]
     begins = runs.start[:, None] == np.arange(inputs.periods)
     once, bought = _once_usd(runs.adopted_usd, runs.data_usd)
-    usd = runs.usd.value + begins * once[runs.candidate][:, None]
-    kgco2e = runs.kgco2e.value
+    usd, kgco2e = runs.usd.value + begins * once[runs.candidate][:, None], runs.kgco2e.value
+    racks = _fed_racks(runs)
+    if runs.fed_hours is not None:
+        usd, kgco2e = usd + runs.fed_hours.usd.value, kgco2e + runs.fed_hours.kgco2e.value
     if runs.egress is not None:
         usd = usd + begins * runs.egress.usd.value[runs.candidate]
         kgco2e = kgco2e + begins * runs.egress.kgco2e.value[runs.candidate]
@@ -185,13 +188,15 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kgco2e,
         late[:, None],
     ]
+    if racks is not None:
+        columns.append(racks)
     if bought is not None:
         columns.append(bought[runs.candidate][:, None])  # what the budget holds
     if (runs.from_h > 0).any():
         columns.append(np.minimum(runs.to_h, inputs.period_h.value))  # the sooner another run may follow
     _, begin = np.unique(runs.start_h.value[:, 0], return_inverse=True)
     group = (job * len(inputs.node_groups) + node_group) * (begin.max(initial=0) + 1) + begin
-    row = np.flatnonzero(undominated(group, np.hstack(columns)))
+    row, joint = _worth_offering(inputs, runs, group, np.hstack(columns))
     options = RunOptions(
         job=job[row],
         node_group=node_group[row],
@@ -205,9 +210,42 @@ def run_option_table(inputs: Inputs, runs: TrainingRuns | None) -> tuple[RunOpti
         kwh=runs.facility_kwh.value[row],
         from_h=runs.from_h[row],
         to_h=runs.to_h[row],
+        joint=joint,
         **({} if bought is None else {"bought_usd": bought[runs.candidate][row]}),
+        **({} if racks is None else {"racks": racks[row]}),
     )
     return options, row, len(runs.candidate)
+
+
+def _worth_offering(
+    inputs: Inputs, runs: TrainingRuns, group: NDArray[np.intp], columns: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Undominated rows, and the number that both halves of a run have; 0 of a run at one site.
+
+    Runs that two sites share are set next to those of the same two node groups, both halves together.
+    """
+    halves = runs.candidates.halves
+    if halves is None:
+        row = np.flatnonzero(undominated(group, columns))
+        return row, np.zeros(len(row), dtype=np.intp)
+    candidate, every = runs.candidate, np.arange(len(group))
+    other = other_half(halves, runs.policy, candidate, runs.start_h.value[:, 0])
+    alone, first = np.flatnonzero(other == every), np.flatnonzero(other > every)
+    kept = alone[undominated(group[alone], columns[alone])]
+    place = group[first] * len(inputs.node_groups) + halves.group[candidate[first]]
+    first = first[undominated(place, np.hstack([columns[first], columns[other[first]]]))]
+    row = np.concatenate([kept, first, other[first]])
+    joint = np.concatenate([np.zeros(len(kept), dtype=np.intp), *[np.arange(1, len(first) + 1)] * 2])
+    order = np.argsort(row)
+    return row[order], joint[order]
+
+
+def _fed_racks(runs: TrainingRuns) -> NDArray[np.float64] | None:
+    """Room of the workers of each run by period, while it holds its nodes; None where none is fed."""
+    if runs.fed is None:
+        return None
+    racks: NDArray[np.float64] = np.asarray(runs.fed.racks.value)[runs.candidate][:, None] * runs.held
+    return racks
 
 
 def serve_option_table(
@@ -258,6 +296,10 @@ def serve_option_table(
         )
     ]
     columns.append(replicas.nodes.value[:, None])
+    if (units := each.unit.any(axis=1)).any():
+        # A unit of two kinds of replicas may be large next to a demand, so that whole ones are compared.
+        alone = np.ceil(carrying - ROUNDING) * replicas.nodes.value[:, None]
+        columns.append(np.where(np.isin(each.service, each.service[units])[:, None], alone, 0.0))
     service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
     if ways := inputs.ways.services:
         lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)

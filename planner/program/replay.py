@@ -36,8 +36,8 @@ from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held
 
 Floats = NDArray[np.float64]
-# job, node group, first period, nodes, hours into it -> how many such runs
-Begun = dict[tuple[int, int, int, int, float], int]
+# job, node groups, first period, nodes of the first, hours into it -> how many such runs
+Begun = dict[tuple[int, tuple[int, ...], int, int, float], int]
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,10 @@ def _keep(decided: FirstStage, begun: Begun, problem: Problem, plan: Solution, p
     for kept, planned in pairs:
         kept[:, period] = planned[:, period]
     runs = problem.run_options
-    for row in np.flatnonzero((plan.run > 0) & (runs.start == period)):
+    groups = _groups_of_runs(problem)
+    for row in np.flatnonzero((plan.run > 0) & (runs.start == period) & runs.counts):
         nodes, from_h = int(runs.nodes[row].max()), float(runs.from_h[row, period])
-        key = (int(runs.job[row]), int(runs.node_group[row]), period, nodes, from_h)
+        key = (int(runs.job[row]), tuple(np.flatnonzero(groups[row]).tolist()), period, nodes, from_h)
         begun[key] = begun.get(key, 0) + int(plan.run[row])
 
 
@@ -217,14 +218,22 @@ def _held_runs(problem: Problem, begun: Begun, period: int) -> list[tuple[str, F
     runs, jobs = problem.run_options, problem.jobs
     held = np.where(runs.start < period, 0.0, np.nan)
     in_time = runs.late_h <= jobs.allowed_late_h[runs.job]
-    for (job, group, start, nodes, from_h), count in begun.items():
-        like = (runs.job == job) & (runs.node_group == group) & (runs.start == start) & in_time
+    groups = _groups_of_runs(problem)
+    for (job, places, start, nodes, from_h), count in begun.items():
+        same = np.isin(np.arange(groups.shape[1]), places)
+        like = (groups == same).all(axis=1) & (runs.job == job) & (runs.start == start) & in_time
         rows = np.flatnonzero(like)
         if len(rows):
             size = np.abs(runs.nodes[rows].max(axis=1) - nodes)
             away_h = np.abs(runs.from_h[rows, start] - from_h)
             held[rows[np.lexsort((runs.usd[rows].sum(axis=1), size, away_h))[0]]] += count
-    return [("run", held)]
+    return [("run", held[runs.first])]
+
+
+def _groups_of_runs(problem: Problem) -> Floats:
+    """1 where a run holds nodes of a group, at the row by which it counts; 0 at the others of its rows."""
+    runs = problem.run_options
+    return runs.of_whole_run(np.eye(len(problem.node_groups))[runs.node_group])
 
 
 def _held_pace(problem: Problem, made: list[Solution], period: int) -> list[tuple[str, Floats]]:

@@ -114,7 +114,7 @@ FORMS: Mapping[str, Form] = {
         "checkpoints",
         (
             *("marks", "policies", "best", "rows", "today", "finish", "simulation"),
-            *("stops", "recovery", "detection", "sizes", "map", "curves"),
+            *("stops", "waiting", "recovery", "detection", "sizes", "map", "curves"),
         ),
         single=("flat", "worth"),
         kept=(),

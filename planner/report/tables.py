@@ -49,9 +49,10 @@ _SHEETS = {
     ),
     "jobs": (
         "Training jobs",
-        "job site sku nodes count power_cap_fraction way layout software start finish_p50 finish_p95 "
-        "deadline tokens_per_s samples_per_s ettr_fraction interval_min checkpoint energy_kwh carbon_kgco2e "
-        "energy_usd",
+        "job site sku nodes shared_with crosses count power_cap_fraction way layout software start "
+        "finish_p50 finish_p95 deadline tokens_per_s samples_per_s waiting_factor ettr_fraction "
+        "interval_min checkpoint "
+        "energy_kwh carbon_kgco2e energy_usd",
     ),
     "pausable": (
         "Pausable jobs, period by period",
@@ -59,8 +60,9 @@ _SHEETS = {
     ),
     "services": (
         "Services",
-        "service period site sku model way engine tensor_parallel groups stages power_cap_fraction replicas "
-        "standby capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
+        "service period site sku model way engine tensor_parallel groups stages prefill_replicas "
+        "prefill_accelerators decode_replicas decode_accelerators power_cap_fraction replicas standby "
+        "capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
         "requests_fraction quality_loss_fraction mean_quality_loss_fraction pipeline time_fraction "
         "stage_time_s user_latency_s",
     ),
@@ -74,6 +76,10 @@ _SHEETS = {
     "placements": (
         "Embedding tables on accelerators that share them",
         "work file sku accelerators fits imbalance_ratio",
+    ),
+    "feeding": (
+        "Workers that feed training runs",
+        "job site sku workers supplied_fraction power_kw racks worker_h usd kgco2e",
     ),
     "data": ("Data of training runs", "job origin pool share_fraction amount unit usd"),
     "cost": ("Cost", "label usd"),
@@ -199,6 +205,7 @@ COLUMNS["policies"] = (
     "kgco2e_per_useful_h",
 )
 COLUMNS["stops"] = ("cause", "per_month", "restart_min", "rolled_back_min", "lost_h")
+COLUMNS["waiting"] = ("slow_fraction", "slowdown_factor", "spread_fraction", "waiting_factor", "waited_h")
 COLUMNS["recovery"] = (
     "choice",
     "restart_min",

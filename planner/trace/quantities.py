@@ -366,15 +366,15 @@ def _joined(
     one: tuple[str, dict[str, Traced]], other: tuple[str, dict[str, Traced]]
 ) -> tuple[dict[str, Traced], str]:
     """The numbers of both sides and their text with a place for the sign; equal names are numbered."""
-    inputs, text = dict(one[1]), other[0]
+    inputs, renamed = dict(one[1]), dict[str, str]()
     for name, node in other[1].items():
         fresh, tries = name, 1
-        while fresh in inputs and inputs[fresh] is not node:
+        while inputs.get(fresh, node) is not node:
             tries += 1
             fresh = f"{name}_{tries}"
-        if fresh != name:
-            text = re.sub(rf"\b{name}\b", fresh, text)
+        renamed[name] = fresh
         inputs[fresh] = node
+    text = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: renamed.get(word[0], word[0]), other[0])
     return inputs, f"{one[0]} {{}} {text}"
 
 

@@ -61,6 +61,7 @@ SUFFIX_UNITS = {
 COUNTED = frozenset(
     {
         "node",
+        "trainer",
         "gpu",
         "accelerator",
         "chip",

@@ -15,6 +15,7 @@ from planner.answers.start import GUIDED_NAME, GUIDED_TITLE, Guided, guided
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.exchange import default_rates
 from planner.inputs.model_kinds import (
+    BY_SAMPLES,
     DIFFUSION,
     LANGUAGE,
     RECOMMENDATION,
@@ -161,7 +162,7 @@ def _work(answers: Answers, catalogue: Catalogue) -> None:
             _text("pools", row, "people", "people", people, "for example 20")
             _text("pools", row, "gpu_time", "or accelerator-hours a period", hours, "for example 60000")
     st.subheader("Training runs", anchor=False)
-    trained = [*models, *models_of(catalogue, [RECOMMENDATION])]
+    trained = list(dict.fromkeys([*models, *models_of(catalogue, BY_SAMPLES)]))
     _adder("training", "Add a model that is trained", trained, said, _add_run)
     for row in answers.tables.get("training", ()):
         with _entry("training", row, said(row["model"])):
@@ -537,7 +538,7 @@ def _add_team(model: str) -> None:
 
 
 def _add_run(model: str) -> None:
-    by_samples = kind_of_model(session.catalogue(), model) == RECOMMENDATION
+    by_samples = kind_of_model(session.catalogue(), model) in BY_SAMPLES
     row = {"name": _new_name("training", f"train-{model}"), "model": model}
     _add("training", row | ({"samples": ""} if by_samples else {}))
 

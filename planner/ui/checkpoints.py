@@ -216,9 +216,12 @@ def recovery(document: Document, inputs: dict[str, Any], measure: str, digest: s
     st.subheader("Recovery and corruption")
     for name, title in (
         ("stops", "What stops the job in a month"),
+        ("waiting", "Nodes that wait for slow ones"),
         ("recovery", "Ways to come back after a failure"),
         ("detection", "Silent corruption, with and without checks"),
     ):
+        if name not in document:
+            continue
         st.markdown(f"**{title}**")
         shared.sheet(table_of(name, document[name]), title, opens(inputs, name), name)
 

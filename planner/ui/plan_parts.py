@@ -335,6 +335,7 @@ def details(made: Planned) -> None:
         "services",
         "pools",
         "needs",
+        "feeding",
         "data",
         "placements",
         "contracts",

@@ -23,6 +23,7 @@ OTHERS = {
     "services": "Services",
     "rental": "Rented nodes",
     "power_groups": "Power that sites share",
+    "links": "Links between sites",
     "contracts": "Contracts for clean energy",
     "moves": "Moves between sites",
 }

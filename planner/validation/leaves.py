@@ -50,7 +50,6 @@ SUBJECT = "functions of the leaves"
 # Names of functions and fields that files of users may still hold.
 FORMER_NAMES = {
     "implied_node_mtbf_h": "implied_node_mttf_h",
-    "disaggregated_pools": "disaggregated_replicas",
     "backtest_pool": "backtest_spares",
     "pool_servers": "servers_needed",
     "pool_wait_h": "servers_wait_h",

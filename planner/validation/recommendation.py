@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.bundles import Links, Waits, bundled, ranking_bundles
+from planner.inputs.software import stack_named
+from planner.performance.bundles import ranking_bundles
 from planner.performance.diffusion import (
     attention_tflop,
-    diffusion_training_step_s,
     generation_compute_use_fraction,
     generation_s,
     latent_tokens,
@@ -30,13 +28,15 @@ from planner.performance.recommendation import (
     scheduled_step,
 )
 from planner.performance.training import shape_efficiency_fraction
+from planner.physics.denoiser_training import chip_arguments, denoiser_training
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
+from planner.trace.quantities import chosen
 from planner.validation.aliases import catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, PEER, age_of
 from planner.validation.serving import POWER, SERVING, accelerator_kw
 from planner.validation.stated import PeerShares
-from planner.validation.steps import hardware, values
+from planner.validation.steps import values
 
 RECOMMENDATION = "recommendation training"
 HALF = ("bf16", "fp16")  # formats of 16 bits
@@ -194,81 +194,17 @@ def train_diffusion(
         raise NotUnderstood(f"no facts of '{model[:60]}': known are {', '.join(TRAINED)}")
     if accelerators > global_batch:
         raise NotUnderstood(f"a batch of {global_batch} is less than one sample for each of {accelerators}")
-    chip, name = catalogue_name("accelerator", gpu), f"diffusion.{TRAINED[model]}"
-    stack = values(hardware(chip, "bf16", software))
-    samples = global_batch / accelerators
-    parameters = constant(f"{name}.parameters", "parameters")
-    optimizer_bytes = constant("performance.training.optimizer_bytes_per_parameter", "optimizer_bytes")
-    usable = constant("performance.training.usable_memory", "usable_fraction")
-    # Half of the memory is left to what the samples keep.
-    room_gb = 0.5 * usable * constant(f"accelerator.{chip}.memory", "memory_gb")
-    links = ("link_domain", "link_gb_per_s", "network_gb_per_s", "link_efficiency_fraction")
-    step_s = diffusion_training_step_s(
-        operator_s=_denoiser_s(name, chip, stack, samples),
-        samples=samples,
-        parameters=parameters,
-        accelerators=float(accelerators),
-        sharded=float(HELD_BYTES * parameters / 1e9 > room_gb),
-        optimizer_bytes=optimizer_bytes,
-        **bundled({part: stack[part] for part in (*links, *EXCHANGES)}, links=Links, waits=Waits),
+    chip = catalogue_name("accelerator", gpu)
+    stack = None if software is None else stack_named(software)
+    found = denoiser_training(
+        load_catalogue(),
+        TRAINED[model],
+        chip_arguments(load_catalogue(), chip, "bf16", stack),
+        chosen("samples", float(global_batch), "stated by the row"),
+        chosen("accelerators", float(accelerators), "stated by the row"),
     )
-    return {"1/s": global_batch / float(step_s), "samples/s": global_batch / float(step_s)}
-
-
-HELD_BYTES = 6.0  # weights in 16 bits and their gradients in 32
-EXCHANGES = (
-    "memory_gb_per_s",
-    "memory_efficiency_fraction",
-    "network_efficiency_fraction",
-    "fsdp_latency_s",
-    "fsdp_exposed_fraction",
-    "data_parallel_hidden_fraction",
-    "fixed_s",
-    "scale_drag_ratio",
-)
-
-
-def _denoiser_s(name: str, chip: str, stack: Mapping[str, float], samples: float) -> NDArray[np.float64]:
-    """Times of one pass of a denoiser for one sample: matrices, attention, values that cross memory."""
-    if load_catalogue().has(f"{name}.linear"):
-        parts = ("linear", "convolution", "attention", "block_values", "norm_values", "width", "tokens")
-        facts = constants(name, {part: part for part in parts})
-        # A multiplication is two operations.
-        matrix_tflop = 2e-12 * (facts["linear"] + facts["convolution"])
-        score_tflop = 2e-12 * facts["attention"]
-        width, tokens = facts["width"], facts["tokens"]
-        blocks, moved = facts["block_values"], 2.0 * facts["norm_values"]
-    else:
-        shape = constants(name, {part: part for part in ("layers", "hidden")})
-        measures = ("train_height", "train_width", "spatial_ratio", "temporal_ratio", "patch")
-        sides = constants(name, {part: part for part in measures})
-        tokens = float(
-            latent_tokens(
-                height_px=sides["train_height"],
-                width_px=sides["train_width"],
-                frames=1.0,
-                patch=sides["patch"],
-                spatial_ratio=sides["spatial_ratio"],
-                temporal_ratio=sides["temporal_ratio"],
-            )
-        ) + constant(f"{name}.train_text_tokens", "tokens")
-        ratio = constant(f"{name}.ffn_ratio", "ratio")
-        matrix_tflop = float(linear_tflop(ffn_ratio=ratio, tokens=tokens, **shape))
-        score_tflop = float(attention_tflop(tokens=tokens, **shape))
-        width, moved = shape["hidden"], 0.0
-        blocks = shape["layers"] * shape["hidden"] * tokens
-    peak = stack["attention_tflop_per_s"]
-    matrix = stack["matrix_tflop_per_s"] * stack["precision_factor"] * stack["stack_factor"]
-    matrix = matrix * _matrix_efficiency(chip, "bf16", width=width, rows=tokens * samples)
-    moved_gb = (blocks * stack["elementwise_bytes_per_value"] + moved) / 1e9
-    each = operator_s(
-        operator_tflop=np.array([matrix_tflop, score_tflop, 0.0]),
-        operator_gb=np.array([0.0, 0.0, moved_gb]),
-        operator_tflop_per_s=np.array([matrix, peak * stack["attention_efficiency_fraction"], peak]),
-        memory_gb_per_s=stack["memory_gb_per_s"],
-        memory_efficiency_fraction=stack["memory_efficiency_fraction"],
-    )
-    return np.asarray(each)
+    rate = float(found.samples_per_s.value)
+    return {"1/s": rate, "samples/s": rate}
 
 
 @BOOK.takes("serve_system", unit="1/s", subject=SERVING)

@@ -116,6 +116,7 @@ def test_constants_that_made_the_rates_are_found(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_few_points_are_no_fit(tmp_path):
     """Four constants: five points say something of each; four keep to factors by batch."""
     four = fitted(table(tmp_path, models=MODELS[:2], batches=(8, 64), slower=1.05))
@@ -131,6 +132,7 @@ def test_few_points_are_no_fit(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_question_uses_the_constants_for_a_model_that_nobody_measured(tmp_path, capsys):
     """MI300X by three models, 15 % slower: a fourth model gets slower, its range the left-out error."""
     path = table(tmp_path, sku="mi300x-8", slower=1.15)

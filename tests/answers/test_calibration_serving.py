@@ -109,6 +109,7 @@ def test_every_way_to_state_a_speed_gives_the_same_factor(write, quantity, unit,
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_one_batch_takes_its_error_from_published_runs(write):
     """Nothing else is known of other batches; the catalogue's error is by kind of model and hardware."""
     rows = {
@@ -342,6 +343,7 @@ def test_efficiency_and_rating_reach_a_plan(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_another_measurement_is_another_scenario(calibration, tmp_path):
     """A plan is known by its digest: the same words over other measurements are not the same question."""
     table = '[performance]\ncalibration = "mine.json"'

@@ -190,6 +190,7 @@ def test_writing_in_the_background_never_loses(storage: str, nodes: int) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_stalls_that_burn_less_are_taken_more_often() -> None:
     """A stalled node draws less than a working one, so carbon asks for shorter intervals than time does.
 
@@ -218,6 +219,7 @@ def test_more_nodes_fail_more_often() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_longer_restart_costs_time_and_leaves_the_interval() -> None:
     """The stationary point does not hold the restart time; ETTR does."""
     short, long = document(restart_min=1.0), document(restart_min=60.0)
@@ -307,6 +309,7 @@ def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_plan_and_a_table_of_intervals_stall_alike() -> None:
     """Written in the background to a slow filer, the plan's candidates have the table's ETTR and MTTF."""
     changes = {
@@ -567,6 +570,7 @@ def shipped(name: str) -> Scenario:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_scenario_gets_a_line_for_each_size() -> None:
     """One job, two SKUs on offer, four sizes: eight lines, MTTF in inverse proportion to the nodes."""
     found = scenario_document(shipped("one-training-job"))
@@ -599,6 +603,7 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     """The fit's 5 for RSC-1's 6.5: MTTF rises by 1.3."""
     file = fit_file(tmp_path)
@@ -723,6 +728,7 @@ def test_restart_parts_that_are_not_understood(text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_curve_is_written_whole(tmp_path: Path) -> None:
     """Curve, tables and document; at night written again in place; never over a stranger's files."""
     folder, found = tmp_path / "out", document(nodes=128)

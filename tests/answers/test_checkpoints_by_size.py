@@ -97,6 +97,7 @@ def test_no_curve_passes_its_own_optimum() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_background_write_ends_before_the_next_begins() -> None:
     """The map holds no interval shorter than what the storage still needs after the job goes on."""
     inputs = document(asynchronous=True)["inputs"]

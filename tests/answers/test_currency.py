@@ -336,6 +336,7 @@ def test_csv_and_workbook_and_charts_are_in_the_currency() -> None:
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_python_shows_the_currency_and_keeps_dollars_in_tables() -> None:
     answer = plan_made(document("shown"))
 
@@ -356,6 +357,7 @@ def test_the_command_takes_a_currency(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_ways_out_of_a_conflict_are_in_the_currency() -> None:
     scenario = in_currency("EUR", **at_rate(1.25), policy__money_cap="40 kEUR")
     found = plan_document(plan_fleet(scenario, baselines=False))

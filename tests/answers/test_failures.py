@@ -192,6 +192,7 @@ def test_prior_of_a_fleet_moves_a_short_log_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_simulated_jobs_give_back_their_rate(jobs: Record) -> None:
     """The log was played at 5.742 for each 1000 node-days on average: the 90 % interval holds it."""
     measured = rows(jobs, "sizes", "measured")
@@ -442,6 +443,7 @@ def test_folder_holds_everything_and_replaces_itself(fit: Record, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_names_of_people_cannot_reach_the_page(tmp_path: Path) -> None:
     """A node named as a script is text in the page and in Markdown."""
     evil = "<script>alert(1)</script>"

@@ -444,6 +444,7 @@ def test_the_card_names_what_it_counts() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_saved_folder_holds_all_of_it(tmp_path: Path) -> None:
     found = shipped("train-8b")
     paths = save_job(found, tmp_path / "job")
@@ -655,6 +656,7 @@ def test_wrong_flags_are_refused_by_name(question: dict[str, Any], message: str)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mixture_of_experts_costs_between_its_active_and_all_its_weights() -> None:
     """Mixtral passes 12.9 of 46.7 B weights: dense twins with networks 2 and all 8 experts wide bound it.
 

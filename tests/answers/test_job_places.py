@@ -270,6 +270,7 @@ def test_charts_tell_their_numbers_in_words(make: Any) -> None:
     assert "<svg" in charts.to_svg(picture)
 
 
+@pytest.mark.usefixtures("drawn_pictures")
 def test_maps_mark_the_ends_of_each_place_by_shape() -> None:
     """A circle and a triangle for each place whose hours differ: the colour alone tells nothing."""
     for make in (drawn.hour_map, drawn.month_map):

@@ -1,4 +1,4 @@
-"""A job that trains a recommendation model on samples: hours of the table, and what is refused."""
+"""A job that trains on samples: hours of the table, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def read(said: str, phase: str = "training", model: str = "dlrm-dcnv2"):  # type
     return read_job(read_toml(text, "job"), "job.toml", CATALOGUE)
 
 
-def test_a_job_takes_the_hours_of_the_table() -> None:
-    """4.2 T samples at the rate of 64 H100, a third of a percent longer by failures and checkpoints."""
-    document = throughput_document(
-        Question("dlrm-dcnv2", skus=("h100-8",), nodes=(8,), batch=65_536), CATALOGUE
-    )
-    hours = 4.2e12 / document["rows"][0]["rate_per_s"] / 3600
-    footprint = footprint_of(setting_of(read("samples = 4.2e12"), CATALOGUE))
+@pytest.mark.parametrize(
+    ("model", "samples", "batch"),
+    [("dlrm-dcnv2", 4.2e12, 65_536), ("sd2", 5e9, 2048), ("vit-h-14", 5e9, 4096)],
+)
+def test_a_job_takes_the_hours_of_the_table(model: str, samples: float, batch: int) -> None:
+    """As at the rate of 64 H100, a third of a percent longer by failures and checkpoints."""
+    document = throughput_document(Question(model, skus=("h100-8",), nodes=(8,), batch=batch), CATALOGUE)
+    hours = samples / document["rows"][0]["rate_per_s"] / 3600
+    job = read(f"samples = {samples}\nbatch_samples = {batch}", model=model)
+    footprint = footprint_of(setting_of(job, CATALOGUE))
     held = float(np.asarray(footprint.phases[0].done.node_h.value))
 
     assert held == pytest.approx(8 * hours, rel=0.01)
@@ -63,6 +66,15 @@ def test_a_job_takes_the_hours_of_the_table() -> None:
             "fine_tuning.model: 'dlrm-dcnv2' is a recommendation",
         ),
         ({"said": 'samples = "all"'}, "training.samples: 'all'"),
+        (
+            {"said": "samples = 1e9", "model": "sd2"},
+            "training.batch_samples: is missing: write the images of a step",
+        ),
+        ({"said": "tokens = 1e9", "model": "sd2"}, "training.tokens: 'sd2' is a model that makes images"),
+        (
+            {"said": "samples = 1e9", "model": "whisper-large-v3"},
+            "training.model: 'whisper-large-v3' is a model of speech: it works in services of a plan",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_said(job: dict[str, str], wanted: str) -> None:

@@ -199,6 +199,7 @@ def test_more_confidence_costs_more_and_is_surer() -> None:
     assert not any("policy.confidence" in line for line in plan_document(sure)["headline"])
 
 
+@pytest.mark.nightly
 def test_a_pool_has_headroom_too() -> None:
     """Hours held, not hours worked: its electricity is that of its work."""
     plain, sure = planned(POOL), planned(POOL | {"policy.confidence": 0.9})

@@ -234,6 +234,7 @@ def test_interruptions_are_a_rate_and_cost_a_wait() -> None:
     ) == pytest.approx(2.5)
 
 
+@pytest.mark.nightly
 def test_a_run_on_spot_stops_more_often_and_takes_longer() -> None:
     """The same price on demand and as spot: more interruptions, shorter intervals, more hours."""
     plain = job([CLOUD])

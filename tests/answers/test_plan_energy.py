@@ -99,6 +99,7 @@ def test_a_plan_without_its_energy_has_no_flow() -> None:
     assert energy_flow({"tables": {"energy": []}}) is None
 
 
+@pytest.mark.usefixtures("drawn_pictures")
 def test_ranges_tell_both_ends_in_units() -> None:
     """5 MUSD within 4 and 7: the bar runs from 80 to 140 % of the plan."""
     total = {"name": "cost", "label": "Cost", "value": 5e6, "unit": "USD", "p5": 4e6, "p95": 7e6}

@@ -176,6 +176,7 @@ def test_a_limit_on_rented_nodes_is_kept() -> None:
     assert none.answer.status is Status.INFEASIBLE
 
 
+@pytest.mark.nightly
 def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> None:
     """Without a price of one's own the rent rests on a row of the catalogue, named with its source."""
     without = {key: value for key, value in CLOUD.items() if key not in ("price", "pue")}
@@ -239,6 +240,7 @@ def test_parked_nodes_draw_little_and_the_rest_of_the_plan_stays() -> None:
 # Software
 
 
+@pytest.mark.nightly
 def test_a_plan_names_the_software_of_each_run_and_service() -> None:
     """Rates are those of a stack and an engine of some year: next to each decision it says of which."""
     trains, serves = plan_tables(planned(one_job(), {})), plan_tables(planned(serving(), {}))
@@ -283,6 +285,7 @@ def test_a_cap_slows_a_run_as_its_equations_say_and_saves_carbon() -> None:
     assert rate[0.6] / rate[1.0] < 1
 
 
+@pytest.mark.nightly
 def test_a_cap_on_a_service_slows_its_prompts_and_keeps_its_latencies() -> None:
     """Under a cap the clock and the matrix rate fall: less is carried, at less power, within the targets."""
     caps = {"services.code.power_caps": ["100 %", "50 %"], "policy.objective": "carbon"}

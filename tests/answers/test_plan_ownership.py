@@ -215,6 +215,7 @@ def test_an_old_scenario_has_none_of_it() -> None:
 # Buying
 
 
+@pytest.mark.nightly
 def test_a_rebate_is_worth_its_share_of_the_capital_of_every_node() -> None:
     """11 nodes either way; a fifth of their capital charge is saved, and a fifth of the cash."""
     tiers = {"market.h100-8.tiers": [{"from_nodes": 8, "rebate": "20 %"}]}
@@ -400,6 +401,7 @@ def test_a_node_moves_to_the_cheap_and_clean_site() -> None:
     assert plan_tables(move)["moves"][0]["to"] == "north"
 
 
+@pytest.mark.nightly
 def test_what_moves_is_in_every_report() -> None:
     """The page and the text show the same table."""
     document = plan_document(planned({"moves": [NORTHWARDS]}))
@@ -428,6 +430,7 @@ def test_downtime_counts_by_its_days() -> None:
     assert long.moves.usd_per_node[0] == pytest.approx(1000.0 + keep[0])
 
 
+@pytest.mark.nightly
 def test_a_pool_has_the_rest_of_the_period_of_arrival() -> None:
     """800 GPU-hours take a twentieth of a node for a quarter: it moves at once, idle from its arrival on.
 

@@ -143,6 +143,7 @@ def test_nothing_runs_before_a_site_has_power() -> None:
     assert disagreements(plan_document(plan)) == []
 
 
+@pytest.mark.nightly
 def test_sites_share_a_power_cap() -> None:
     """100 kW for both: each has room for what is wanted, both together have not."""
     group = {"power_groups": [{"name": "campus", "sites": ["north", "south"], "power_cap": "60 kW"}]}

@@ -55,6 +55,7 @@ def test_an_order_is_placed_in_its_period_and_arrives_in_time(
     assert arrives == days[placed + lead_periods]
 
 
+@pytest.mark.nightly
 def test_an_order_states_units_bill_and_source() -> None:
     """Five units of 2 nodes at the catalogue's dated price, two at the scenario's own 300 kUSD in Q2."""
     changes = {"market[0].price": ["310 kUSD", "300 kUSD", "290 kUSD", "280 kUSD"]}

@@ -156,6 +156,7 @@ def test_every_limit_says_how_much_is_left() -> None:
 # Alternatives
 
 
+@pytest.mark.nightly
 def test_alternatives_cost_no_more_than_asked_and_decide_otherwise() -> None:
     plan = with_alternatives(planned(WIDE), plans=2, within_fraction=0.05, time_limit_s=20)
     document = plan_document(plan)
@@ -268,6 +269,7 @@ def test_a_front_is_saved_whole(tmp_path: Path) -> None:
 # Sensitivity
 
 
+@pytest.mark.nightly
 def test_a_flip_is_where_the_plan_made_anew_is_another() -> None:
     """At `holds_to` the plan keeps the site of its nodes; at `changes_at` a plan made anew leaves it."""
     found = sensitivity_document(scenario(WIDE), vary=["electricity=0.5..2"])
@@ -366,6 +368,7 @@ def test_levers_that_cannot_be(text: str, said: str) -> None:
 # Clashes, and one objective after the other
 
 
+@pytest.mark.nightly
 def test_a_clash_is_named_by_limits_of_which_any_one_may_go() -> None:
     """Agreement: with either limit of the conflict lifted there is a plan."""
     plan = planned(TOO_LITTLE)

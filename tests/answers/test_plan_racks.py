@@ -33,6 +33,7 @@ def test_nodes_of_a_rack_are_counted_by_its_power() -> None:
     assert powered_racks_per_node(racks=1 / 18, node_kw=132 / 18, rack_kw=132.0) == pytest.approx(1 / 18)
 
 
+@pytest.mark.nightly
 def test_the_power_of_racks_binds() -> None:
     """Of 20 racks of 12 kW no more than 20 nodes of 10.2 kW; without it they take a fifth of a rack each."""
     free = planned(BUSY)

@@ -20,8 +20,21 @@ SKUS = ("h100-8", "mi300x-8", "gaudi3-8")
 MEASURED = Source("me", "my measurements")
 
 
-def said(*, serve=(), train=(), buy=(), facts=()):
-    """Reasons of a plan of one service that runs on some SKUs, trains on some and buys some."""
+RUN = """
+[[training]]
+name = "run"
+model = "{model}"
+{amount}
+precision = "bf16"
+deadline = 2025-03-31
+nodes = [8]
+checkpoint_storage = "parallel-fs"
+"""
+TOKENS = "tokens = 1e12\nsequence_tokens = 8192\nbatch_tokens = 4e6"
+
+
+def said(*, serve=(), train=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS)):
+    """Reasons of a plan of one service that runs on some SKUs, of a run that some train, and buys some."""
     text = SERVICE.format(
         model="llama-3.1-70b",
         precision="bf16",
@@ -31,6 +44,7 @@ def said(*, serve=(), train=(), buy=(), facts=()):
         tpot_s=1.0,
         availability=0.99,
     )
+    text += RUN.format(model=run[0], amount=run[1])
     inputs = inputs_of(load_catalogue().with_facts(facts), SKUS, text)
     names = [sku.name for sku in inputs.skus]
     every = np.arange(len(SKUS))
@@ -40,7 +54,7 @@ def said(*, serve=(), train=(), buy=(), facts=()):
 
     problem = SimpleNamespace(
         node_groups=SimpleNamespace(sku=every),
-        run_options=SimpleNamespace(node_group=every),
+        run_options=SimpleNamespace(node_group=every, job=np.ones(len(SKUS), dtype=int)),
         serve_options=SimpleNamespace(node_group=every, service=np.zeros(len(SKUS), dtype=int)),
     )
     solution = SimpleNamespace(run=counts(train)[:, 0], replicas=counts(serve), orders=counts(buy))
@@ -118,6 +132,15 @@ def test_training_says_its_error_too():
     )
     low, high = (percent_text(end / own.value - 1, 0, sign=True) for end in (own.low, own.high))
     assert f"{low} .. {high}, as no training run" in second
+
+
+def test_runs_by_samples_say_the_error_of_their_kind():
+    """MLPerf's rows of recommendation models, and engines that make images."""
+    images = said(train=["h100-8"], run=("sd2", "samples = 1e9\nbatch_samples = 2048"))
+    scores = said(train=["h100-8"], run=("dlrm-dcnv2", "samples = 1e12\nbatch_samples = 65536"))
+
+    assert images[0].startswith("Rates of training by samples on h100-8: ±29 %, at worst 55 % (fact perf")
+    assert "±12 %, at worst 32 % (fact performance.recommendation.rate_error)" in scores[0]
 
 
 def test_idle_skus_are_not_spoken_of():

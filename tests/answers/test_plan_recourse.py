@@ -77,6 +77,7 @@ def test_an_hour_is_rented_for_what_is_short_and_no_more() -> None:
     assert 8 * plan.inputs.fact("rental.a100-sxm-80gb.price").value * groups.hours[0] in prices.hourly["usd"]
 
 
+@pytest.mark.nightly
 def test_a_low_penalty_is_paid_and_a_high_one_is_not() -> None:
     """What is left out costs its share of the penalty; where renting is cheaper, nothing is left out."""
     cheap, dear = (desk_of(planned(penalty)) for penalty in (CHEAP, DEAR))
@@ -144,6 +145,7 @@ def test_keeping_what_is_sold_is_a_way() -> None:
     assert not any(row["way"].startswith("keep ") for row in plan_tables(keeps)["recourse"])
 
 
+@pytest.mark.nightly
 def test_leaving_out_is_a_way_where_a_penalty_is_stated() -> None:
     tables = plan_tables(planned(CHEAP))
     words = [row["way"] for row in tables["recourse"]]

@@ -186,6 +186,7 @@ def test_a_fleet_with_little_to_do_is_not_free() -> None:
     assert "at the end of their life" in headline(ended)
 
 
+@pytest.mark.nightly
 def test_much_that_goes_is_told_and_set_beside_keeping_it() -> None:
     """Seven of eight nodes have no work: the plan says so, and what keeping them would cost."""
     plan = plan_fleet(parse_scenario(FLEET))
@@ -223,6 +224,7 @@ def test_what_changes_nothing_changes_nothing() -> None:
     assert solved(planned({"market": market})).usd == pytest.approx(solved(plain).usd, rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_dearer_capital_never_buys_more() -> None:
     """P8 A higher rate, or a faster fall of value, and no more new nodes for the same demand."""
     counts = [
@@ -234,6 +236,7 @@ def test_dearer_capital_never_buys_more() -> None:
 
 @pytest.mark.slow
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_rent_at_the_cost_of_owning_is_indifferent() -> None:
     """P8 A year's rent at what owning costs is as good; a tenth less rents nearly all, more nothing."""
     demand = {"fleet": [], "services.chat.peak_rate": "2500 /s"}
@@ -340,6 +343,7 @@ def test_between_keeping_and_selling_friction_leaves_a_band() -> None:
     assert solved(end).sold.sum() > 0
 
 
+@pytest.mark.nightly
 def test_a_faster_fall_of_value_never_buys_more() -> None:
     """Down a straight line to less of the price, fewer new nodes are worth what they would carry."""
     demand = test_plan_ownership.BUSY | {"services.chat.unmet_penalty": "0.00003 USD"}

@@ -200,6 +200,7 @@ def made():
     return code, json.loads(said.getvalue())
 
 
+@pytest.mark.nightly
 def test_a_plan_is_verified_from_the_command_line(made):
     code, document = made
     found = document["verification"]

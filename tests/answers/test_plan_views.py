@@ -126,6 +126,7 @@ def test_the_accounts_write_off_the_price_and_show_the_gain_of_a_sale(bought_and
     assert tables["accounts"][0]["loss_usd"] == pytest.approx(sold["nodes"] * books[0] - sold["proceeds_usd"])
 
 
+@pytest.mark.nightly
 def test_the_views_come_out_even_where_nodes_move_and_are_under_contract() -> None:
     """Moves, rebates, a sale again and money counted when it is spent."""
     dear = {"sites.south.electricity_price": "3 USD/kWh", "policy.retirement": "none"}
@@ -247,6 +248,7 @@ def test_npv_is_the_present_cost_of_another_plan_less_that_of_this_one(beside_ot
         assert row["npv_usd"] == pytest.approx(theirs["present_usd"] - mine["present_usd"], rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_npv_of_usual_practice_is_by_its_own_options(beside_others: Plan) -> None:
     """Planned again as a scenario of its own."""
     usual = plan_fleet(usual_practice(with_changes(parse_scenario(FLEET), BUSY)), baselines=False)

@@ -23,7 +23,9 @@ from planner.answers.plan.whole_ledger import (
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.reading import read_job
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
+from planner.physics.surroundings import storage_share
 from planner.program.plan import Plan, plan_fleet
 
 STORED = {"sites.stockholm.storage": "40 TB", "sites.stockholm.wue": "0.2 L/kWh"}
@@ -156,10 +158,35 @@ def test_it_says_what_the_plan_does_not_minimise() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "says"),
-    [("storage", "40", "unit"), ("storage", "0 TB", "out of range"), ("storage_medium", "tape", "hdd")],
+    [
+        ("storage", "40", "unit"),
+        ("storage", "0 TB", "out of range"),
+        ("storage_medium", "tape", "hdd"),
+        ("storage_reads_ratio", "8", "has no effect without storage"),
+    ],
 )
 def test_bad_storage_is_refused_once(key: str, value: str, says: str) -> None:
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     with pytest.raises(ScenarioError, match=says) as error:
         check_scenario(with_changes(scenario, {f"sites.stockholm.{key}": value}), load_catalogue())
     assert len(error.value.problems) == 1
+
+
+def test_drives_for_reads_come_on_top_of_those_for_copies() -> None:
+    """Eight times the operations of one copy (Zhao et al., ISCA 2022): drives as for eight copies."""
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"),
+        {"sites.stockholm.storage": "1 PB"},
+    )
+    plain, many, few = (
+        storage_share(Inputs(with_changes(scenario, changed), load_catalogue()), 0)
+        for changed in ({}, *({"sites.stockholm.storage_reads_ratio": one} for one in ("8", "1.5")))
+    )
+
+    assert plain is not None
+    assert many is not None
+    assert few is not None
+    copies = float(load_catalogue().fact("job.storage_copies").value)
+    assert many.it_kwh.value == pytest.approx(plain.it_kwh.value * 8 / copies)
+    assert many.made.value == pytest.approx(plain.made.value * 8 / copies)
+    assert few.it_kwh.value == pytest.approx(plain.it_kwh.value)

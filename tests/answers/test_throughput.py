@@ -297,6 +297,7 @@ def test_no_rate_beats_the_arithmetic_of_its_prompts(question):
     question=st.fixed_dictionaries(QUESTION | {"input_tokens": st.floats(16, 1024)}),
     longer=st.floats(1.05, 10),
 )
+@pytest.mark.nightly
 def test_shorter_answers_carry_no_fewer_requests(question, longer):
     """Property: where targets leave room, each token more costs rate; 6 % for the tail of the first tokens.
 
@@ -320,6 +321,7 @@ def test_shorter_answers_carry_no_fewer_requests(question, longer):
     ttft_s=st.floats(0.1, 5),
     tpot_s=st.floats(0.02, 0.2),
 )
+@pytest.mark.nightly
 def test_laxer_targets_never_lower_the_rate(question, laxer, ttft_s, tpot_s):
     targets = {"ttft_s": ttft_s, "tpot_s": tpot_s}
     strict = limits_per_s(**question | targets)
@@ -447,7 +449,7 @@ def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_pat
     ("question", "measured_per_s"),
     [
         # MLPerf Inference v4.1, closed, SDXL offline on 8 H100: 16.35 images/s, in 8 bits.
-        (Question("sdxl", precision="fp8", skus=("h100-8",), nodes=(1,)), 16.35),
+        (Question("sdxl", serve=True, precision="fp8", skus=("h100-8",), nodes=(1,)), 16.35),
         # MLPerf Inference v4.1, closed, DLRM-v2 offline: 270 samples in a query on average.
         (
             Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h100-8",), nodes=(1,)),
@@ -469,7 +471,7 @@ def test_images_and_scores_as_mlperf_measured(question, measured_per_s):
 @pytest.mark.parametrize(("model", "latency_s"), [("flux1-dev", 11.64), ("hunyuan-video", 1689.0)])
 def test_slow_engines_lie_within_the_range(model, latency_s):
     """ML.ENERGY v3, one H100, batch 1: an engine that starts each operator alone, within the stated range."""
-    document = throughput_document(Question(model, batch=1, skus=("h100-8",), nodes=(1,)))
+    document = throughput_document(Question(model, serve=True, batch=1, skus=("h100-8",), nodes=(1,)))
     (row,) = document["rows"]
 
     assert row["low_per_s"] * 0.99 <= 8 / latency_s <= row["rate_per_s"]
@@ -479,7 +481,7 @@ def test_slow_engines_lie_within_the_range(model, latency_s):
 def test_what_memory_lacks_is_said():
     """L4 holds 24 GB: neither 13 B weights in 16 bits nor 26 GB of tables in 8 bits."""
     for question in (
-        Question("hunyuan-video", skus=("l4-8",), nodes=(1,)),
+        Question("hunyuan-video", serve=True, skus=("l4-8",), nodes=(1,)),
         Question("dlrm-dcnv2", serve=True, precision="fp8", skus=("l4-8",), nodes=(1,)),
     ):
         assert re.search("needs 2[67] GB of 22 GB", throughput_document(question)["rows"][0]["reason"])
@@ -601,7 +603,7 @@ def test_page_runs_and_prints_what_it_shows(capsys):
         else:
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
 
-    assert ran == 14
+    assert ran == 15
 
 
 def test_training_and_serving_name_their_software():

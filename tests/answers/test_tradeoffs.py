@@ -163,6 +163,7 @@ def test_a_point_of_the_front_is_planned_again_from_its_changes() -> None:
     assert anew.kgco2e <= row["carbon_kgco2e"] * (1 + 1e-5)
 
 
+@pytest.mark.nightly
 def test_a_stopped_front_keeps_its_points_and_their_plans() -> None:
     heard = Heard()
     found = front(
@@ -175,6 +176,7 @@ def test_a_stopped_front_keeps_its_points_and_their_plans() -> None:
     assert 1 <= len(rows) <= 2  # the second end may take up the plan of the first
 
 
+@pytest.mark.nightly
 def test_a_deadline_is_planned_again_from_its_changes() -> None:
     """The changes are those of `--set`: they make a scenario, whose cleanest plan is the point's."""
     found = front_of_time(arguments_of(one_job(), points=2), Heard(), never)
@@ -187,6 +189,7 @@ def test_a_deadline_is_planned_again_from_its_changes() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_alternatives_and_flips_are_work_too() -> None:
     """What the commands print, as documents; one lever keeps it short."""
     others = alternatives(arguments_of(one_job(), plans=1, within_fraction=0.05), Heard(), never)

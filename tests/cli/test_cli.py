@@ -282,6 +282,7 @@ def test_a_missing_file_is_wrong_input(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.nightly
 def test_ctrl_c_keeps_the_best_plan_so_far(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The main thread is interrupted, as Ctrl-C does it, as soon as a first plan is known."""
     heard: list[str] = []
@@ -661,6 +662,7 @@ EVENTS = str(ROOT / "tests" / "logs" / "events.csv")  # of a few lines
 BROKEN_LOGS = ROOT / "tests" / "logs" / "broken"
 
 
+@pytest.mark.nightly
 def test_fit_prints_and_writes_what_it_printed(run: Run, tmp_path: Path) -> None:
     """The rate on stdout, to four digits, is the one that `checkpoint` and `explain` then read."""
     code, out, err = run("fit", OUTAGES, *OUTAGES_MAPPING, "--name", "mine", "--out", str(tmp_path / "mine"))
@@ -776,6 +778,7 @@ def test_ctrl_c_during_a_fit_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_backtest_prints_its_scores(run: Run) -> None:
     """As JSON the share held is that of the rows beside it."""
     code, out, _ = run("backtest", OUTAGES, *OUTAGES_MAPPING, "--quiet")
@@ -820,6 +823,7 @@ sys.exit(", ".join(sorted(heavy & set(sys.modules))) or 0)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_workers_that_plan_and_keep_import_no_tables_and_no_charts() -> None:
     """Each page's work is a process of its own: what a plan does not need would be paid with every one.
 

@@ -129,6 +129,7 @@ def test_futures_see_the_store_before_the_work(
     assert (said.out, "working out" in said.err) == ("", False)
 
 
+@pytest.mark.nightly
 def test_futures_in_words(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What to order first, then a row for each future; nothing aside when it is not asked for."""
     code = main(["futures", scenario, "--quiet"])

@@ -103,6 +103,7 @@ def test_tables_and_charts_say_kilograms() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_and_the_store_say_kilograms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What `plan` prints, what is saved, and what a sweep over objectives holds next to each other."""
     file, address = tmp_path / "carbon.toml", str(tmp_path / "plans.sqlite")
@@ -124,6 +125,7 @@ def test_the_command_and_the_store_say_kilograms(tmp_path: Path, capsys: pytest.
     ]
 
 
+@pytest.mark.nightly
 def test_futures_say_kilograms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Document, words, chart and explanations: a mean of the objectives of its futures, in their unit."""
     file = tmp_path / "futures.toml"

@@ -143,6 +143,7 @@ def test_a_store_that_cannot_be_used_is_told_before_the_work(
     assert str(tmp_path / "store") in err
 
 
+@pytest.mark.nightly
 def test_a_sweep_prints_every_point_and_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     """Two caps, one too small for any plan; the second run plans nothing anew and says the same."""
     command = ["sweep", JOB, "--vary", "sites.stockholm.power_cap=2 MW,5 kW", "--quiet", "--json"]

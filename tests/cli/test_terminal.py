@@ -49,6 +49,7 @@ def on_terminal(*words: str, columns: int, **environment: str) -> tuple[int, str
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_table_is_as_wide_as_the_terminal() -> None:
     """The same list: cut at 60 columns, wider than a file's 100 at 150; bold heading, dim rule."""
     code, narrow = on_terminal("skus", columns=60)

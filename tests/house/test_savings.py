@@ -195,6 +195,7 @@ def test_confidence_of_a_plan_s_spares_is_what_was_asked() -> None:
     assert np.any(np.asarray(above) > plan.spares)
 
 
+@pytest.mark.nightly
 def test_a_plan_from_its_own_options_is_that_plan() -> None:
     """Nothing is lost by leaving out what the best plan does not use."""
     problem = assembled(shipped(LONG)).problem

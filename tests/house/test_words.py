@@ -141,7 +141,6 @@ POOLS = {
     },
     "names that functions and fields had before, in rows of users": {
         "pool": "planner/validation/histories.py planner/validation/leaves.py",
-        "pools": "planner/validation/leaves.py",
     },
 }
 STAYS |= {

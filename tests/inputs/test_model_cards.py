@@ -447,6 +447,7 @@ def test_a_plan_reads_the_card_beside_its_scenario(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_checkpoints_of_a_scenario_read_its_card(folder: Path) -> None:
     """A checkpoint holds the parameters, so its write is longer by the share of the norms: below 1e-4."""
     ours, theirs = (

@@ -201,6 +201,7 @@ def test_nothing_is_written_where_something_is_wrong(
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_the_page_of_own_facts_runs_and_leads_to_the_own_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:

@@ -79,6 +79,7 @@ space_price = ["170 USD/kW/month", "0.18 kUSD/kW/month"]
 space_committed = "0.1 MW"
 storage = "20 PB"
 storage_medium = "ssd"
+storage_reads_ratio = 8
 solar = "0.4 MW"
 solar_yield = "18 %"
 solar_latitude = 36.8
@@ -94,6 +95,12 @@ battery_life = "12 y"
 name = "campus"
 sites = ["North 1.a", "south"]
 power_cap = ["2 MW", "2500 kW"]
+
+[[links]]
+sites = ["North 1.a", "south"]
+bandwidth = "400 Gbit/s"
+latency = "12 ms"
+oversubscription = 1.5
 
 [[fleet]]
 sku = "a100-80-8"
@@ -315,6 +322,9 @@ spare_share = "10 %"
 loss_spikes = "10 /month"
 rollback = "30 min"
 detect_corruption = true
+slow_nodes = "0.5 %"
+slowdown = 1.2
+step_spread = "1 %"
 
 [policy]
 objective = "weighted"
@@ -467,7 +477,8 @@ def test_whole_holds_every_key() -> None:
     }  # beside location-based accounting alone, in test_levers
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"mean_quality_budget_fraction"}  # the same
-    keys -= {"pipeline", "users"}  # in test_pipelines and test_users
+    keys -= {"across"}  # of runs that do not pause, in test_shared_runs
+    keys -= {"phases", "pipeline", "users"}  # in test_apart, test_pipelines and test_users
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling
     keys -= {"draws", "reduce_to", "seed"}  # futures are named or drawn
@@ -475,6 +486,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"data_usd_per_million", "bought_fraction", "generated_fraction", "feeds"}  # in test_data_mix
     keys -= {"tables", "file", "table_set", "reuse", "reuse_set", "tiers", "ways"}  # in test_placed_works
     keys -= {"samples", "batch_samples"}  # in place of tokens, in test_sample_training
+    keys -= {"ingestion", "workers_per_node", "workers"}  # in test_feeding
     keys -= {"audio_s", "candidates", "images", "response_time_s"}  # in test_service_kinds
     written = WHOLE + "grid traffic failures log"
 

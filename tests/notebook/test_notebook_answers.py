@@ -268,6 +268,7 @@ def test_saved_answers_come_back(answers: dict[str, ef.Answer], kept: Kept, kind
     assert all(again.explain(name).value == answer.explain(name).value for name in answer.trace)
 
 
+@pytest.mark.nightly
 def test_answers_are_asked_on(answers: dict[str, ef.Answer], tmp_path: Path) -> None:
     """A scenario that was read is planned; a fit gives the failures of another question, saved or not."""
     read = ef.scenario("one-training-job", changes={"sites.stockholm.pue": 1.4})

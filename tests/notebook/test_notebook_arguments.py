@@ -29,6 +29,7 @@ SLURM = "data/samples/slurm-simulated.txt"
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_numbers_are_in_the_unit_of_their_name() -> None:
     """15 minutes and a quarter of an hour are one restart; 50 % and 0.5 one share."""
     said: list[dict[str, Any]] = [

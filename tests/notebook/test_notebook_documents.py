@@ -53,6 +53,7 @@ def test_each_function_says_what_it_takes(name: str) -> None:
 
 
 @pytest.mark.usefixtures("workplace")
+@pytest.mark.nightly
 def test_the_page_says_what_comes_out(root: Path) -> None:
     text = (root / PAGE).read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))

@@ -114,6 +114,7 @@ def test_function_and_command_give_one_document(
 
 @pytest.mark.solve
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_futures_of_a_scenario(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
     """Two futures, named in the tables of a dict and in a file."""
     tables = read_toml((root / OWN).read_text(), "own")
@@ -144,6 +145,7 @@ failures = 2.0
 
 @pytest.mark.solve
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_saved_plans_are_compared_as_the_command_does(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, root: Path
 ) -> None:

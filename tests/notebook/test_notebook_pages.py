@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import everfleet as ef
 from planner.inputs.catalogue import data_folder
 from planner.report.shape import written
@@ -42,6 +44,7 @@ def test_a_job() -> None:
     assert plain(written(page)) == plain(ef.job_carbon("bloom").to_dict())
 
 
+@pytest.mark.nightly
 def test_a_log() -> None:
     file = data_folder() / "samples" / "slurm-simulated.txt"
     arguments = {

@@ -1,12 +1,14 @@
 """Two pools instead of one: transfer, sizes, and the comparison with a joint pool."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
-from planner.performance.bundles import bundled
 from planner.performance.capacity import (
     Guesses,
     Limits,
@@ -16,14 +18,15 @@ from planner.performance.capacity import (
     replica_capacity,
 )
 from planner.performance.disaggregation import (
-    DisaggregatedTargets,
     apart_requests_per_s,
-    disaggregated_replicas,
+    best_pairs,
+    dealt_scv_ratio,
     kv_transfer_s,
     prefill_replicas,
+    unit_accelerator_kw,
+    unit_capacity,
 )
-from planner.performance.engine import step_times
-from planner.performance.queueing import mmc_wait_h, servers_needed
+from planner.performance.queueing import servers_needed
 
 H100 = "H100-80GB-SXM"
 
@@ -75,97 +78,126 @@ def parts(**hardware):
     }
 
 
-def step_s(batch, prefill_tokens=0.0, **hardware):
-    """A step of Llama 3.3 70B on four accelerators, without prompts or with one."""
-    return step_times(
-        **parts(**hardware),
-        writing=batch,
-        prefill_tokens=prefill_tokens,
-        context_tokens=2200.0,
-        prompt_tokens=2000.0,
-    ).total_s
-
-
-def pools(**change):
-    states = np.arange(1.0, 193.0)
-    arguments = {
-        "requests_per_s": 20.0,
-        "prefill_s": float(step_s(0.0, prefill_tokens=2000.0)),
-        "prefill_scv_ratio": 0.9,
-        "arrival_scv_ratio": 1.2,
+def unit(**change):
+    """Three readers of 2/s and one writer of 5/s; a cache takes 20 ms, of the ports 10 ms of either side."""
+    asked = {
+        "readers": 3.0,
+        "writers": 1.0,
+        "reading_limit_per_s": 2.0,
+        "writing_limit_per_s": 5.0,
+        "reading_ttft_s": 0.3,
+        "reading_wait_s": 0.1,
+        "writing_tpot_s": 0.02,
+        "writing_running": 40.0,
         "transfer_s": 0.02,
-        "decode_step_s": step_s(np.minimum(states, 128.0)),
-        "output_tokens": 200.0,
-        "batch_limit": 128.0,
-        "queue_places": 64.0,
-        "ttft_target_s": 1.0,
-        "tpot_target_s": 0.04,
-        "handover_target_s": 0.2,
-        "quantile_fraction": 0.9,
+        "sending_s": 0.01,
+        "receiving_s": 0.01,
         "utilisation_fraction": 0.75,
     }
-    return disaggregated_replicas(**bundled(arguments | change, targets=DisaggregatedTargets))
+    return unit_capacity(**(asked | change))
 
 
-def test_pools_hold_their_load_with_the_margin_that_was_asked_for():
-    """Both pools stay at or below 75 % and one replica fewer would not; waits follow Allen-Cunneen."""
-    got = pools()
-    load = 20.0 * float(step_s(0.0, prefill_tokens=2000.0))
+def test_a_unit_carries_what_its_weaker_side_does():
+    """Readers take 6/s and the writer 5; two writers 10, so that the readers decide. 0.3 + 0.02 s."""
+    assert unit().limit_requests_per_s == 5.0
+    assert unit(writers=2.0).limit_requests_per_s == 6.0
+    assert unit().requests_per_s == 0.75 * 5.0
+    assert unit().ttft_s == pytest.approx(0.32)
+    assert unit(reading_limit_per_s=0.0).requests_per_s == unit(reading_limit_per_s=0.0).ttft_s == 0.0
 
-    assert load / got.prefill_replicas <= 0.75
-    assert got.decode_replicas == np.ceil(20.0 / got.decode_requests_per_s)
-    poisson_s = 3600 * mmc_wait_h(
-        servers=got.prefill_replicas, offered_load=load, service_h=load / 20.0 / 3600
+
+def test_caches_pass_the_ports_one_after_the_other():
+    """At 0.5 s a cache three readers send 6/s and one writer receives 2."""
+    assert unit(sending_s=0.75).limit_requests_per_s == pytest.approx(4.0)
+    assert unit(receiving_s=0.5).limit_requests_per_s == pytest.approx(2.0)
+
+
+def test_without_a_way_and_with_nothing_to_write_a_unit_is_its_readers():
+    """Limit: a way of no time, and writers that never are too few."""
+    limits = np.array([0.5, 2.0, 7.0])
+    free = {"transfer_s": 0.0, "sending_s": 0.0, "receiving_s": 0.0, "writing_limit_per_s": 1e9}
+    got = unit(reading_limit_per_s=limits, readers=1.0, **free)
+
+    assert got.limit_requests_per_s == pytest.approx(limits)
+    assert got.ttft_s == pytest.approx(np.full(3, 0.3))
+
+
+RATES = st.lists(st.floats(0.1, 9.0), min_size=1, max_size=3)
+
+
+@given(reads=RATES, writes=RATES, wanted=st.floats(0.5, 40.0), passed=st.floats(0.5, 20.0))
+def test_the_units_offered_reach_the_fewest_accelerators_of_all(reads, writes, wanted, passed):
+    """Independent route: whole units of one kind for a demand, next to trying every count of every kind."""
+    sizes = (1, 2, 4)
+    kinds = len(reads), len(writes)
+    pairs = best_pairs(
+        reading_per_s=np.repeat(np.array(reads)[:, None], kinds[1], axis=1),
+        reading_accelerators=np.array(sizes[: kinds[0]]),
+        writing_per_s=np.array(writes),
+        writing_accelerators=np.array(sizes[: kinds[1]]),
+        most=3,
+        wanted_per_s=wanted,
+        ports_per_s=np.full((2, *kinds), passed),
     )
-    assert got.ttft_s == pytest.approx(load / 20.0 + poisson_s * (1.2 + 0.9) / 2)
-    assert got.ttft_s < 1.0
+
+    def accelerators(readers, reading, writers, writing):
+        reads_per_s = readers * min(reads[reading], passed)
+        carried = min(reads_per_s, writers * min(writes[writing], passed))
+        units = math.ceil(wanted / carried - 1e-9)
+        return units * (readers * sizes[reading] + writers * sizes[writing])
+
+    every = itertools.product(range(1, 4), range(kinds[0]), range(1, 4), range(kinds[1]))
+    fewest = min(itertools.starmap(accelerators, every))
+    assert min(accelerators(p.readers, p.reading, p.writers, p.writing) for p in pairs) == fewest
+
+
+def test_a_unit_draws_the_mean_of_its_accelerators():
+    """Two readers of four at 0.6 kW and one writer of eight at 0.3 kW: 0.45 kW, at one load or several."""
+    counts = {"readers": 2.0, "writers": 1.0, "reading_accelerators": 4.0, "writing_accelerators": 8.0}
+
+    assert unit_accelerator_kw(**counts, reading_kw=0.6, writing_kw=0.3) == pytest.approx(0.45)
+    loads = unit_accelerator_kw(
+        **{name: np.array([n]) for name, n in counts.items()},
+        reading_kw=np.array([[0.6, 0.2]]),
+        writing_kw=np.array([[0.3, 0.4]]),
+    )
+    assert loads == pytest.approx(np.array([[0.45, 0.3]]))
+
+
+def test_bursts_that_are_dealt_to_several_are_thinned():
+    """Dealing to four leaves a quarter of what is beyond Poisson's spread, whatever is tried."""
+    assert dealt_scv_ratio(arrival_scv_ratio=5.0, replicas=4.0) == 2.0
+    several = dealt_scv_ratio(
+        arrival_scv_ratio=np.array([[1.0, 5.0], [3.0, 9.0]]), replicas=np.array([4.0, 2.0])
+    )
+    assert several == pytest.approx(np.array([[1.0, 2.0], [2.0, 5.0]]))
 
 
 def test_a_tight_token_time_is_cheaper_apart_and_a_loose_one_is_not_out_of_reach_together():
-    """Reading 2,000 tokens takes a joint step far beyond 25 ms a token, so that only separate pools keep it.
+    """Reading 2,000 tokens takes a joint step far beyond 25 ms a token, so that only others keep it.
 
-    DistServe and Splitwise report this interference as the reason to separate. The joint replica is sized
-    by `replica_capacity` on the same hardware, targets and margin.
+    DistServe and Splitwise report this interference as the reason to separate. All three are sized by
+    `replica_capacity` on the same hardware, targets and margin.
     """
-    joint = parts() | {
-        "requests": Requests(input_tokens=2000.0, output_tokens=200.0),
+    common = parts() | {
         "limits": Limits(batch_limit=128.0, queue_places=64.0, chunk_tokens=2048.0),
         "measured": Measured(),
         "arrival_scv_ratio": 1.2,
         "utilisation_fraction": 0.75,
     }
 
-    def together(target_s):
-        targets = Targets(ttft_target_s=1.0, tpot_target_s=target_s, quantile_fraction=0.9)
-        return replica_capacity(**joint, targets=targets).requests_per_s
+    def rate(target_s, ttft_s=1.0, output_tokens=200.0, **more):
+        targets = Targets(ttft_target_s=ttft_s, tpot_target_s=target_s, quantile_fraction=0.9)
+        requests = Requests(input_tokens=2000.0, output_tokens=output_tokens)
+        return replica_capacity(**common, requests=requests, targets=targets, **more).requests_per_s
 
-    tight, loose = together(0.025), together(0.2)
-    apart = pools(tpot_target_s=0.025)
+    known = Guesses(draft_tokens=0.0, accepted_tokens=1.0, read_fraction=0.0)
+    reads, writes = rate(0.025, output_tokens=1.0), rate(0.025, ttft_s=0.05, guesses=known)
+    tight, loose = rate(0.025), rate(0.2)
 
-    assert apart.prefill_replicas + apart.decode_replicas < (20.0 / tight if tight > 0 else np.inf)
+    assert reads > 0
+    assert 1 / reads + 1 / writes < (1 / tight if tight > 0 else np.inf)
     assert loose > 0
-
-
-def test_targets_out_of_reach_give_infinite_pools():
-    column = pools(ttft_target_s=np.array([0.01, 1.0, 1.0]), handover_target_s=np.array([0.2, 0.01, 0.2]))
-
-    assert column.prefill_replicas[0] == np.inf
-    assert column.ttft_s[0] == np.inf
-    assert column.decode_replicas[1] == np.inf
-    assert np.isfinite([column.prefill_replicas[2], column.decode_replicas[2]]).all()
-
-
-@pytest.mark.slow
-@given(rate=st.floats(0.5, 60.0), more=st.floats(1.0, 3.0), better=st.floats(1.0, 4.0))
-def test_more_load_needs_no_fewer_and_more_bandwidth_no_more_replicas(rate, more, better):
-    states = np.minimum(np.arange(1.0, 193.0), 128.0)
-    base = pools(requests_per_s=rate)
-    loaded = pools(requests_per_s=rate * more)
-    swift = pools(requests_per_s=rate, decode_step_s=step_s(states, memory_gb_per_s=better * 3350.0))
-
-    assert loaded.prefill_replicas >= base.prefill_replicas
-    assert loaded.decode_replicas >= base.decode_replicas
-    assert swift.decode_replicas <= base.decode_replicas
 
 
 def apart(**change):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.software import default_stack, stack_named, stacks
 from planner.performance.bundles import Links, Waits, bundled, memory_bundles, step_bundles
 from planner.performance.communication import context_exchange_s
-from planner.performance.diffusion import diffusion_training_step_s
+from planner.performance.diffusion import DenoiserStep, diffusion_training_step
 from planner.performance.hardware import precision_factor
 from planner.performance.memory import kept_fraction, training_memory_parts
 from planner.performance.training import training_step_s
@@ -268,19 +270,20 @@ DENOISER = {
 def test_a_denoiser_trains_three_passes_and_exchanges():
     """By hand on one accelerator: three passes of four samples, the update and the host."""
     operators = np.array([0.004, 0.001])
-    alone = diffusion_training_step_s(
-        **bundled({"operator_s": operators, **DENOISER | {"accelerators": 1.0}}, links=Links, waits=Waits)
-    )
-    copies = diffusion_training_step_s(
-        **bundled({"operator_s": operators, **DENOISER}, links=Links, waits=Waits)
-    )
-    sharded = diffusion_training_step_s(
-        **bundled({"operator_s": operators, **DENOISER | {"sharded": 1.0}}, links=Links, waits=Waits)
-    )
 
-    assert alone == pytest.approx(3 * 4 * 0.005 + 18e9 / (3350e9 * 0.85) + 0.03, rel=1e-9)
-    assert copies > 3 * 4 * 0.005 + 0.03
-    assert sharded > 3 * 4 * 0.005 + 0.03
+    def step(**other: float) -> DenoiserStep:
+        said = {"operator_s": operators, **DENOISER, **other}
+        return diffusion_training_step(**bundled(said, links=Links, waits=Waits))
+
+    alone, copies, sharded = step(accelerators=1.0), step(), step(sharded=1.0)
+
+    assert alone.total_s == pytest.approx(3 * 4 * 0.005 + 18e9 / (3350e9 * 0.85) + 0.03, rel=1e-9)
+    assert (alone.computing_s, alone.elementwise_s) == pytest.approx((3 * 4 * 0.004, 3 * 4 * 0.001))
+    for one in (copies, sharded):
+        assert one.total_s > 3 * 4 * 0.005 + 0.03
+        assert sum(getattr(one, f.name) for f in fields(one) if f.name != "total_s") == pytest.approx(
+            one.total_s
+        )
 
 
 def test_benchmarks_of_images_are_answered():

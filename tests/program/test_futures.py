@@ -242,6 +242,7 @@ def test_a_chance_matters_only_where_demand_may_go_unmet(changes: dict[str, Any]
     assert planned(PAIR | changes).chances_matter is not alike
 
 
+@pytest.mark.nightly
 def test_a_worst_case_knows_no_chances() -> None:
     idle = {"facts.accelerator.gb200-nvl72.tdp": "1 kW"}  # nobody has or offers such a node
     found = planned(PAIR | {"policy.robust": "worst"} | idle)
@@ -325,6 +326,7 @@ def test_each_future_is_verified() -> None:
         assert shown == pytest.approx(objective_value(problem, plan))
 
 
+@pytest.mark.nightly
 def test_what_is_made_least_is_least() -> None:
     """Each aim wins by its own measure: mean, worst future, largest regret."""
     aims = ("expected", "worst", "regret")

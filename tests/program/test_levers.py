@@ -317,6 +317,7 @@ def test_sun_saves_no_carbon_that_a_contract_has_avoided_already() -> None:
     assert plain.usd - plan.answer.solution.usd == pytest.approx(used * (price + 0.004), rel=0.02)
 
 
+@pytest.mark.nightly
 def test_what_levers_take_is_explained_down_to_facts() -> None:
     plan = planned(tuple(ALL))
     carbon = explain(plan.ledger.kgco2e_terms["resting_kgco2e"]).to_text()
@@ -589,6 +590,7 @@ def test_a_flat_price_is_worth_nothing(tmp_path: Path) -> None:
     assert one.resting.rest_usd.sum(axis=2) == pytest.approx(other.resting.rest_usd.sum(axis=2), rel=1e-9)
 
 
+@pytest.mark.nightly
 def test_where_price_and_grid_differ_hours_are_judged_by_what_both_weigh(tmp_path: Path) -> None:
     """A high price of carbon puts the cleanest hours first, money alone the cheapest."""
     sunny = {"sites.fresno.grid": "us-camx", "sites.fresno.hourly_shape": "synthetic-us-camx"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,11 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.physics import joint_tails
 from planner.physics.batch_serving import batch_law
+from planner.physics.joint_tails import _together_fraction, with_joint_tails
+from planner.physics.pipelines import answer_quantile
+from planner.physics.serving import serving_candidates
 from planner.physics.ways import every_way, way_said
 from planner.program import remedies
 from planner.program.plan import plan_fleet
@@ -174,7 +180,7 @@ def test_a_plan_tells_each_stage_its_nodes_and_its_part_of_the_time() -> None:
         name: max(float(row["time_fraction"].value) for row in rows if row["service"] == name)
         for name in ("filter", "rank")
     }
-    (said,) = stage_sentences(shared, solution)
+    said, together = stage_sentences(shared, solution)
 
     assert shared.problem.services.pipeline.tolist() == [1, 1]
     assert set(shared.problem.serve_options.time_fraction) <= {0.25, 0.5, 0.75}
@@ -186,3 +192,32 @@ def test_a_plan_tells_each_stage_its_nodes_and_its_part_of_the_time() -> None:
         for row in rows
     )
     assert said.startswith("Of the 2 ms of ranking, its stages take: filter ")
+    assert "90.0 % or more of all answers come within 2 ms" in together
+
+
+def test_stages_that_keep_nine_of_ten_each_do_not_keep_it_together() -> None:
+    """In four steps of 2 ms: the least share of a stage is found with which all answers are in time."""
+    facts = '[facts]\n"planning.pipeline.time_steps" = "4"'
+    tried = every_way(Inputs(cascade(facts=facts), CATALOGUE))
+    candidates, _ = serving_candidates(tried)
+    found = with_joint_tails(tried, candidates)
+    each = found.ways.quantiles["ranking"]
+
+    def together(share: float) -> float:
+        at = replace(tried, ways=replace(tried.ways, quantiles={"ranking": share}))
+        return _together_fraction(at, candidates, [0, 1], list(range(6)))
+
+    assert together(0.9) < 0.9 <= together(each) < 0.92
+    assert 0.9 < each < 0.9**0.5
+    assert float(answer_quantile(found, found.scenario.services[0]).value) == each
+
+
+def test_a_stage_that_reads_prompts_keeps_its_part_as_often_as_all_need_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where no law is added each of two gives 0.9 ^ (1/2) in its part."""
+    tried = every_way(Inputs(cascade(), CATALOGUE))
+    monkeypatch.setattr(joint_tails, "in_batches", lambda inputs, service: service.name == "rank")
+    none = serving_candidates(tried)[0].some(np.zeros(0, dtype=np.intp))
+
+    assert with_joint_tails(tried, none).ways.quantiles["ranking"] == pytest.approx(0.9**0.5)

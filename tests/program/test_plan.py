@@ -298,6 +298,7 @@ def test_more_failures_mean_longer_runs_shorter_intervals_more_spares() -> None:
     assert spares[-1] > spares[0]
 
 
+@pytest.mark.nightly
 def test_a_log_of_ones_own_reaches_the_totals_and_their_ranges(tmp_path: Path) -> None:
     """The rate is a fact of the carbon, a bar of the tornado, and what widens the finish beyond its luck."""
 
@@ -384,6 +385,7 @@ def spares_of_services(plan: Plan, solution: Solution) -> np.ndarray[Any, np.dty
     return needed
 
 
+@pytest.mark.nightly
 def test_bursts_ask_for_more_spares() -> None:
     """The more the larger the node group, and never fewer than Poisson counts do."""
     scenario = shipped(QUARTER)
@@ -485,6 +487,7 @@ def test_names_do_not_decide(name: str) -> None:
     assert np.array_equal(renamed.answer.solution.orders, stated.answer.solution.orders)
 
 
+@pytest.mark.nightly
 def test_the_order_of_sites_does_not_decide() -> None:
     """The same file with its sites and offers turned round has the same best objective."""
     scenario = with_changes(shipped(SERVING), EXACT | ONE_QUARTER)
@@ -850,6 +853,7 @@ def test_the_hours_of_a_mixture_are_as_unsure_as_its_published_rates() -> None:
         assert ratio[moved] == pytest.approx(fact.value / factor, rel=ROUNDING)
 
 
+@pytest.mark.nightly
 def test_a_served_mixture_holds_all_weights_and_reads_what_it_meets() -> None:
     """Mixtral 8x7B (46.7 B weights, 12.9 B active, 2 of 8 experts) on two H100, by direct calls.
 
@@ -966,6 +970,7 @@ def test_the_deadline_counts_how_runs_differ() -> None:
     assert np.all(apart <= spread_of_pace * 1.05)
 
 
+@pytest.mark.nightly
 def test_a_trace_with_long_prompts_asks_for_more_than_its_means() -> None:
     """Same means, same bursts: hardware that is slow at long prompts carries the means but not the trace."""
     means = {

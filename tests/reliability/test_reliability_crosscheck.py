@@ -27,6 +27,7 @@ def agree(found, estimates):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_shipped_outages(root):
     """InfiniteHBD: 400 servers until the first outage of each, half of them censored."""
     path = root / "data" / "samples" / "infinitehbd-outages.csv"

@@ -230,6 +230,7 @@ def best_by_decimals(mttf, write):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_fifty_digits_agree_on_a_thousand_random_jobs():
     """Decimal arithmetic from the plain formulas; ours is rearranged to survive extreme ratios."""
     random = np.random.default_rng(4)

@@ -76,6 +76,7 @@ def test_airesim_after_its_repair_fix():
     assert played.preemptions.sum() == 0
 
 
+@pytest.mark.nightly
 def test_validation_row(shared, airesim_shop):
     """The stored row says the same case and asks for 0.6228 within 0.005."""
     with (shared / "validation" / "reliability.csv").open(encoding="utf-8") as file:
@@ -297,6 +298,7 @@ def test_retired_nodes_deplete_the_fleet():
     assert np.all(played.useful_h[depleted] < 40)
 
 
+@pytest.mark.nightly
 def test_retirement_looks_back_over_its_window():
     """Retired when two failures lie within 5 h: each gap of mean 10 h is that short with p = 1 - exp(-1/2).
 

@@ -315,6 +315,7 @@ def test_times_in_forms_of_their_own(tmp_path):
     )
 )
 @settings(max_examples=size(10, nightly=25))
+@pytest.mark.nightly
 def test_merged_outages_cover_the_same_hours(tmp_path_factory, outages):
     """An independent route: mark each hour that a unit is down. No merged outages of a unit overlap."""
     path = tmp_path_factory.mktemp("log") / "log.csv"

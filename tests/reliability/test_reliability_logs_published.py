@@ -40,6 +40,7 @@ def test_titan_stays_and_events(shared):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_alarms_at_one_instant_are_one_event_of_titan(shared):
     """An independent route: pandas counts 27 rows with the GPU and the time of another."""
     path = shared / TITAN / "gc_full.csv"
@@ -64,6 +65,7 @@ def test_lanl_failures(shared):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_lanl_units_that_never_failed(shared):
     """An independent route: pandas reads how many nodes each system has. System 17 names none, and is one."""
     log = read_log(shared / LANL)

@@ -11,6 +11,7 @@ from reliability.step_time import (
     slow_ranks_factor,
     slowest,
     slowest_quantile_s,
+    waiting_factor,
 )
 
 FAMILIES = ["normal", "gamma", "lognormal"]
@@ -150,3 +151,28 @@ def test_a_hot_node_against_drawn_steps():
 def test_what_makes_no_sense_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_nodes_that_wait_for_slow_ones_as_drawn():
+    """Sixteen nodes, each slow with 5 % and then by half, steps 2 % apart: 40,000 steps drawn."""
+    rng = np.random.default_rng(7)
+    slow = np.where(rng.random((40_000, 16)) < 0.05, 1.5, 1.0)
+    drawn = (slow * rng.gamma(2500.0, 1 / 2500.0, slow.shape)).max(axis=1).mean()
+
+    found = waiting_factor(nodes=16, slow_fraction=0.05, slowdown_factor=1.5, variation_fraction=0.02)
+
+    assert found == pytest.approx(drawn, rel=0.005)
+
+
+def test_limits_of_waiting():
+    """Nobody waits alone or for nobody; of many nodes one is always slow; more nodes never wait less."""
+    nodes = np.array([1.0, 8.0, 64.0, 1024.0, 16384.0])
+    plain = {"slowdown_factor": 1.2, "variation_fraction": 0.0}
+    waits = waiting_factor(nodes=nodes, slow_fraction=0.001, **plain)
+
+    assert waiting_factor(nodes=nodes, slow_fraction=0.0, **plain) == pytest.approx(np.ones(5))
+    assert waits[0] == pytest.approx(1.0 + 0.001 * 0.2)
+    assert waits[-1] == pytest.approx(1.2, rel=1e-6)
+    assert np.all(np.diff(waits) > 0)
+    noisy = waiting_factor(nodes=1024, slow_fraction=0.0, slowdown_factor=1.0, variation_fraction=0.01)
+    assert noisy == pytest.approx(1.032, abs=0.003)  # PRISM, arXiv 2510.15596: 1,024 ranks of 1 %

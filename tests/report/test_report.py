@@ -247,6 +247,7 @@ def test_the_fullest_period_of_each_limit_is_drawn(document: dict[str, Any]) -> 
     ]
 
 
+@pytest.mark.nightly
 def test_charts_stay_small_on_long_horizons(document: dict[str, Any]) -> None:
     """A browser stays quick to 2,000 marks a chart; 40 periods, 20 sites and 6 SKUs are more than that."""
     periods = [f"{2027 + i // 12}-{i % 12 + 1:02d}" for i in range(40)]
@@ -311,6 +312,7 @@ def test_colours_can_be_told_apart_from_letters_and_from_paper() -> None:
     assert min(contrast(charts.OUTLINE, paper) for paper in ("#FFFFFF", "#0E1117", "#121615")) >= 3
 
 
+@pytest.mark.usefixtures("drawn_pictures")
 def test_drawings_follow_the_text_around_them(document: dict[str, Any]) -> None:
     """The letters take the page's colour, so one drawing serves light and dark."""
     svg = charts.to_svg(plans.mix(document))  # type: ignore[arg-type]
@@ -527,6 +529,7 @@ def test_save_replaces_an_older_report_whole(document: dict[str, Any], tmp_path:
     assert not (tmp_path / "plan" / "csv" / "jobs.csv").exists()
 
 
+@pytest.mark.nightly
 def test_save_without_an_atomic_exchange(
     document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

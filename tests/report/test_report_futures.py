@@ -135,6 +135,7 @@ def test_no_plan_is_a_report_too(tmp_path: Path) -> None:
     assert futures_text(NO_PLAN) == "No plan was found in high."
 
 
+@pytest.mark.usefixtures("drawn_pictures")
 def test_the_chart_names_every_bar() -> None:
     """The words hold all five bars (one future has no plan for the mean), and the drawing their amounts."""
     picture = FUTURES_PICTURES["futures"](DOCUMENT)

@@ -772,6 +772,22 @@ def test_what_runs_buy_is_in_the_budget_of_the_period_in_which_they_begin() -> N
     )
 
 
+def test_room_next_to_the_nodes_of_runs_is_in_the_rows_of_space() -> None:
+    """Workers of the first run take 3 racks, those of the second 5, in the period of each."""
+    of = problem(
+        periods=2,
+        jobs=one_job(),
+        run_options=run_option([[2, 0], [0, 3]], racks=[[3.0, 0.0], [0.0, 5.0]]),
+        limits=limits(periods=2, racks=[12.0]),
+    )
+    off_site = changed(of, "node_groups", off_site=[True])
+
+    assert rows(constrain_limits.stay_within_space, of=of) == (
+        "space_0_0: in_service_0_0 + 3 run_0 <= 12\nspace_0_1: in_service_0_1 + 5 run_1 <= 12\n"
+    )
+    assert "run" not in rows(constrain_limits.stay_within_space, of=off_site)
+
+
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
     known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)

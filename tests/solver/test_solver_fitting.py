@@ -79,6 +79,7 @@ def test_what_has_no_room_is_ordered() -> None:
     assert read(program.order).sum() == 6
 
 
+@pytest.mark.nightly
 def test_orders_at_their_limit_leave_nothing_that_fits() -> None:
     """No sixth node can be had: nothing is found, and nothing stays behind that does not fit."""
     case = services(25.0, 25.0)

@@ -156,6 +156,7 @@ def test_a_tolerance_is_spent_on_the_second_objective(tolerance_fraction: float)
     assert found.objective == pytest.approx(min(affordable))
 
 
+@pytest.mark.nightly
 def test_the_ends_do_not_depend_on_the_problems_own_objective() -> None:
     case = three_skus()
     weighted = changed(case, "objective", money_weight=1.0, carbon_weight=3.0)
@@ -165,6 +166,7 @@ def test_the_ends_do_not_depend_on_the_problems_own_objective() -> None:
     assert ends[0] == pytest.approx((5 * 190.0, 5 * 115.0))
 
 
+@pytest.mark.nightly
 def test_the_front_holds_what_weights_find() -> None:
     """Every weighted optimum lies on the front: no point of it is better in both."""
     case = three_skus()

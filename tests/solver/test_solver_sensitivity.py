@@ -70,6 +70,7 @@ def test_looking_back_from_the_other_side_finds_the_same_factor() -> None:
     assert found.below.flipped_factor <= 1.3 <= found.below.held_factor
 
 
+@pytest.mark.nightly
 def test_a_regret_that_is_put_up_with_moves_the_flip() -> None:
     """Keeping the first costs 200 f + 40, the second 300: 10 % more is reached at f = 1.45."""
     found = flips(regret_fraction=0.1)
@@ -78,6 +79,7 @@ def test_a_regret_that_is_put_up_with_moves_the_flip() -> None:
     assert found.above.held_factor - 1e-9 <= 1.45 <= found.above.flipped_factor + 1e-9
 
 
+@pytest.mark.nightly
 def test_a_limit_that_the_fleet_breaks() -> None:
     """Two nodes of the first SKU draw 6 kW; with less power only the second, at half of it, is left.
 
@@ -152,6 +154,7 @@ def test_keeping_is_never_better_than_best(seed: int, factor: float) -> None:
         assert compare_decisions(dearer, fleet, kept.best) != ()
 
 
+@pytest.mark.nightly
 def test_rented_nodes_replace_bought_ones_where_they_are_cheap() -> None:
     """A fifth of the rent: nodes are rented that were bought, and keeping costs more than at the flip."""
     case = fleet_of_every_kind(2)

@@ -200,6 +200,7 @@ def test_orders_are_rounded_and_replicas_stay_as_they_were_found() -> None:
     assert program.order[0, 0].lowBound == 6
 
 
+@pytest.mark.nightly
 def test_a_job_keeps_every_pace_of_a_node_group() -> None:
     """Of a group that a job keeps all pausable options stay open where any pace is asked for; no others."""
     program, any_pace = build(fleet("M")), build(fleet("M"))

@@ -114,6 +114,7 @@ def exact(futures: Futures) -> Hedge:
 
 @given(seed=seeds)
 @few
+@pytest.mark.nightly
 def test_knowing_earlier_never_costs_more(seed: int) -> None:
     """The more periods are decided together, the dearer; none of them is each future for itself.
 

@@ -347,6 +347,14 @@ def test_a_violation_says_what_and_by_how_much() -> None:
     assert str(verify(narrow, plan(case()), TOLERANCE)[0]) == "space[0, 0]: 9 where 4 is the limit"
 
 
+def test_racks_hold_what_stands_next_to_runs() -> None:
+    """The same nine nodes, and half a rack next to the run in a room for nine."""
+    held = changed(changed(case(), "limits", racks=[9.0]), "run_options", racks=[[0.5, 0.0], [0.0, 0.0]])
+
+    assert verify(changed(held, "run_options", racks=np.zeros((2, 2))), plan(case()), TOLERANCE) == []
+    assert str(verify(held, plan(case()), TOLERANCE)[0]) == "space[0, 0]: 9.5 where 9 is the limit"
+
+
 def test_a_wrong_plan_does_not_leave_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that returned half of a plan would be caught before anyone reads it."""
     fixed = account.solution

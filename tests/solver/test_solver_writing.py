@@ -147,6 +147,7 @@ def test_every_index_has_a_label(tmp_path: Path) -> None:
     assert numbered == {"run_pre_train_on_4_h100_8_at_oregon_from_early_1"}
 
 
+@pytest.mark.nightly
 def test_every_decision_can_be_written(tmp_path: Path) -> None:
     """Of random fleets with every kind of decision, the file has the program's optimum, or none as well.
 

@@ -411,6 +411,7 @@ def test_a_plan_for_several_futures_is_the_same_again(
     assert content_digest(repeat.document) == saved
 
 
+@pytest.mark.nightly
 def test_futures_are_worked_out_again_under_the_name_of_their_file(
     store: Store, scenario: Scenario, tmp_path: Path
 ) -> None:
@@ -442,6 +443,7 @@ def test_futures_worked_out_again_name_the_fact_that_changed(
     assert carbon.before < carbon.after
 
 
+@pytest.mark.nightly
 def test_a_fact_that_no_future_asks_for_changes_no_plan(store: Store, scenario: Scenario) -> None:
     """Another country's grid: the plan is the same, and that the catalogue changed is told."""
     saved = store.futures.save(*planned_for(scenario, NAMED))
@@ -515,6 +517,7 @@ def test_an_export_touches_nothing_of_others(
     assert [path.name for path in theirs.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.nightly
 def test_commands_say_in_words_what_they_hold_as_data(
     file: Path, scenario: Scenario, document: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -393,3 +393,12 @@ def test_many_changes_ask_only_the_rows_that_they_change():
         [20.0, 40.0, 60.0],
         [30.0, 60.0, 90.0],
     ]
+
+
+def test_numbers_of_one_name_are_distinguished_wherever_they_meet() -> None:
+    """The second side had a second number already: both came to one name, and one of them was lost."""
+    first, second, third = (chosen("power_kw", value, "for the test") for value in (1.0, 10.0, 100.0))
+    found = first + (second - third) * 2.0 + (third - first)
+
+    assert found.value == 1.0 + (10.0 - 100.0) * 2.0 + (100.0 - 1.0)
+    assert (first + (second - first)).value == 10.0

@@ -120,6 +120,7 @@ def test_each_kind_of_model_is_asked_what_its_requests_are(page: AppTest) -> Non
     assert [field.label for field in page.text_input].count("Answer within") == 2
 
 
+@pytest.mark.nightly
 def test_facts_of_ones_own_can_be_chosen_at_once(page: AppTest) -> None:
     """A region that Sources has just taken is a place here, and in the form of Scenario."""
     page.switch_page(f"{PAGES}/sources.py").run()

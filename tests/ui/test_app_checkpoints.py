@@ -75,6 +75,7 @@ def test_sizes_stand_side_by_side() -> None:
     assert len(page.run().get("vega_lite_chart")) == 1
 
 
+@pytest.mark.nightly
 def test_a_rate_without_an_interval_has_no_band_and_says_so() -> None:
     page = open_page("checkpoints")
     page.selectbox("failures").select("meta-rsc-1").run()
@@ -136,6 +137,7 @@ def test_a_fit_in_use_comes_first_and_changes_the_answer() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_log_brought_here_is_used_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upload, fit, use: the simulated log fails 5.24 times in 1000 node-days."""
     work_at_once(monkeypatch)

@@ -164,6 +164,7 @@ def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_another_example_brings_its_own_inputs(page: AppTest) -> None:
     """BLOOM was measured: its hours are asked for, not a model; its authors printed 24.7 t and 11.2 t."""
     field(page.number_input, "nodes").set_value(32).run()
@@ -316,6 +317,7 @@ def test_another_model_gives_the_page_the_number_of_the_command(page: AppTest) -
     assert document["totals"][0]["value"] == pytest.approx(1.393e6, rel=0.01)
 
 
+@pytest.mark.nightly
 def test_what_was_typed_goes_along_to_another_model(page: AppTest) -> None:
     """The user stated tokens, nodes and PUE before the model: they stay, the example's region goes."""
     field(page.number_input, "tokens").set_value(2000.0)
@@ -340,6 +342,7 @@ def test_a_job_begins_from_nothing(page: AppTest) -> None:
     says_what_the_command_does(page, "--accelerator-hours", "8000", "--grid", "de")
 
 
+@pytest.mark.nightly
 def test_the_job_file_of_an_own_job_gives_its_number(page: AppTest) -> None:
     """The defaults stand in the file that is taken along: it does not hang on those of another version."""
     field(page.selectbox, "model").set_value("qwen3-8b").run()
@@ -351,6 +354,7 @@ def test_the_job_file_of_an_own_job_gives_its_number(page: AppTest) -> None:
     assert page.metric[0].value == shared.quantity_text(document["totals"][0]["value"], "kgCO2e")
 
 
+@pytest.mark.nightly
 def test_phases_are_switches_with_their_carbon(page: AppTest) -> None:
     """Off, a phase is not counted; on again, it is what the job file says of it."""
     document = the_first()

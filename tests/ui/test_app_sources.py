@@ -274,6 +274,7 @@ def test_facts_of_your_own_that_are_wrong_are_not_taken(page: AppTest) -> None:
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_facts_that_a_page_laid_out_are_planned_with_and_explained(tmp_path: Path) -> None:
     """The worker plans with the rows next to the scenario, and the plan names their file and line."""
     rows = b"key,value,unit,note\nfinance.maintenance,0.04,,\ngrid.home.intensity,35,gCO2e/kWh,year 2025\n"

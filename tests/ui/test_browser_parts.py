@@ -72,6 +72,7 @@ def above_the_best(page: Page) -> float:
 # Charts and tables
 
 
+@pytest.mark.nightly
 def test_a_click_on_the_front_opens_its_plan(page: Page, app_url: str) -> None:
     """The third of the shipped points; the knee, the eighth, is open at first."""
     opened(page, f"{app_url}/tradeoffs")
@@ -131,6 +132,7 @@ def test_a_curve_is_drawn_in_the_measure_that_is_asked_for(page: Page, app_url: 
     expect(curve.get_by_text("carbon per useful hour")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_cell_that_is_edited_ends_in_the_file(page: Page, app_url: str) -> None:
     """The first row of the fleet has 64 nodes; the keys go from SKU by site to nodes."""
     opened(page, f"{app_url}/scenario")
@@ -214,6 +216,7 @@ def test_a_search_of_a_closed_tab_is_found_again_and_cancelled_keeps_its_best(
     assert 0 < above.pop() < 5
 
 
+@pytest.mark.nightly
 def test_a_repair_is_one_click_away(page: Page, app_url: str) -> None:
     """20 kW feed two nodes, and ten days are too few: the cheapest way out is planned on a copy."""
     opened(page, f"{app_url}/plan")
@@ -233,6 +236,7 @@ def test_a_repair_is_one_click_away(page: Page, app_url: str) -> None:
 # Looks
 
 
+@pytest.mark.nightly
 def test_a_phone_reaches_every_page_by_its_menu(page: Page, app_url: str) -> None:
     """The menu is closed at first, so that the page is seen; it opens by a button that has a name."""
     page.set_viewport_size({"width": 390, "height": 844})

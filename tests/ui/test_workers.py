@@ -140,6 +140,7 @@ def begun_by(works: Registry, visitor: str, task: str, **arguments: object) -> s
         works.visitor = registry.nobody
 
 
+@pytest.mark.nightly
 def test_work_that_takes_too_long_makes_room(works: Registry) -> None:
     """Two visitors hold both places with work without end: at its longest time it is ended, and told why."""
     works.limits = Limits(longest_s={"dawdle": 1.0})
@@ -191,6 +192,7 @@ def test_work_that_somebody_came_back_to_goes_on(works: Registry) -> None:
     assert work.left is None
 
 
+@pytest.mark.nightly
 def test_a_visitor_gives_the_second_place_back_to_who_has_none(works: Registry) -> None:
     """Alone a visitor has both; for another the later work waits again, and is done from its begin after."""
     first = begun_by(works, "a", "count", to=100_000, pause_s=0.05)

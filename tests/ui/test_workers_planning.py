@@ -60,6 +60,7 @@ def test_a_plan_is_saved_by_who_made_it(tmp_path: Path) -> None:
     assert heard.texts[0] == "working out what each option takes"
 
 
+@pytest.mark.nightly
 def test_a_store_that_fails_costs_the_save_and_not_the_plan(tmp_path: Path) -> None:
     """A file that is no database: the reason is given, the plan too; another store takes it afterwards."""
     broken = tmp_path / "broken.sqlite"
@@ -89,6 +90,7 @@ def test_read_only_keeps_nothing_whatever_a_page_says(
     assert save(question(store, document=made["document"]), Heard(), go_on)["saved"]
 
 
+@pytest.mark.nightly
 def test_what_limits_are_worth_comes_after_the_plan(tmp_path: Path) -> None:
     """The plan is there, and saved, before its prices are looked for; less work is always worth something."""
     quarter = {

@@ -107,6 +107,7 @@ def test_carbon_of_a_mix_is_its_plain_sum() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_more_weight_on_carbon_never_gives_more_of_it() -> None:
     """Cost rises and carbon falls from the mix of least cost over the priced one to that of least carbon."""
     facts = load_catalogue()

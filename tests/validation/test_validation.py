@@ -662,11 +662,10 @@ def test_a_former_name_is_still_read(quantity, former, today):
 
 
 def test_a_former_name_of_a_function_leads_to_that_of_today():
-    """Also where the name says the unit, or a field follows it."""
+    """Also where the name says the unit."""
     assert leaf_form("performance.queueing.pool_servers").quantity == "performance.queueing.servers_needed"
     assert leaf_form("performance.queueing.pool_wait_h").unit == "h"
-    field = leaf_form("performance.disaggregation.disaggregated_pools.ttft_s")
-    assert field.quantity == "performance.disaggregation.disaggregated_replicas.ttft_s"
+    assert leaf_form("performance.queueing.pool_wait_h").quantity == "performance.queueing.servers_wait_h"
 
 
 def test_every_function_of_the_leaves_is_listed():

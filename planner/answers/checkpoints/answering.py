@@ -6,6 +6,7 @@ from planner.answers.checkpoints.document import checkpoint_document
 from planner.answers.checkpoints.question import SharedOptions
 from planner.answers.checkpoints.scenarios import scenario_document
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.question_fields import flag
 from planner.inputs.scenario import Scenario
 from planner.trace.errors import InputError
 from planner.trace.records import Record
@@ -30,6 +31,7 @@ def checkpoint_answer(
     run = question.said("useful_h", "replicas", "seed", "linear", "today_min")
     shared = question.said("queue_min", "storage_others_fraction", "state", "restart_parts")
     stops = question.said("loss_spikes_per_month", "rollback_min", "detect_corruption")
+    stops |= question.said("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction")
     if scenario is None:
         for name, is_stated in (("job", question.job is not None), ("set", changed)):
             if is_stated:
@@ -38,7 +40,7 @@ def checkpoint_answer(
             **question.said("failures", "sku", "nodes", *STATED), **shared, **stops, **run
         )
     if stated := question.said(*STATED) | {name: value for name, value in stops.items() if value}:
-        flags = ", ".join(f"--{name.replace('_', '-').removesuffix('-fraction')}" for name in stated)
+        flags = ", ".join(flag(name, CheckpointQuestion) for name in stated)
         raise InputError(f"the scenario says what {flags} would: leave it out, or use --set")
     return scenario_document(
         scenario, **question.said("job", "sku", "nodes", "failures"), options=SharedOptions(**shared), **run

@@ -12,7 +12,7 @@ import numpy as np
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
 from planner.answers.checkpoints.question import SharedOptions, Terms, fleets, is_fit, states, terms_of_flags
-from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows
+from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
 from planner.answers.checkpoints.rows import (
     FLAT,
     best_policies,
@@ -29,6 +29,7 @@ from planner.answers.checkpoints.today import point_of_ettr, today_rows
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.model_kinds import TRAINED, models_of
 from planner.inputs.models import with_model_cards
 from planner.inputs.question_fields import out_of_range, usual
 from planner.physics.equations.money import goodput_usd
@@ -69,6 +70,9 @@ def checkpoint_document(
     loss_spikes_per_month: float = 0.0,
     rollback_min: float | None = None,
     detect_corruption: bool = False,
+    slow_nodes_fraction: float | None = None,
+    slowdown_factor: float | None = None,
+    step_spread_fraction: float | None = None,
     useful_h: float | None = None,
     replicas: int = 0,
     seed: int = 0,
@@ -96,6 +100,9 @@ def checkpoint_document(
         loss_spikes_per_month: how often the loss spikes, which throws stored work away.
         rollback_min: minutes of stored work that go with each; the catalogue's where None.
         detect_corruption: whether results are checked for silent corruption.
+        slow_nodes_fraction: share of the nodes that are slow at a time; None for none.
+        slowdown_factor: step of a slow node over that of the others; the catalogue's where None.
+        step_spread_fraction: standard deviation of the step of one node over its mean; None for none.
         useful_h: hours of training without failures; asks for the finish.
         replicas: how often to play a run at each recommended interval; 0 for never.
         seed: of the play.
@@ -119,6 +126,9 @@ def checkpoint_document(
         "today_min": today_min,
         "loss_spikes_per_month": loss_spikes_per_month,
         "rollback_min": rollback_min,
+        "slow_nodes_fraction": slow_nodes_fraction,
+        "slowdown_factor": slowdown_factor,
+        "step_spread_fraction": step_spread_fraction,
     }
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
     idle = rollback_min is not None and not loss_spikes_per_month
@@ -127,6 +137,11 @@ def checkpoint_document(
             *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
             *(f"{name} {text}" for name, text in out_of_range(CheckpointQuestion, numbers)),
             *(["rollback_min has no effect without loss_spikes_per_month"] if idle else []),
+            *(
+                ["slowdown_factor has no effect without slow_nodes_fraction"]
+                if slowdown_factor is not None and slow_nodes_fraction is None
+                else []
+            ),
         ]
     )
     options = SharedOptions(
@@ -138,6 +153,9 @@ def checkpoint_document(
         loss_spikes_per_month,
         rollback_min,
         detect_corruption,
+        slow_nodes_fraction,
+        slowdown_factor,
+        step_spread_fraction,
     )
     terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
@@ -189,6 +207,8 @@ def document_of(
         "recovery": recovery_rows(setting, policy.name),
         "detection": detection_rows(setting, sku, policy.name),
     }
+    if waits := waiting_rows(setting, ettr):
+        tables["waiting"] = waits
     named_steps = {
         "ettr": ettr,
         **{f"worth.{name}": one for name, one in worth.items()},
@@ -290,6 +310,6 @@ def choices_of(catalogue: Catalogue) -> dict[str, list[str]]:
         "failures": fleets(catalogue),
         "skus": sorted(catalogue.skus),
         "storages": list(catalogue.names("checkpoint_storage", "bandwidth")),
-        "models": list(catalogue.names("model", "layers")),
+        "models": list(models_of(catalogue, TRAINED)),
         "grids": list(catalogue.names("grid", "intensity")),
     }

@@ -189,6 +189,46 @@ def node_hour_kgco2e(
     return embodied_kgco2e + spares_kgco2e + storage_kgco2e + operational_kgco2e
 
 
+def waited_in_a_month_h(*, month_h: Column, ettr_ratio: Column, waiting_factor: Column) -> Column:
+    """Hours of a month in which a run trains, and its nodes wait for slow ones of them.
+
+    H = M * ETTR * (1 - 1 / w)
+
+    Source: definition; ETTR counts slow steps as training.
+    """
+    return np.multiply(month_h, ettr_ratio) * (1.0 - np.divide(1.0, waiting_factor))
+
+
+def slowed_h(*, useful_time_h: Column, waiting_factor: Column) -> Column:
+    """Hours that work takes where its steps are w times as long.
+
+    t' = w * t
+
+    Source: definition.
+    """
+    return np.multiply(useful_time_h, waiting_factor)
+
+
+def slowed_usd(*, useful_hour_usd: Column, waiting_factor: Column) -> Column:
+    """Money of an hour of work at full pace, which takes w hours of one's own.
+
+    M' = w * M
+
+    Source: definition.
+    """
+    return np.multiply(useful_hour_usd, waiting_factor)
+
+
+def slowed_kgco2e(*, useful_hour_kgco2e: Column, waiting_factor: Column) -> Column:
+    """Carbon of an hour of work at full pace, which takes w hours of one's own.
+
+    C' = w * C
+
+    Source: definition.
+    """
+    return np.multiply(useful_hour_kgco2e, waiting_factor)
+
+
 def useful_hour_usd(*, nodes: Column, working_usd: Column, weighted_hours_ratio: Column) -> Column:
     """Money of one useful hour of the job, with stalls, lost work and restarts.
 

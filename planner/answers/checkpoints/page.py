@@ -21,6 +21,7 @@ _TABLES = {
     "policies": "policies",
     "best": "best",
     "stops": "stops",
+    "waiting": "waiting",
     "recovery": "recovery",
     "detection": "detection",
     "finish": "finish",

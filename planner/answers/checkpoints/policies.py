@@ -14,6 +14,8 @@ from planner.answers.checkpoints.equations import (
     local_rate_per_h,
     local_restart_h,
     remote_rate_per_h,
+    slowed_kgco2e,
+    slowed_usd,
     state_fraction,
     stops_per_h,
     useful_hour_kgco2e,
@@ -260,24 +262,26 @@ def weights_of(policy: Policy, objective: str) -> dict[str, Traced]:
 
 def usd_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Money of one useful hour of the job."""
-    weighted = policy.weighted(pattern, weights_of(policy, "money"))
-    return derive(
+    weighted, waiting = policy.weighted(pattern, weights_of(policy, "money")), policy.setting.waiting
+    each = derive(
         useful_hour_usd,
         nodes=policy.setting.nodes,
         working_usd=policy.rates["work"].usd,
         weighted_hours_ratio=weighted,
     )
+    return each if waiting is None else derive(slowed_usd, useful_hour_usd=each, waiting_factor=waiting)
 
 
 def kgco2e_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Carbon of one useful hour of the job."""
-    weighted = policy.weighted(pattern, weights_of(policy, "carbon"))
-    return derive(
+    weighted, waiting = policy.weighted(pattern, weights_of(policy, "carbon")), policy.setting.waiting
+    each = derive(
         useful_hour_kgco2e,
         nodes=policy.setting.nodes,
         working_kgco2e=policy.rates["work"].kgco2e,
         weighted_hours_ratio=weighted,
     )
+    return each if waiting is None else derive(slowed_kgco2e, useful_hour_kgco2e=each, waiting_factor=waiting)
 
 
 def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:

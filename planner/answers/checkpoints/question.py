@@ -14,6 +14,7 @@ from planner.physics.failures import measured_bursts
 from planner.physics.hours import electricity_of
 from planner.physics.requests import given
 from planner.physics.run_stops import loss_spikes, rollback
+from planner.physics.slow_steps import SlowSteps, slow_steps, slow_steps_of
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced
 
@@ -38,6 +39,9 @@ class SharedOptions:
     loss_spikes_per_month: float = 0.0
     rollback_min: float | None = None
     detect_corruption: bool = False
+    slow_nodes_fraction: float | None = None
+    slowdown_factor: float | None = None
+    step_spread_fraction: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Terms:
     options: SharedOptions
     spikes_per_h: Traced | None = None
     spike_back_h: Traced | None = None
+    slow: SlowSteps | None = None
 
 
 def terms_of_flags(
@@ -110,6 +115,17 @@ def terms_of_flags(
         spike_back_h=(
             None if options.rollback_min is None else given("rollback", options.rollback_min / 60.0, "h")
         ),
+        slow=slow_steps(
+            fact,
+            *(
+                None if value is None else given(name, value, "1")
+                for name, value in (
+                    ("slow_nodes", options.slow_nodes_fraction),
+                    ("slowdown", options.slowdown_factor),
+                    ("step_spread", options.step_spread_fraction),
+                )
+            ),
+        ),
     )
     return with_failures(terms, failures)
 
@@ -150,6 +166,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOpt
         options=replace(options, detect_corruption=reliability.detect_corruption),
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
+        slow=slow_steps_of(inputs),
     )
 
 

@@ -9,6 +9,7 @@ from planner.answers.checkpoints.equations import (
     in_a_month,
     lost_in_a_month_h,
     mixed_restart_h,
+    waited_in_a_month_h,
     without_image_h,
 )
 from planner.answers.checkpoints.policies import (
@@ -23,7 +24,7 @@ from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.answers.checkpoints.today import month
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.run_stops import Cause, unfound_per_h
-from planner.trace.quantities import chosen, convert, derive
+from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
 from reliability.restart import restart_h
 
@@ -55,6 +56,22 @@ def stop_rows(policy: Policy) -> list[Record]:
         }
         for name, cause in causes.items()
         if cause is not None
+    ]
+
+
+def waiting_rows(setting: Setting, ettr: Traced) -> list[Record]:
+    """Slow nodes and spread of steps, and how long in a month nodes wait for them; none where not stated."""
+    slow, waiting = setting.terms.slow, setting.waiting
+    if slow is None or waiting is None:
+        return []
+    return [
+        {
+            "slow_fraction": slow.slow_fraction,
+            "slowdown_factor": slow.slowdown,
+            "spread_fraction": slow.variation,
+            "waiting_factor": waiting,
+            "waited_h": derive(waited_in_a_month_h, month_h=month(), ettr_ratio=ettr, waiting_factor=waiting),
+        }
     ]
 
 

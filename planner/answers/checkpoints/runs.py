@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.checkpoints.equations import lost_accelerator_h
+from planner.answers.checkpoints.equations import lost_accelerator_h, slowed_h
 from planner.answers.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
 from planner.answers.checkpoints.rows import ends_of
 from planner.physics.equations.training import accelerators_in_use, expected_duration_h
@@ -65,6 +65,8 @@ def simulation_rows(
         raise InputError(
             "--simulate plays failures of nodes alone: leave out loss spikes and checks for corruption"
         )
+    if any(policy.setting.waiting is not None for policy in policies.values()):
+        raise InputError("--simulate plays failures of nodes alone: leave out slow nodes and spread of steps")
     found = []
     for name, policy in policies.items():
         pattern = policy.best(weights_of(policy, "time"))
@@ -99,19 +101,22 @@ def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Trace
     accelerators = derive(
         accelerators_in_use, nodes=policy.setting.nodes, accelerators=policy.setting.accelerators
     )
+    whole, waiting = useful, policy.setting.waiting
+    if waiting is not None:
+        whole = derive(slowed_h, useful_time_h=useful, waiting_factor=waiting)
 
     def lost(finish: Traced) -> Traced:
         return derive(lost_accelerator_h, finish_h=finish, useful_time_h=useful, accelerators=accelerators)
 
     def expected(restart: Traced | None) -> Traced:
         ettr = policy.hours(pattern, restart).ettr
-        return derive(expected_duration_h, useful_time_h=useful, ettr_ratio=ettr)
+        return derive(expected_duration_h, useful_time_h=whole, ettr_ratio=ettr)
 
     waiting = absent(policy)
     found = {"mean_h": expected(waiting), "lost_accelerator_mean_h": lost(expected(None))}
     if isinstance(policy, OneLevel):
         overhead = policy.setting.stops.check_fraction
-        checked = useful if overhead is None else derive(checked_h, hours_h=useful, check_fraction=overhead)
+        checked = whole if overhead is None else derive(checked_h, hours_h=whole, check_fraction=overhead)
         for name, share in QUANTILES.items():
             at = chosen("quantile_fraction", share, f"the {name} of the finish")
             job = {"useful_h": checked, "interval_h": pattern.interval_h, "quantile_fraction": at}

@@ -21,6 +21,7 @@ from planner.answers.checkpoints.equations import (
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
 from planner.performance.power import stalled_power_kw
+from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
 from planner.physics.equations.training import accelerators_in_use, background_stall_h
 from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
@@ -28,7 +29,7 @@ from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_stops import RunStops, run_stops
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
-from reliability.checkpoint import checkpoint_size_gb, checkpoint_write_h
+from reliability.checkpoint import checkpoint_write_h
 from reliability.fleet import job_mttf_h
 from reliability.restart import restart_h
 from reliability.spares import mean_nodes_down, spares_for_confidence
@@ -65,6 +66,7 @@ class Setting:
     spares: Traced
     kept_gb: Traced
     costs: _Costs
+    waiting: Traced | None = None  # how much longer steps are, as nodes wait for slow ones; None: not stated
 
     def written(self, storage: str, write_h: Traced) -> Rates:
         """A node's hour while a checkpoint to that storage stops the job."""
@@ -76,7 +78,14 @@ class Setting:
 
     def working(self) -> Rates:
         """A node's hour of training."""
-        return self.costs.hour("performance.power.training", None)
+        busy = self.costs.hour("performance.power.training", None)
+        if self.waiting is None:
+            return busy
+        waits = self.costs.hour("performance.power.exchange", None)
+        return Rates(
+            (waits.usd + (busy.usd - waits.usd) / self.waiting).named("usd"),
+            (waits.kgco2e + (busy.kgco2e - waits.kgco2e) / self.waiting).named("kgco2e"),
+        )
 
     def recovering(self, restart: Traced, spares: Traced) -> Setting:
         """The same job where it comes back in another time, and holds other spares."""
@@ -100,12 +109,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    kind = f"@{terms.options.state}" if terms.options.state else ""
-    state_gb = derive(
-        checkpoint_size_gb,
-        parameters=fact(f"model.{terms.model}.parameters"),
-        bytes_per_parameter=fact(f"checkpoint.bytes_per_parameter{kind}"),
-    )
+    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.options.state)
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
         write_bandwidth_gb_per_s,
@@ -156,6 +160,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         spares=spares,
         kept_gb=kept,
         costs=_costs(terms, sku, size, count, spares, kept),
+        waiting=None if terms.slow is None else terms.slow.factor(size),
     )
 
 

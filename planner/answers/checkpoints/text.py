@@ -29,6 +29,7 @@ def to_text(document: Record) -> str:
     lines = [_setting(document), "", *_intervals(document), *_policies(document)]
     for name, write in (
         ("stops", _stops),
+        ("waiting", _waiting),
         ("recovery", _recovery),
         ("detection", _detection),
         ("today", _today),
@@ -266,6 +267,18 @@ def _stops(rows: list[Record]) -> Iterator[str]:
         rows,
         gap=" ",
     )
+
+
+def _waiting(rows: list[Record]) -> Iterator[str]:
+    """What slow nodes and the spread of steps make of each step."""
+    for row in rows:
+        yield ""
+        yield (
+            f"Steps take {number_text(row['waiting_factor'], 4)} times as long, as nodes wait for slow ones: "
+            f"{percent_text(row['slow_fraction'], 2)} of them take {number_text(row['slowdown_factor'], 3)} "
+            f"times as long, steps of one vary by {percent_text(row['spread_fraction'], 2)}; that is "
+            f"{fixed_text(row['waited_h'], 1)} h of a month, which ETTR leaves out."
+        )
 
 
 def _recovery(rows: list[Record]) -> Iterator[str]:

@@ -115,16 +115,6 @@ def waited_ratio(*, useful_ratio: Column, supplied_fraction: Column) -> Column:
     return np.multiply(useful_ratio, supplied_fraction)
 
 
-def held_copies(*, copies: Column, reads_ratio: Column, hit_fraction: Column) -> Column:
-    """How often data has to lie on drives, for its copies and for the operations that they give.
-
-    n = max(n_copies, ratio (1 - hits))
-
-    Source: drives by operations, `planner.performance.ingestion.drives_for_reads`; a fast tier spares them.
-    """
-    return np.maximum(copies, np.multiply(reads_ratio, np.subtract(1.0, hit_fraction)))
-
-
 def with_tier_kwh(*, drives_kwh: Column, tier_kwh: Column) -> Column:
     """Energy of drives and of the fast tier in front of them.
 

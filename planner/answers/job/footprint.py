@@ -17,7 +17,6 @@ from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 from planner.answers.job.equations import (
     accelerator_time_h,
-    held_copies,
     phases_h,
     phases_kgco2e,
     phases_kwh,
@@ -33,7 +32,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
-from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, stored_kwh
+from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive
 

@@ -18,14 +18,12 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
 from planner.inputs.croissant import read_data_set
 from planner.performance.ingestion import hot_tier_gb
-from planner.performance.power import stalled_power_kw
-from planner.physics.nodes import host_facts, working_node_kw
+from planner.physics.feeding import WORKER, worker_kw
 from planner.physics.surroundings import stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Fact, Source, Traced, chosen, derive
 
 FED = ("training", "fine_tuning")  # phases that workers feed
-WORKER = "xeon-6980p-2"  # a worker where the job names none
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,7 @@ def workers_of(setting: Setting, work: Mapping[str, Done]) -> tuple[Workers, str
     hours = derive(phases_h, **{f"{name}_h": node_h for name, node_h in fed.items()})
     worker_h = derive(worker_time_h, node_h=hours, workers_per_node=each)
     sku = setting.sku(stated.sku or WORKER)
-    host = host_facts(setting.fact, sku)
-    drawn = derive(
-        stalled_power_kw, tdp_kw=host["tdp_kw"], stall_fraction=setting.fact("ingestion.worker_power")
-    )
-    node_kw = working_node_kw(host, setting.fact(f"server.{sku.server}.accelerators"), drawn)
-    it = derive(drawn_it_kwh, node_h=worker_h, node_kw=node_kw)
+    it = derive(drawn_it_kwh, node_h=worker_h, node_kw=worker_kw(setting.fact, sku))
     named = " and ".join(name.replace("_", "-") for name in fed)
     return Workers(
         sku.name, worker_h, it

@@ -16,6 +16,7 @@ from planner.answers.job.equations import drawn_it_kwh, held_node_h, hosted_it_k
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.schema import Work
+from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.software import default_stack
@@ -223,9 +224,9 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
         said=f"{_amount(work)} of {work.model} on {work.nodes} nodes of {sku} (predicted)",
         notes=(
-            f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains"
-            if work.samples is None
-            else f"{phase}: predicted with tables cut across all accelerators and layers copied",
+            f"{phase}: predicted with tables cut across all accelerators and layers copied"
+            if kind_of_model(setting.catalogue, work.model) == RECOMMENDATION
+            else f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains",
         ),
         start=work.start,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.promises import standing_by
+from planner.answers.plan.shared_runs import counted, groups_of
 from planner.physics.chance import (
     confidence,
     delivery_chance,
@@ -198,14 +200,17 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
     runs, inputs = plan.ledger.runs, plan.inputs
     if runs is None:
         return
-    for row, option in zip(plan.ledger.run_rows.tolist(), np.flatnonzero(solution.run).tolist(), strict=True):
+    options = np.flatnonzero(solution.run).tolist()
+    done = zip(plan.ledger.run_rows.tolist(), options, counted(plan, solution).tolist(), strict=True)
+    for row, option, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
         job = inputs.scenario.training[runs.candidates.job[c]]
         group = int(runs.candidates.node_group[c])
         start = int(plan.problem.run_options.start[option])
         due = inputs.scenario.horizon.hours_from_start(job.deadline) - float(runs.start_h.value[row, 0])
-        orders = _orders(plan, solution, start, np.array([group]))
-        slack = orders[0][2] if orders else chosen("slack_h", np.inf, "its nodes stand already")
+        orders = _orders(plan, solution, start, groups_of(plan, c))
+        waits = [one for _, _, one in orders] or [chosen("slack_h", np.inf, "its nodes stand already")]
+        slack = min(waits, key=lambda one: float(one.value))
         progress = runs.progress
         doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
         yield {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.answers.plan.shared_runs import counted
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.inputs.scenario import TrainingJob
 from planner.physics.data_mix import AMOUNTS, passes_of, share_of
@@ -80,7 +81,7 @@ def _done(plan: Plan, solution: Solution) -> Iterator[_Done]:
     found: list[tuple[TrainingCandidates, int, float]] = []
     if ledger.runs is not None:
         places = ledger.runs.candidate[ledger.run_rows].tolist()
-        counts = solution.run[solution.run > 0].tolist()
+        counts = (solution.run[solution.run > 0] * counted(plan, solution)).tolist()
         found += [(ledger.runs.candidates, c, count) for c, count in zip(places, counts, strict=True)]
     if ledger.pausable is not None:
         options = ledger.pausable.options
@@ -90,7 +91,7 @@ def _done(plan: Plan, solution: Solution) -> Iterator[_Done]:
         found += [(ledger.pausable.jobs.candidates, c, one) for c, one in zip(rows, shares, strict=True)]
     for row, (candidates, c, runs) in enumerate(found):
         job = jobs[candidates.job[c]]
-        if job.states_data:
+        if job.states_data and runs:
             yield _Done(job, sets[candidates.way[c]], runs, row)
 
 

@@ -91,6 +91,11 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "tensor_parallel": f"{DECIDED}: accelerators that share a layer; the model fits and answers in time",
         "groups": f"{DECIDED}: groups of such accelerators in a replica",
         "stages": f"{DECIDED}: stages in a row that hold the layers; links or memory ask for them",
+        **{
+            f"{kind}_{what}": f"{DECIDED}: the best ratio of a unit of its size"
+            for kind in ("prefill", "decode")
+            for what in ("replicas", "accelerators")
+        },
         "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
         "(services.{service}.power_caps)",
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.decisions import DECIDED
+from planner.answers.plan.feeding import fed_racks
 from planner.answers.plan.fleet import fleet_records, place, purchase_records
 from planner.answers.plan.money import period_records
 from planner.answers.plan.shares import part_total
@@ -201,12 +202,13 @@ def _left(allowed: Traced, used: Traced) -> Traced:
 
 def _racks(plan: Plan, standing: Mapping[tuple[str, str, str], Traced], site: int, period: str) -> Traced:
     """Room that nodes in service take."""
-    parts = {}
+    parts: dict[str, Traced] = {}
     for p in np.flatnonzero(plan.problem.node_groups.site == site).tolist():
         here = place(plan, p)
         nodes = standing.get((period, here["site"], here["sku"]))
         if nodes is not None:
             parts[here["sku"]] = (nodes * plan.assembled.nodes.racks[p]).named("racks")
+    parts |= fed_racks(plan, site, period)
     return total("racks", parts, "nodes in service, each at its share of a rack")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from planner.answers.throughput.setting import FITTED as TRAINED
 from planner.answers.throughput.setting import OUT_OF_SAMPLE
 from planner.inputs.resolved import Inputs
+from planner.physics.chance import TRAINING_ERROR, error_key
 from planner.physics.engines import is_measured
 from planner.physics.measured_serving import factors_of, rate_error, rate_error_text
 from planner.program.plan import Plan
@@ -19,15 +20,19 @@ from planner.trace.numbers import percent_text
 def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
     """A sentence for each SKU that trains or serves, and one for each that is had on a prior alone."""
     inputs, problem = plan.inputs, plan.problem
-    trains = {
-        int(problem.node_groups.sku[problem.run_options.node_group[r]]) for r in np.flatnonzero(solution.run)
-    }
+    trains = sorted(
+        (
+            int(problem.node_groups.sku[problem.run_options.node_group[r]]),
+            error_key(inputs, inputs.scenario.training[int(problem.run_options.job[r])]),
+        )
+        for r in np.flatnonzero(solution.run)
+    )
     serves: dict[int, set[int]] = {}
     for v in np.flatnonzero(np.any(solution.replicas > 0, axis=1)):
         sku = int(problem.node_groups.sku[problem.serve_options.node_group[v]])
         serves.setdefault(sku, set()).add(int(problem.serve_options.service[v]))
     bought = {int(problem.node_groups.sku[p]) for p in np.flatnonzero(np.any(solution.orders > 0, axis=1))}
-    said = [_training(inputs, sku) for sku in sorted(trains)]
+    said = [_training(inputs, sku, key) for sku, key in trains]
     for sku, services in sorted(serves.items()):
         said += _serving(inputs, sku, sorted(services))
         name = inputs.skus[sku].name
@@ -36,9 +41,14 @@ def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def _training(inputs: Inputs, sku: int) -> str:
-    """Error of training rates on a SKU."""
+def _training(inputs: Inputs, sku: int, key: str) -> str:
+    """Error of training rates on a SKU, of runs of one kind of model."""
     one = inputs.skus[sku]
+    if key != TRAINING_ERROR:
+        of_kind = inputs.fact(key)
+        most = f", at worst {percent_text(of_kind.high, 0)}" if of_kind.high is not None else ""
+        spread = f"±{percent_text(of_kind.value, 0)}{most}"
+        return f"Rates of training by samples on {one.name}: {spread} (fact {key})."
     title = f"Rates of training on {one.name}"
     calibration = inputs.scenario.calibration
     if calibration is not None and one.accelerator in calibration.training_errors:

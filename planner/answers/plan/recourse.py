@@ -16,7 +16,7 @@ import numpy as np
 from planner.physics.procurement import catalogue_usd_per_h, rented_node_usd_per_h
 from planner.program.operation import NONE, Desk, Means, More, Operation, Prices, World, operate
 from planner.program.plan import Plan
-from planner.program.solution import Solution, bought_usd, totals_by
+from planner.program.solution import Solution, bought_usd, racks_in_use, totals_by
 from planner.trace.numbers import count_text, percent_text
 from planner.trace.quantities import derive
 
@@ -192,7 +192,8 @@ class Recourse:
         supplied = totals_by(groups.sku, len(problem.sku_names), placed)
         paid = (placed * groups.capex_usd_per_node).sum(axis=0) + bought_usd(problem, solution)
         stand = solution.in_service.max(axis=1) * groups.racks_per_node
-        racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand)
+        fed = racks_in_use(problem, solution.run, np.zeros_like(solution.in_service)).max(axis=1)
+        racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand) - fed
         space = problem.places.space_usd_per_kw[groups.site] * groups.space_kw[:, None]
         for p, lead in enumerate(groups.lead_periods.tolist()):
             t = first - lead

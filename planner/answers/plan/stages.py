@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.answers.plan.decisions import REASONS
 from planner.inputs.scenario import Service
+from planner.physics.pipelines import QUANTILE
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
 from planner.trace.numbers import count_text, percent_text, seconds_text
@@ -60,3 +61,8 @@ def _of_pipeline(
         parts.append(f"{service.name} {percent_text(share, 0)} ({seconds}; up to {where})")
     whole = seconds_text(stages[0][1].first_answer_s)
     yield f"Of the {whole} of {name}, its stages take: {', '.join(parts)}."
+    each, together = plan.assembled.tried.ways.quantiles[name], plan.inputs.fact(QUANTILE).value
+    yield (
+        f"Each stage of {name} gives {percent_text(each)} of its answers within its part, so that "
+        f"{percent_text(together)} or more of all answers come within {whole}, added up over the stages."
+    )

@@ -12,6 +12,7 @@ from planner.answers.plan.disposals import (
     undeclared_sentences,
     unused_sentences,
 )
+from planner.answers.plan.feeding import feeding_sentences
 from planner.answers.plan.fleet import (
     ownership_sentences,
     purchase_sentences,
@@ -62,6 +63,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *tie_sentences(plan),
         *left_out_sentences(plan, solution),
         *training_sentences(plan, solution),
+        *feeding_sentences(plan, solution),
         *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
         *adoption_sentences(plan, solution),

@@ -9,6 +9,7 @@ from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.data_mix import data_records
 from planner.answers.plan.disposals import disposal_records
+from planner.answers.plan.feeding import feeding_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.hours import hour_records, lever_records
 from planner.answers.plan.limit_prices import price_records
@@ -145,6 +146,8 @@ def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, lis
             tables["placements"] = placed
         if data := data_records(plan, solution):
             tables["data"] = data
+        if fed := feeding_records(plan, solution):
+            tables["feeding"] = fed
         horizon = plan.inputs.scenario.horizon
         days = [day.isoformat() for day in horizon.period_starts]
         tables["actions"] = action_records(tables, dict(zip(horizon.period_labels, days, strict=True)))

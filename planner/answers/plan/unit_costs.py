@@ -153,6 +153,8 @@ def _of_work(
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
     if kind == "pools":
         terms["egress"] = "data moved between sites"
+    if kind == "training":
+        terms["feeding"] = "workers that feed it"
     places = dict.fromkeys(terms, own)
     runs = int((solution.run > 0).sum())
     if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs
@@ -285,7 +287,8 @@ def _amount_of(
         return "accelerator-hour", total("amount", taken)
     job = problem.jobs.name.index(name)
     if kind == "training":
-        runs = float(solution.run[problem.run_options.job == job].sum())
+        done = solution.run * problem.run_options.counts
+        runs = float(done[problem.run_options.job == job].sum())
     else:
         runs = float(solution.completed[problem.pausable_options.job == job].sum())
     return "run", chosen("amount", runs, DECIDED, "1")

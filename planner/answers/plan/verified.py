@@ -150,6 +150,8 @@ def _why_not_played(plan: Plan, row: int) -> str:
         return "what its technique does to single requests is not known"
     if in_batches(plan.inputs, stated):
         return "its requests are answered in batches, which only engines of tokens are played with"
+    if replicas.candidates.unit[row].any():
+        return "its prompts are read and its answers written apart, and only replicas that do both are played"
     if stated.pipeline is not None:
         return "it has a part of a response time, as a stage of a pipeline"
     if stated.users is not None:

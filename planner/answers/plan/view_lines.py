@@ -22,9 +22,9 @@ from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
-    "bought", "standing", "training", "adopted", "serving", "starting", "deployed", "set_up", "pools",
-    "egress", "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "curtailment", "shifted",
-    "resting", "lent", "stored", "sun", "battery", "stopped", "transfers", "reused",
+    "bought", "standing", "training", "feeding", "adopted", "serving", "starting", "deployed", "set_up",
+    "pools", "egress", "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "curtailment",
+    "shifted", "resting", "lent", "stored", "sun", "battery", "stopped", "transfers", "reused",
 )  # fmt: skip
 
 

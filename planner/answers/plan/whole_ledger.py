@@ -218,6 +218,7 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("egress", "data moved between sites", goods),
         ("transfers", "data moved to runs and services", goods),
         ("battery", "making of batteries", capital),
+        ("feeding", "making of workers that feed runs", capital),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")
         if one is not None and one.value:

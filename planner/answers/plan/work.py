@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from planner.answers.plan.fleet import (
 )
 from planner.answers.plan.promises import kept, standing_by
 from planner.answers.plan.quality import quality_columns
+from planner.answers.plan.shared_runs import columns_of, counted, options_of, other_half
 from planner.answers.plan.stages import stage_columns
+from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import default_stack
 from planner.performance.layouts import RECOMPUTE_NAMES
 from planner.physics.batch_serving import in_batches
+from planner.physics.denoiser_training import HELD
 from planner.physics.engines import engine_title
 from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
@@ -65,16 +69,18 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "job": job.name,
                 **place(plan, int(runs.candidates.node_group[c])),
                 "nodes": int(runs.candidates.nodes[c]),
+                **columns_of(plan, c),
                 **({"count": int(count)} if job.count > 1 else {}),
                 **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
                 **_run_way(plan.inputs, int(runs.candidates.way[c])),
-                "layout": _layout(runs.candidates.layout, c) if job.samples is None else _by_tables(job),
+                "layout": _laid_out(plan.inputs, job, runs.candidates.layout, c),
                 **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
                 "start": day(0.0),
                 "finish_p50": day(runs.finish_p50_h.value[c]),
                 "finish_p95": day(runs.finish_p95_h.value[c]),
                 "deadline": job.deadline.isoformat(),
                 **_rate(job.amount_key, runs, c),
+                **({} if runs.waiting is None else {"waiting_factor": runs.waiting[c]}),
                 "ettr_fraction": runs.ettr[c],
                 "interval_min": convert(runs.interval_h[c], "min"),
                 "checkpoint": f"{job.checkpoint} to {job.checkpoint_storage}",
@@ -89,8 +95,13 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
 BY_TABLES = "tables cut across all, layers copied"
 
 
-def _by_tables(job: TrainingJob) -> str:
-    """How a run by samples is laid out."""
+def _laid_out(inputs: Inputs, job: TrainingJob, layout: Mapping[str, NDArray[np.float64]], row: int) -> str:
+    """How a run is laid out, by the kind of its model."""
+    kind = kind_of_model(inputs.catalogue, job.model)
+    if kind == DIFFUSION:
+        return HELD[int(layout["sharding"][row])]
+    if kind != RECOMMENDATION:
+        return _layout(layout, row)
     return BY_TABLES if job.tables is None else f"tables placed by {job.tables.file}, layers copied"
 
 
@@ -102,8 +113,8 @@ def _rate(key: str, runs: TrainingRuns, row: int) -> Record:
 
 
 def _software_of(plan: Plan, job: int, group: int) -> Record:
-    """The training software that the rates of a run there are of: the newest; none of runs by samples."""
-    if plan.inputs.scenario.training[job].samples is not None:
+    """The training software that the rates of a run there are of: the newest; of recommendation none."""
+    if kind_of_model(plan.inputs.catalogue, plan.inputs.scenario.training[job].model) == RECOMMENDATION:
         return {}
     sku = plan.inputs.skus[int(plan.problem.node_groups.sku[group])]
     return {"software": default_stack(sku.accelerator).says}
@@ -128,7 +139,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     "service": problem.services.name[service],
                     "period": label,
                     **place(plan, int(problem.serve_options.node_group[v])),
-                    **_replica_layout(replicas.candidates, row),
+                    **_replica_layout(replicas.candidates, row, count),
                     **_way(tried, int(replicas.candidates.service[row])),
                     "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
                     **_engine(plan, service),
@@ -191,8 +202,19 @@ def _way(tried: Inputs, row: int) -> Record:
     return {"way": way_said(tried, row) + (f" from {horizon.date_after_h(way.usable_h)}" if later else "")}
 
 
-def _replica_layout(candidates: ServingCandidates, row: int) -> Record:
-    """Accelerators that share attention, and groups and stages of them where a replica has several."""
+def _replica_layout(candidates: ServingCandidates, row: int, count: int) -> Record:
+    """Accelerators that share attention, and groups and stages of them where a replica has several.
+
+    Of so many units that read prompts and write answers apart: the replicas of both kinds.
+    """
+    if candidates.unit[row].any():
+        readers, reading, _, _, writers, writing, _, _ = (int(n) for n in candidates.unit[row])
+        return {
+            "prefill_replicas": count * readers,
+            "prefill_accelerators": reading,
+            "decode_replicas": count * writers,
+            "decode_accelerators": writing,
+        }
     several = {"groups": int(candidates.groups[row]), "stages": int(candidates.stages[row])}
     shared = int(candidates.accelerators[row]) // (several["groups"] * several["stages"])
     return {"tensor_parallel": shared, **{name: count for name, count in several.items() if count > 1}}
@@ -376,14 +398,15 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
     problem = plan.problem
     found: dict[str, str] = {}
     placed: dict[str, list[str]] = {}
-    for r in np.flatnonzero(solution.run):
-        options = problem.run_options
-        size = int(options.nodes[r].max())
+    options = problem.run_options
+    for r in np.flatnonzero((solution.run > 0) & options.counts).tolist():
+        groups = {
+            half: problem.node_group_name(int(options.node_group[half])) for half in options_of(plan, r)
+        }
+        held = " and ".join(f"{int(options.nodes[half].max())} nodes of {groups[half]}" for half in groups)
         label = plan.inputs.scenario.horizon.period_labels[options.start[r]]
         copies = "" if solution.run[r] == 1 else f"{solution.run[r]} times "
-        placed.setdefault(problem.jobs.name[options.job[r]], []).append(
-            f"{copies}{size} nodes of {problem.node_group_name(int(options.node_group[r]))} from {label}"
-        )
+        placed.setdefault(problem.jobs.name[options.job[r]], []).append(f"{copies}{held} from {label}")
     found |= {name: ", ".join(sorted(ways)) for name, ways in placed.items()}
     found |= pausable_placements(plan, solution)
     for i, service in enumerate(problem.services.name):
@@ -443,9 +466,10 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         return []
     horizon = plan.inputs.scenario.horizon
     said = []
-    for row, count in zip(plan.ledger.run_rows, solution.run[solution.run > 0], strict=True):
+    done = zip(plan.ledger.run_rows, solution.run[solution.run > 0], counted(plan, solution), strict=True)
+    for row, count, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
-        job = plan.inputs.scenario.training[runs.candidates.job[c]]
+        job, other = plan.inputs.scenario.training[runs.candidates.job[c]], other_half(plan, c)
         group = plan.problem.node_group_name(int(runs.candidates.node_group[c]))
         begin = float(runs.start_h.value[row, 0])
         first = horizon.date_after_h(begin)
@@ -455,6 +479,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         copies = f"{count} x " if count > 1 else ""
         said.append(
             f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
+            f"{'' if other is None else f' and {other[0]} (what crosses: {other[1]})'}"
             f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
             f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "

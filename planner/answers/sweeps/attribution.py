@@ -25,7 +25,7 @@ Mix = frozenset[str]  # the groups that are as after
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "horizon and work": ("horizon", "training", "pools", "services"),
-    "sites and energy": ("sites", "power_groups", "contracts"),
+    "sites and energy": ("sites", "power_groups", "links", "contracts"),
     "fleet and market": ("fleet", "market", "rental", "moves"),
     "policy, failures and facts": (
         "policy",

@@ -21,7 +21,19 @@ from planner.inputs.models import with_model_cards
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, shown
 from planner.performance.bundles import SplitLimits
-from planner.performance.collectives import gradients_across_s, pipeline_across_s
+from planner.physics.across import (
+    APART,
+    DATA,
+    ONE,
+    PIPELINE,
+    SAYS,
+    SMALL,
+    Link,
+    Waits,
+    activations,
+    gradients,
+    waiting,
+)
 from planner.physics.hours import fed
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given, inputs_of
@@ -29,26 +41,12 @@ from planner.physics.training import training_accelerator_kw
 from planner.report.columns import Column, aligned
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.quantities import Derived, Parts, Traced, chosen, derive, ratio, total
+from planner.trace.quantities import Parts, Traced, chosen, derive, ratio, total
 from planner.trace.records import Record, numbered, plain_rows
 from planner.trace.units import UnitError, parse_quantity
 
 SKU = "h100-8"
 MOST_SITES = 6
-ONE, DATA, SMALL, APART, PIPELINE = "one site", "gradients", "small gradients", "weights", "activations"
-SAYS = {
-    ONE: "nothing crosses",
-    DATA: "gradients, every step",
-    SMALL: "gradients in 8 bits, every step",
-    APART: "weights, every so many steps",
-    PIPELINE: "activations between stages",
-}
-COMPUTING = ("matrix_s", "attention_s", "elementwise_s")
-OF_A_STAGE = (
-    *COMPUTING,
-    *("tensor_parallel_s", "expert_parallel_s", "context_parallel_s"),
-    *("launch_s", "weight_gather_s", "head_s"),
-)
 MILLION = 1e6
 
 
@@ -60,24 +58,6 @@ class Place:
     nodes: int
     grid: str
     pue_key: str
-
-
-@dataclass(frozen=True)
-class Link:
-    """What two sites are joined by."""
-
-    bandwidth: Traced
-    latency: Traced
-    oversubscription: Traced
-
-    @property
-    def terms(self) -> dict[str, Traced]:
-        """Arguments of what crosses it."""
-        return {
-            "bandwidth_gb_per_s": self.bandwidth,
-            "latency_s": self.latency,
-            "oversubscription_ratio": self.oversubscription,
-        }
 
 
 def across_document(question: Question, catalogue: Catalogue | None = None) -> Record:
@@ -221,97 +201,30 @@ def _options(
             yield _row(setting, work, sharing, PIPELINE, staged, waits, reference)
 
 
-Waits = tuple[Derived, Traced]  # what a step waits for the link, and what crosses it in a step
-
-
 def _gradients(setting: Setting, run: StepRun, link: Link, sites: int, crosses: str) -> Waits:
-    fact = setting.fact
-    word = {DATA: "gradient_value", SMALL: "small_value", APART: "apart_value"}[crosses]
-    every = (
-        fact("across.apart_steps") if crosses == APART else chosen("exchange_steps", 1.0, "after every step")
-    )
-    held = fact(f"model.{setting.question.model}.parameters") * fact(f"across.{word}")
-    gradients = derive(gigabytes_gb, number_bytes=held.named("number_bytes", "of all weights"))
-    computing = total("computing_s", {name: run.step[name] for name in COMPUTING})
-    waits = derive(
-        gradients_across_s,
-        sites=float_of(sites),
-        gradient_gb=gradients,
-        **link.terms,
-        exchange_steps=every,
+    return gradients(
+        setting.fact,
+        run.step,
+        link,
+        parameters=setting.fact(f"model.{setting.question.model}.parameters"),
         hidden_fraction=run.arguments["data_parallel_hidden_fraction"],
-        computing_s=computing,
+        sites=sites,
+        crosses=crosses,
     )
-    return waits, derive(ring_gb, gradient_gb=gradients, sites=float_of(sites), exchange_steps=every)
 
 
 def _activations(run: StepRun, work: Work, link: Link, sites: int) -> Waits:
     layout = run.layout
-    held = chosen("micro_batch", float(layout.micro_batch), "of the layout")
-    activation = derive(
-        activation_gb,
-        micro_batch=held,
+    return activations(
+        run.step,
+        link,
+        micro_batch=chosen("micro_batch", float(layout.micro_batch), "of the layout"),
+        micro_batches=chosen("micro_batches", run.micro_batches, "of a step in each copy"),
+        copies=chosen("copies", float(layout.dp), "data-parallel copies of the layout"),
         sequence_tokens=work.sequence,
         hidden=run.arguments["hidden"],
+        sites=sites,
     )
-    copies = chosen("copies", float(layout.dp), "data-parallel copies of the layout")
-    many = chosen("micro_batches", run.micro_batches, "of a step in each copy")
-    stage = total("stage_s", {name: run.step[name] for name in OF_A_STAGE})
-    waits = derive(
-        pipeline_across_s,
-        sites=float_of(sites),
-        micro_batches=many,
-        copies=copies,
-        activation_gb=activation,
-        **link.terms,
-        micro_batch_s=(stage / many).named("micro_batch_s", "of one stage"),
-    )
-    return waits, derive(both_ways_gb, activation_gb=activation, micro_batches=many, copies=copies)
-
-
-def float_of(sites: int) -> Traced:
-    """The number of sites that share a run."""
-    return chosen("sites", float(sites), "that share the run")
-
-
-def gigabytes_gb(*, number_bytes: float) -> float:
-    """Bytes as gigabytes.
-
-    G = B / 10^9
-
-    Source: definition.
-    """
-    return number_bytes / 1e9
-
-
-def ring_gb(*, gradient_gb: float, sites: float, exchange_steps: float) -> float:
-    """Bytes that cross each link in a step, on average over steps.
-
-    V = 2 (s-1)/s G / H
-
-    Source: ring all-reduce, as in `ring_s`.
-    """
-    return 2.0 * (sites - 1.0) / sites * gradient_gb / exchange_steps
-
-
-def activation_gb(*, micro_batch: float, sequence_tokens: float, hidden: float) -> float:
-    """Activations of a micro-batch between two stages, in 16 bits.
-
-    A = b s h 2
-
-    Source: Narayanan et al., SC 2021, arXiv 2104.04473.
-    """
-    return micro_batch * sequence_tokens * hidden * 2.0 / 1e9
-
-
-def both_ways_gb(*, activation_gb: float, micro_batches: float, copies: float) -> float:
-    """Bytes that cross each link in a step: activations one way, their gradients the other.
-
-    V = 2 m d A
-
-    Source: definition.
-    """
-    return 2.0 * micro_batches * copies * activation_gb
 
 
 def _row(
@@ -332,11 +245,8 @@ def _row(
     }
     if isinstance(run, str) or isinstance(waits, str):
         return row | {"reason": f"{run if isinstance(run, str) else waits}"}
-    step: Traced = run.step.total_s
-    parts = run.step
-    if waits is not None:
-        longer = (run.step.total_s + waits[0]).named("step_s", "the step at one site, and what it waits")
-        step, parts = longer, Parts({**run.step, "total_s": longer})
+    parts = run.step if waits is None else waiting(run.step, waits)
+    step = parts.total_s
     rate = derive(
         tokens_of_step_per_s,
         global_batch=run.arguments["global_batch"],
@@ -362,7 +272,7 @@ def _row(
         ),
     }
     if waits is not None:
-        row |= {"link_s": waits[0], "link_gb": waits[1]}
+        row |= {"link_s": waits.link_s, "link_gb": waits.link_gb}
     if not isinstance(reference, str):
         row["of_one_site_fraction"] = ratio(
             rate,

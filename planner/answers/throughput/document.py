@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planner.answers.throughput.costs import best_rows, costs_note, grid_of
+from planner.answers.throughput.denoising import denoising_table
 from planner.answers.throughput.equations import needed_per_s
 from planner.answers.throughput.generation import generation_table
 from planner.answers.throughput.measured import with_calibration, with_point, with_serving_point
@@ -16,7 +17,7 @@ from planner.answers.throughput.serving import serving_table
 from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.hardware_question import ANSWERS, GENERATE, LOOK, RECOMMEND, SCORE, Question
+from planner.inputs.hardware_question import ANSWERS, DRAW, GENERATE, LOOK, RECOMMEND, SCORE, Question
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import own_notes
 from planner.physics.measured_serving import factors_of
@@ -29,6 +30,7 @@ from planner.trace.records import Record
 
 TABLES = {
     RECOMMEND: recommendation_table,
+    DRAW: denoising_table,
     SCORE: scoring_table,
     GENERATE: generation_table,
     LOOK: generation_table,

@@ -9,6 +9,7 @@ from planner.inputs import question_fields
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import (
     ANSWERS,
+    DRAW,
     GENERATE,
     LOOK,
     RECOMMEND,
@@ -44,6 +45,7 @@ WORDS = {
     TEXT: "training a language model",
     VISION: "training a vision model",
     RECOMMEND: "training a recommendation model",
+    DRAW: "training a model that makes images or films",
     ANSWERS: "serving a language model",
     SCORE: "scoring by a recommendation model",
     GENERATE: "making images or films",
@@ -79,7 +81,7 @@ def mixes(catalogue: Catalogue) -> dict[str, str]:
 def kind_of(question: Question, catalogue: Catalogue) -> str:
     """What is done with which kind of model."""
     served = {RECOMMENDATION: SCORE, DIFFUSION: GENERATE, SEES: LOOK}
-    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: GENERATE, SEES: VISION, SPEECH: ANSWERS}
+    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: DRAW, SEES: VISION, SPEECH: ANSWERS}
     kind = models(catalogue)[question.model]
     return served.get(kind, ANSWERS) if question.serve else trained.get(kind, TEXT)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from planner.answers.throughput.question import WORDS
-from planner.inputs.hardware_question import ANSWERS, RECOMMEND, TEXT, WHOLE
+from planner.inputs.hardware_question import ANSWERS, DRAW, RECOMMEND, TEXT, WHOLE
 from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened
@@ -236,7 +236,7 @@ def _target(document: Record) -> Iterator[str]:
         sorted(document["reached"], key=_drawn),
         gap=" ",
     )
-    if document["kind"] in (TEXT, RECOMMEND):
+    if document["kind"] in (TEXT, RECOMMEND, DRAW):
         yield ""
         yield "Rates are of training itself: failures, checkpoints and spares come on top (`everfleet plan`)."
 

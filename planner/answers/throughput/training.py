@@ -20,8 +20,7 @@ from planner.performance.throughput import (
     model_flops_per_token,
     samples_per_s,
 )
-from planner.performance.vision import patch_tokens
-from planner.physics.batch_work import IMAGE_PIXELS
+from planner.physics.batch_work import IMAGE_PIXELS, image_tokens
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
@@ -66,7 +65,7 @@ def work_of(setting: Setting) -> Work:
     sequence: Traced
     if vision:
         pixels = given("image_pixels", float(question.image_pixels or IMAGE_PIXELS), "1")
-        sequence = derive(patch_tokens, image_pixels=pixels, patch_pixels=fact(f"{model}.patch_pixels"))
+        sequence = image_tokens(setting.inputs, question.model, pixels)
         batch = question.batch or VISION_BATCH
     else:
         stated = question.sequence_tokens
@@ -78,7 +77,7 @@ def work_of(setting: Setting) -> Work:
         chip = setting.inputs.skus[k].accelerator
         reason = cannot_train(setting.inputs, k) or setting.without_precision(k)
         reason = reason or without_precision(setting.catalogue, chip, question.precision)
-        each.append(reason or _arguments(setting, k, vision))
+        each.append(reason or _arguments(setting, k))
     return Work(vision, is_mixture(setting.inputs, question.model), sequence, batch, each)
 
 
@@ -139,13 +138,10 @@ def layout_of(
     return found.reason if isinstance(found, NoLayout) else found
 
 
-def _arguments(setting: Setting, sku: int, vision: bool) -> dict[str, Traced]:
+def _arguments(setting: Setting, sku: int) -> dict[str, Traced]:
     """Arguments of the step on one SKU that do not depend on its size."""
     question = setting.question
     arguments = training_arguments(setting.inputs, question.model, sku, question.precision)
-    if vision:
-        arguments["vocabulary"] = chosen("vocabulary", 0.0, "classes depend on one token")
-        arguments["causal"] = chosen("causal", 0.0, "every patch sees every other")
     if question.adapter_rank is not None:
         arguments["adapter_parameters"] = derive(
             adapter_parameters,

@@ -262,7 +262,7 @@ def _ingestion(job: Job) -> Iterator[Problem]:
             "ingestion", "feeds training and fine_tuning, and the job has neither: state one, or leave it out"
         )
     elif table.has("supplied_fraction") and not any(
-        one.has("tokens") and one.has("model") for one in fed.values()
+        (one.has("tokens") or one.has("samples")) and one.has("model") for one in fed.values()
     ):
         yield Problem(
             "ingestion.supplied", "has no effect on measured hours, which hold their stalls: leave it out"

@@ -160,10 +160,14 @@ class Work(Part):
         None, description="Tokens to train on"
     )
     samples: Annotated[float | None, Number("4e12", _POSITIVE)] = Field(
-        None, description="Samples to train a recommendation model on, in place of `tokens`"
+        None,
+        description="Samples to train a recommendation model on, or images or films for a model that makes "
+        "or sees them, in place of `tokens`",
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
-        None, description="Samples in one optimiser step; default: the fact job.batch_samples"
+        None,
+        description="Samples in one optimiser step; default of a recommendation model: the fact "
+        "job.batch_samples",
     )
     passes: Annotated[float | None, Number("4", Range(1, 1e6))] = Field(
         None, description="How often it goes through its data, with `data_price`; default: once"

@@ -37,11 +37,19 @@ from planner.inputs.scenario.schema_fleet import (
     profiles_in_parts,
 )
 from planner.inputs.scenario.schema_futures import OF_DRAWS, OF_FUTURES, Future, Uncertainty
-from planner.inputs.scenario.schema_places import Site, counted_twice, energy_in_parts, owned_and_priced
+from planner.inputs.scenario.schema_ingestion import pausable_fed
+from planner.inputs.scenario.schema_places import (
+    Site,
+    counted_twice,
+    energy_in_parts,
+    linked_twice,
+    owned_and_priced,
+    reads_of_nothing,
+)
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
 from planner.inputs.scenario.service_checks import request_problems
-from planner.inputs.scenario.training_checks import amount_problems
+from planner.inputs.scenario.training_checks import amount_problems, at_one_site
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -205,16 +213,18 @@ OF_JOBS = (
     less_than_a_step,
     partial_without_price,
     leaving_out,
+    pausable_fed,
     *OF_DATA,
 )
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_RENTAL = (needless_terms,)
-OF_SITES = (owned_and_priced, counted_twice, energy_in_parts)
+OF_SITES = (owned_and_priced, counted_twice, energy_in_parts, reads_of_nothing)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
 MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
-LISTS = ("sites", "power_groups", "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
+PLACES = ("sites", "power_groups", "links")
+LISTS = (*PLACES, "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
 RATES = ("failures", "failure_rate", "log")
 # What a future leaves out of itself: the futures, and the policy that is about them.
 AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
@@ -260,6 +270,7 @@ def between_tables(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     for section in ("sites", "power_groups", "market", "rental", "contracts", "futures", *WORK):
         yield from _twice(document, section)
     yield from site_twice(_words(document, "sites", "name"), entries_of(document, "rental"))
+    yield from linked_twice(document)
     yield from _ways(document)
     yield from _failures(document, parts.fit)
     yield from _references(document)
@@ -361,6 +372,10 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
                 for k, name in enumerate(list_in(entry, key)):
                     if isinstance(name, str):
                         yield from _unknown(f"{at}.{key}[{k}]", name, kind, names)
+    for i, entry in entries_of(document, "training"):
+        fed = entry.get("ingestion")
+        if isinstance(fed, dict) and isinstance(name := fed.get("sku"), str):
+            yield from _unknown(f"{place(('training', i), document)}.ingestion.sku", name, "SKU", known.skus)
     policy = document.get("policy")
     for k, name in enumerate(list_in(policy, "techniques") if isinstance(policy, dict) else ()):
         if isinstance(name, str):
@@ -448,6 +463,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _one_way(entry, place(("rental", i), document), "grid", ("grid_intensity",))
     for i, entry in entries_of(document, "training"):
         yield from amount_problems(entry, place(("training", i), document))
+        yield from at_one_site(entry, place(("training", i), document), document)
         yield from price_of_another(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)
@@ -486,6 +502,10 @@ def _failures(document: Mapping[str, Any], fit: FittedFleet | Problem | None) ->
             "reliability.rollback",
             'has no effect without loss_spikes: write for example loss_spikes = "10 /month"',
         )
+    if "slowdown" in table and "slow_nodes" not in table:
+        yield Problem(
+            "reliability.slowdown", 'has no effect without slow_nodes: write for example slow_nodes = "0.5 %"'
+        )
     if isinstance(fit, Problem):
         yield fit
     if "repair" in table or ("log" in table and not isinstance(fit, FittedFleet)):
@@ -503,14 +523,14 @@ def _references(document: Mapping[str, Any]) -> Iterator[Problem]:
     sites = _all_words(document, ("sites", "name"))
     skus = _all_words(document, ("fleet", "sku"), ("market", "sku"), ("rental", "sku"))
     with_rented = _all_words(document, ("sites", "name"), ("rental", "name")) if sites else None
-    for section in ("power_groups", "fleet", "market", "moves", "contracts", *WORK):
+    for section in ("power_groups", "links", "fleet", "market", "moves", "contracts", *WORK):
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
             for key in ("site", "data_site"):
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
             for key in ("from", "to") if section == "moves" else ():
                 yield from _absent(f"{at}.{key}", entry.get(key), "is no site here", sites)
-            places = with_rented if section in WORK else sites
+            places = with_rented if section in ("links", *WORK) else sites
             for key, why, names in (
                 ("sites", "is no site here", places),
                 ("sites_today", "is no site here", places),

@@ -418,8 +418,8 @@ class Several(Rule):
     most: int
     least: int
 
-    def __init__(self, rule: Rule, most: int = 64, least: int = 1) -> None:
-        object.__setattr__(self, "example", f"[{rule.example}]")
+    def __init__(self, rule: Rule, most: int = 64, least: int = 1, example: str = "") -> None:
+        object.__setattr__(self, "example", example or f"[{rule.example}]")
         object.__setattr__(self, "rule", rule)
         object.__setattr__(self, "most", most)
         object.__setattr__(self, "least", least)

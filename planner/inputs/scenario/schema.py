@@ -42,7 +42,8 @@ from planner.inputs.scenario.fields import (
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
-from planner.inputs.scenario.schema_places import PowerGroup
+from planner.inputs.scenario.schema_ingestion import Ingestion
+from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
@@ -138,7 +139,9 @@ class TrainingJob(Part):
         None, description="Tokens in one optimiser step"
     )
     samples: Annotated[float | None, Number("4e12", _TOKENS)] = Field(
-        None, description="Samples to train a recommendation model on, in place of `tokens`"
+        None,
+        description="Samples to train a recommendation model on, or images or films for a model that makes "
+        "or sees them, in place of `tokens`",
     )
     batch_samples: Annotated[int | None, Count("65536", Range(1, 1_000_000_000))] = Field(
         None, description="Samples in one optimiser step, with `samples`"
@@ -171,6 +174,9 @@ class TrainingJob(Part):
         description="Embedding tables of a recommendation model, placed on the accelerators of each size: "
         "what that gives replaces even parts; a file name alone is enough",
     )
+    ingestion: Ingestion | None = Field(
+        None, description="Workers that preprocess its data next to it; default: none is counted"
+    )
     precision: Precision = Field(description="Number format of the matrix work")
     earliest: Annotated[date, Day("2027-01-01")] = Field(
         date.min,  # replaced on reading: what a job leaves out is the start of the horizon
@@ -190,6 +196,15 @@ class TrainingJob(Part):
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
+    across: Annotated[
+        tuple[Literal["gradients", "small gradients", "weights", "activations"], ...],
+        Several(Choice('"gradients"', ("gradients", "small gradients", "weights", "activations")), least=0),
+    ] = Field(
+        (),
+        description="What may cross one of the `links`, so that two sites share the run: gradients of each "
+        "step, the same in 8 bits, activations between stages, or weights every so many steps, which is "
+        "another optimisation, whose loss is not looked at; default: nothing, it runs at one site",
+    )
     checkpoint_storage: Annotated[str, Text('"parallel-fs"')] = Field(
         description="Storage class of the catalogue for checkpoints"
     )
@@ -407,6 +422,14 @@ class Service(Part):
         description="Where its users are: a country by its code, or a region of a provider. The way between "
         "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
     )
+    phases: Annotated[
+        Literal["together", "apart", "either"] | None, Choice('"either"', ("together", "apart", "either"))
+    ] = Field(
+        None,
+        description="Whether one kind of replica reads prompts and writes answers, or prompts are read by "
+        "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
+        "default: together",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
@@ -461,6 +484,11 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def reads_apart(self) -> bool:
+        """Whether prompts are read by some replicas and answers written by others."""
+        return self.phases == "apart"
 
     @property
     def limits_quality(self) -> bool:
@@ -545,6 +573,24 @@ class Reliability(Part):
         False,
         description="Whether results of training are checked for silent corruption; what is found sends the "
         "run back to before it",
+    )
+    slow_nodes_fraction: Annotated[float | None, Fraction("0.005", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="slow_nodes",
+        description="Share of the nodes that are slow at a time without failing; all others of a run wait "
+        "for them; default: none",
+    )
+    slowdown_factor: Annotated[float | None, Number("1.2", Range(1, 10))] = Field(
+        None,
+        alias="slowdown",
+        description="Step of a slow node over that of the others; default: the fact "
+        "reliability.degraded_node.slowdown",
+    )
+    step_spread_fraction: Annotated[float | None, Fraction("0.01", Range(0, 0.5, open=True))] = Field(
+        None,
+        alias="step_spread",
+        description="Standard deviation of the step of one node over its mean, beyond what runs of the fit "
+        "had; a run waits for its slowest node at each; default: none",
     )
 
 
@@ -696,6 +742,7 @@ class Scenario(Part):
     horizon: Horizon = Field(description="The time that is planned")
     sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
+    links: tuple[SiteLink, ...] = Field((), description="Links between sites, for runs that two may share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")
     market: tuple[Offer, ...] = Field((), description="What can be bought")
     rental: tuple[Rental, ...] = Field((), description="What can be rented, by the hour or for a term")

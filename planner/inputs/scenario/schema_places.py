@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -102,6 +102,11 @@ class Site(Part):
     )
     storage_medium: Annotated[Literal["hdd", "ssd"] | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
         None, description="What it is kept on; default: hdd"
+    )
+    storage_reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
+        None,
+        description="Read operations that its work asks for, over those that drives for one copy give; above "
+        "the copies, drives are added for their operations",
     )
     rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
         None,
@@ -216,6 +221,38 @@ class PowerGroup(Part):
     )
 
 
+class SiteLink(Part):
+    """What joins two sites: a run that states `across` may use nodes of both."""
+
+    sites: Annotated[
+        tuple[str, ...], Several(SiteRef('"dallas"'), most=2, least=2, example='["dallas", "oregon"]')
+    ] = Field(description="The two sites that it joins")
+    bandwidth_gb_per_s: Annotated[float, Quantity('"800 Gbit/s"', "GB/s", Range(0, 1e9, open=True))] = Field(
+        alias="bandwidth", description="What it carries each way"
+    )
+    latency_s: Annotated[float, Quantity('"20 ms"', "s", Range(0, 60))] = Field(
+        alias="latency", description="Time that a bit takes one way"
+    )
+    oversubscription_ratio: Annotated[float, Number("2", Range(1, 1000))] = Field(
+        1.0,
+        alias="oversubscription",
+        description="How many times more is sold of it than it carries; default: 1, all of it is yours",
+    )
+
+
+def linked_twice(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """One link between two sites."""
+    seen: dict[frozenset[Any], int] = {}
+    entries = document.get("links")
+    for i, entry in enumerate(entries if isinstance(entries, list) else []):
+        ends = entry.get("sites") if isinstance(entry, dict) else None
+        if not isinstance(ends, list) or not all(isinstance(end, str) for end in ends):
+            continue
+        first = seen.setdefault(frozenset(ends), i)
+        if first != i:
+            yield Problem(f"links[{i}].sites", f"links[{first}] joins the same sites: keep one")
+
+
 def owned_and_priced(site: Site, at: str) -> Iterator[Problem]:
     """An owned building has no price; what is committed has one."""
     for key, name in {
@@ -254,6 +291,14 @@ OF_THE_BATTERY = {
     "battery_embodied": "battery_embodied_kgco2e_per_kwh",
     "battery_life": "battery_life_y",
 }
+
+
+def reads_of_nothing(site: Site, at: str) -> Iterator[Problem]:
+    """Drives that serve reads hold data."""
+    if site.has("storage_reads_ratio") and not site.has("storage_gb"):
+        yield Problem(
+            f"{at}.storage_reads_ratio", 'has no effect without storage: write for example storage = "20 PB"'
+        )
 
 
 def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:

@@ -26,8 +26,21 @@ def request_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     if said or lengths or "response_time" not in entry:
         yield from _targets(entry, at, whole)
     yield from _shares(entry, at)
+    yield from _phases(entry, at)
     if "cached_tokens" in entry and "cache_hits" not in entry:
         yield Problem(f"{at}.cached_tokens", "has no effect without cache_hits: write that, or remove this")
+
+
+def _phases(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
+    """What replicas cannot do that read prompts and write answers apart."""
+    if entry.get("phases") not in ("apart", "either"):
+        return
+    if entry.get("tokens_out") == 0 or "response_time" in entry:
+        yield Problem(f"{at}.phases", "no answer is written apart from its prompt here: remove this")
+    if "power_caps" in entry:
+        yield Problem(
+            f"{at}.power_caps", "works where one kind of replica reads and writes: remove this, or phases"
+        )
 
 
 def _shares(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:

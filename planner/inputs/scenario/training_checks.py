@@ -23,6 +23,19 @@ def amount_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     yield from _missing(entry, at, SAMPLES)
 
 
+def at_one_site(entry: Mapping[str, Any], at: str, document: Mapping[str, Any]) -> Iterator[Problem]:
+    """What two sites may share: a run by tokens, in one piece, over a link."""
+    if not entry.get("across"):
+        return
+    if not document.get("links"):
+        yield Problem(
+            f"{at}.across", "has no effect without [[links]]: state the link between two sites, or remove it"
+        )
+    for key in ("pausable", "samples"):
+        if entry.get(key):
+            yield Problem(f"{at}.across", f"is of runs in one piece, by tokens: remove it, or {key}")
+
+
 def _missing(entry: Mapping[str, Any], at: str, keys: Mapping[str, str]) -> Iterator[Problem]:
     for key, example in keys.items():
         if key not in entry:

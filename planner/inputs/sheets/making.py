@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.inputs.aliases import accelerator_called, model_called
 from planner.inputs.catalogue import Catalogue, data_folder
-from planner.inputs.model_kinds import LANGUAGE, kind_of_model
+from planner.inputs.model_kinds import LANGUAGE, VISION, kind_of_model
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.sheets.demand import (
     held_accelerator_h,
@@ -173,6 +173,8 @@ def kind_of_work(table: str, entry: Mapping[str, Any], catalogue: Catalogue) -> 
     kind = kind_of_model(catalogue, str(entry.get("model")))
     if kind == LANGUAGE:
         return READING if table == "services" and str(entry.get("tokens_out")) == "0" else ""
+    if table == "training" and kind == VISION and "samples" not in entry:
+        return ""  # stated by tokens
     return kind if f"{table}.{kind}" in start_defaults() else ""
 
 

@@ -270,3 +270,19 @@ def shared_samples_per_s(*, samples_per_s: Column, accelerators: Column) -> Colu
     Source: definition.
     """
     return np.divide(samples_per_s, accelerators)
+
+
+def weights_cut(
+    *, parameters: Column, held_bytes: Column, memory_gb: Column, usable_fraction: Column
+) -> Column:
+    """1 where weights and gradients of a denoiser are split over all accelerators, 0 where each holds them.
+
+    c = 1 if h N > u M / 2 else 0
+
+    Half of the usable memory M is left to what the samples keep.
+
+    Source: Rajbhandari et al., "ZeRO", arXiv 1910.02054 (stage 3 where stage 1 leaves too little room).
+    """
+    room_gb = 0.5 * np.asarray(usable_fraction) * memory_gb
+    result: Column = np.where(np.asarray(held_bytes) * parameters / 1e9 > room_gb, 1.0, 0.0)
+    return result

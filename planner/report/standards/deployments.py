@@ -74,6 +74,11 @@ def deployments_of(document: Record, form: str) -> Iterator[tuple[Period, str, l
     if not any("engine" in row for row in rows):
         names = ", ".join(sorted({row["service"] for row in rows}))
         raise StandardError(f"{form}: its runtime writes tokens, and {names} answer in batches")
+    if apart := sorted({row["service"] for row in rows if "prefill_replicas" in row}):
+        raise StandardError(
+            f"{form}: {', '.join(apart)} reads prompts and writes answers on replicas of their own, and only "
+            'replicas that do both are written: plan with phases = "together"'
+        )
     for period in periods_of(document):
         here = [row for row in rows if row["period"] == period.label]
         mine = [row for row in here if "engine" in row]

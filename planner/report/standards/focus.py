@@ -28,14 +28,24 @@ COLUMNS = (
     *("ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountCategory"),
     *("CommitmentDiscountId", "CommitmentDiscountName", "CommitmentDiscountQuantity"),
     *("CommitmentDiscountStatus", "CommitmentDiscountType", "CommitmentDiscountUnit", "ConsumedQuantity"),
-    *("ConsumedUnit", "ContractedCost", "ContractedUnitPrice", "EffectiveCost", "InvoiceIssuerName"),
-    *("ListCost", "ListUnitPrice", "PricingCategory", "PricingQuantity", "PricingUnit", "ProviderName"),
+    *("ConsumedUnit", "ContractedCost", "ContractedUnitPrice", "EffectiveCost", "InvoiceId"),
+    *(
+        "InvoiceIssuerName",
+        "ListCost",
+        "ListUnitPrice",
+        "PricingCategory",
+        "PricingQuantity",
+        "PricingUnit",
+        "ProviderName",
+    ),
     *("PublisherName", "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType"),
     *("ServiceCategory", "ServiceName", "ServiceSubcategory", "SkuId", "SkuPriceId", "SubAccountId"),
     *("SubAccountName", "Tags", "x_CarbonKgCO2e", "x_PlanId", "x_Planned"),
 )
 COMPUTE = {"ServiceCategory": "Compute", "ServiceSubcategory": "Other (Compute)"}
 OWN = "own fleet"
+# A service has one category and one subcategory.
+FLEET, WORK, RENTED = "AI fleet", "AI work", "Rented nodes"
 
 
 def write(document: Record) -> Files:
@@ -49,7 +59,7 @@ def write(document: Record) -> Files:
         "ProviderName": OWN,
         "PublisherName": OWN,
         "InvoiceIssuerName": OWN,
-        "ServiceName": "AI fleet",
+        "ServiceName": FLEET,
         **COMPUTE,
         "x_PlanId": document["scenario_digest"],
         "x_Planned": "true",
@@ -79,6 +89,7 @@ def _work(rows: list[Record], first: date, after: date) -> Iterator[Record]:
             | used
             | {
                 "EffectiveCost": row["usd"],
+                "ServiceName": WORK,
                 "ServiceCategory": "AI and Machine Learning",
                 "ServiceSubcategory": "Other (AI and Machine Learning)",
                 "Tags": json.dumps(tags),
@@ -199,6 +210,7 @@ def _of_node(row: Record) -> Record:
         "SkuPriceId": row["sku"],
         "ProviderName": row["location"],
         "InvoiceIssuerName": row["location"],
+        "ServiceName": RENTED,
         "ServiceSubcategory": "Virtual Machines",
     }
 

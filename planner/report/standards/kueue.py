@@ -79,10 +79,19 @@ def _left(document: Record, period: Period) -> dict[tuple[str, str], int]:
     for row in tables.get("services", []):
         if row["period"] == period.label:
             place = row["site"], row["sku"]
-            each = row["tensor_parallel"] * row.get("stages", 1) * row.get("groups", 1)
+            each = _accelerators(row)
             replicas = row["replicas"] + row["standby"]
             taken[place] = taken.get(place, 0.0) + replicas * each / accelerators_per_node(row["sku"])
     return {place: count - math.ceil(taken.get(place, 0.0)) for place, count in nodes.items()}
+
+
+def _accelerators(row: Record) -> float:
+    """Those of a replica, or of a unit of replicas that read prompts and replicas that write answers."""
+    if "tensor_parallel" in row:
+        return float(row["tensor_parallel"] * row.get("stages", 1) * row.get("groups", 1))
+    kinds = ("prefill", "decode")
+    both = sum(row[f"{kind}_replicas"] * row[f"{kind}_accelerators"] for kind in kinds)
+    return float(both / row["replicas"])
 
 
 def _groups(quotas: dict[str, list[Record]]) -> list[Record]:

@@ -129,15 +129,16 @@ def test_a_request_is_asked_for_as_its_kind_of_model_has_it(
     assert "candidates" not in shown or model == "dlrm-dcnv2"
 
 
-def test_a_recommendation_model_is_trained_on_samples() -> None:
-    run = {"name": "retrain", "model": "dlrm-dcnv2", "samples": "", "deadline": "2027-06-30"}
+@pytest.mark.parametrize(("model", "step"), [("dlrm-dcnv2", 65536), ("sd2", 2048), ("vit-l-16", 4096)])
+def test_models_of_scores_and_images_are_trained_on_samples(model: str, step: int) -> None:
+    run = {"name": "retrain", "model": model, "samples": "", "deadline": "2027-06-30"}
     lacks = of(asked(tables={"training": [run]}))
     found = of(asked(tables={"training": [{**run, "samples": "4T"}]}))
 
     assert lacks.missing["Work"] == ["retrain: samples"]
     assert not found.wrong
     (stated,) = tomllib.loads(found.text)["training"]
-    assert (stated["samples"], stated["batch_samples"]) == (4e12, 65536)
+    assert (stated["samples"], stated["batch_samples"]) == (4e12, step)
     assert "sequence_tokens" not in stated
 
 

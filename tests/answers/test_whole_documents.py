@@ -152,6 +152,14 @@ passes = 2
 PLACED = """tables = { file = "criteo_tables.csv", set = "mlperf_dlrm_dcnv2_multihot", ways = ["whole"] }
 ingestion = { workers_per_node = 2, workers = 3 }
 """
+LINK = """[[links]]
+sites = ["near", "north"]
+bandwidth = "800 Gbit/s"
+latency = "12 ms"
+"""
+SHARED = """across = ["gradients"]
+ingestion = { workers_per_node = 2, workers = 9 }
+"""
 LEVERS = 'levers = ["shift"]'
 GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
@@ -179,6 +187,14 @@ GROUPS: dict[str, dict[str, Any]] = {
         + RUN.format(name="see", model="vit-l-16", amount=SAMPLES.format(count=1e8, batch=4096), more=""),
         "periods": 2,
         "reliability": 'slow_nodes = "1 %"\nstep_spread = "1 %"',
+    },
+    "a run at two sites": {
+        "work": RUN.format(
+            name="pretrain", model="llama-3.1-8b", amount=TOKENS.replace("2e9", "5e10"), more=SHARED
+        ).replace("nodes = [2]", "nodes = [6]"),
+        "fleet": LINK,
+        "periods": 2,
+        "reliability": 'slow_nodes = "1 %"',
     },
 }
 
@@ -214,6 +230,8 @@ SHOWN = {
     "samples of images that are made": ("runs", "jobs", "samples_per_s", {"job": "draw"}),
     "samples of images that are seen": ("runs", "jobs", "samples_per_s", {"job": "see"}),
     "ingestion": ("runs", "feeding", "usd", {"job": "rank"}),
+    "across": ("a run at two sites", "jobs", "energy_kwh", {"site": "north"}),
+    "ingestion of a run at two sites": ("a run at two sites", "feeding", "racks", {"site": "north"}),
     "slow_nodes": ("runs", "jobs", "waiting_factor", {"job": "pretrain"}),
 }
 

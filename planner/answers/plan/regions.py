@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import linprog
 
 from planner.inputs.scenario import Service
 from planner.physics.users import latency_at, places
@@ -30,6 +29,8 @@ def region_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _of_service(plan: Plan, solution: Solution, i: int, service: Service) -> Iterator[str]:
+    from scipy.optimize import linprog  # takes a fifth of a second to load, which other plans are spared
+
     problem, t = plan.problem, int(np.argmax(service.peak_requests_per_s))
     demand = problem.services.demand[i, t] * (1.0 - float(solution.shed_fraction[i, t]))
     carried = carried_by_option(problem, solution.replicas)[:, t] * (problem.serve_options.service == i)

@@ -30,7 +30,11 @@ def job_rows(source: Source, mapping: Mapping, table: str) -> str:
     """SQL for the records of a source's table, with their `problem`."""
     texts = {f"{role}_text": source.cell(mapping.column(role)) for role in ("job", "state", "nodes", *TIMES)}
     texts |= {role: source.cell(mapping.column(role)) for role in ("node_list", "failed_node")}
-    plain = {f"{role}_plain": plain_seconds(f"{role}_text") for role in TIMES}
+    plain = {f"{role}_plain": plain_seconds(f"{role}_text") for role in ("submit", "start", "end")}
+    # Most jobs are eligible when they are submitted.
+    again = (
+        f"CASE WHEN eligible_text = submit_text THEN submit_plain ELSE {plain_seconds('eligible_text')} END"
+    )
     values = {f"{role}_time": seconds(f"{role}_text", mapping, f"{role}_plain") for role in TIMES}
     zones = " | ".join(zone_marks(f"{role}_text", mapping, f"{role}_plain") for role in ("start", "end"))
     values |= {
@@ -43,7 +47,8 @@ def job_rows(source: Source, mapping: Mapping, table: str) -> str:
     judged = f"SELECT *, {words('state', mapping.severity, 'NULL::VARCHAR')} AS severity FROM values_read"
     return f"""
         (WITH texts AS (SELECT *, {selected(texts)} FROM {table}),
-            plain AS (SELECT *, {selected(plain)} FROM texts),
+            read AS (SELECT *, {selected(plain)} FROM texts),
+            plain AS (SELECT *, {again} AS eligible_plain FROM read),
             values_read AS (SELECT *, {selected(values)} FROM plain)
          SELECT *, start_time AS start_s, end_time AS end_s,
              (start_time - coalesce(eligible_time, submit_time)) / 3600 AS wait_h,

@@ -171,7 +171,8 @@ def _table(name: str, file: Path, mapping: Mapping) -> Source:
     quotes = """contains(line, '"')""" if separator not in UNQUOTED else "false"
     # Most lines need no care; a regular expression for each would take most of the time.
     inside = f"contains(line, {literal(' ' + separator)}) OR contains(line, {literal(separator + ' ')})"
-    careful = f"{quotes} OR {inside} OR starts_with(line, ' ') OR ends_with(line, ' ')"
+    spaces = f"{inside} OR starts_with(line, ' ') OR ends_with(line, ' ')"
+    careful = f"{quotes} OR (contains(line, ' ') AND ({spaces}))"
     cut = f"regexp_extract_all({mark} || line, {literal(_cell_pattern(separator))}, 1)"
     unquoted = """CASE WHEN cell[1] = '"' THEN replace(cell[2:-2], '""', '"') ELSE trim(cell) END"""
     unquoted = unquoted if separator not in UNQUOTED else "trim(cell)"

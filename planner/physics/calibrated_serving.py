@@ -21,7 +21,8 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.serving import output_tokens_per_s, prefill_tokens
-from planner.physics.serving import replica_arguments, serving_candidates
+from planner.physics.replica_questions import replica_arguments
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
 from planner.trace.quantities import Traced, derive, derive_parts
 

@@ -17,8 +17,8 @@ from planner.physics.equations.training import accelerators_in_use
 from planner.physics.full_replicas import FullNode, full_nodes, why_none_answers
 from planner.physics.nodes import POWER_CURVE, host_facts, idle_node_items, working_node_kw
 from planner.physics.pool_ways import FASTER_STEPS, LESS_WORK, applies, energy_ratio, pool_ratio
+from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.techniques import lowered_kw
-from planner.physics.training import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, searched, training_arguments
 from planner.physics.training_step import Workload, model_arguments
 from planner.trace.quantities import Traced, chosen, derive

@@ -16,8 +16,10 @@ from planner.inputs.techniques import Way, Ways
 from planner.performance.capacity import Targets, replica_capacity
 from planner.physics.equations.serving import replica_nodes
 from planner.physics.nodes import host_columns, working_node_kw
-from planner.physics.serving import accelerator_kw, check_peak, replica_arguments, serving_candidates
+from planner.physics.replica_questions import replica_arguments
+from planner.physics.serving import check_peak, serving_candidates
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
+from planner.physics.serving_power import accelerator_kw
 from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, rows
 

@@ -14,15 +14,9 @@ from planner.physics.egress import Egress, egress_of_runs
 from planner.physics.equations.time import active_h, drawn_kwh
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
+from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_ways import adopted_usd, usable_from_h
-from planner.physics.training import (
-    Progress,
-    Speed,
-    finish_for_sure,
-    training_progress,
-    training_speed,
-    with_policies,
-)
+from planner.physics.training import Progress, finish_for_sure, training_progress, with_policies
 from planner.physics.training_options import TrainingCandidates
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 

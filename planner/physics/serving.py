@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Service
-from planner.performance.capacity import Guesses, Measured, Requests, Targets, replica_capacity, replica_use
+from planner.performance.capacity import Requests, replica_capacity, replica_use
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
-from planner.performance.power import capped_power_kw, served_power_kw
 from planner.physics.apart import ApartLaw, apart_law, apart_units
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom
-from planner.physics.engines import (
-    engine_constants,
-    engine_of,
-    has_one_scale,
-    limits,
-    replica_layout,
-    served_chip,
-)
 from planner.physics.equations.serving import (
     burst_fractions,
     day_loads_per_s,
@@ -41,33 +31,26 @@ from planner.physics.equations.serving import (
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.equations.time import drawn_kwh
 from planner.physics.joining import interleaved
-from planner.physics.measured_serving import measured_points
 from planner.physics.nodes import (
-    POWER_CURVE,
     Nodes,
     energy_by_site,
     host_columns,
     idle_node_items,
     working_node_kw,
 )
-from planner.physics.pipelines import QUANTILE, answer_quantile, answer_target
-from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
 from planner.physics.promises import standing_by
+from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
+from planner.physics.serving_demand import carried_per_s, held_in_all, with_headroom
 from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
-    held_requests,
-    hit_fractions,
     layout_columns,
     possible_layouts,
-    requests_of,
-    rows_of,
-    served_models,
-    stacked,
 )
+from planner.physics.serving_power import drawn_accelerator_kw, on_loads, under_a_cap
 from planner.physics.slots import SlotTimes
-from planner.physics.techniques import DECODE, PROMPTS, SERVING_TIME, serving_ratio
-from planner.physics.training_options import UNCAPPED, Dropped, is_mixture
+from planner.physics.techniques import SERVING_TIME, serving_ratio
+from planner.physics.training_options import UNCAPPED, Dropped
 from planner.physics.training_step import AS_FAST
 from planner.trace.quantities import (
     Parts,
@@ -81,18 +64,6 @@ from planner.trace.quantities import (
     rows,
 )
 
-# The law of training, and what exchanges take off it.
-SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
-BUNDLES = (
-    "model",
-    "chip",
-    "engine",
-    "layout",
-    "requests",
-    "limits",
-    "measured",
-)  # of what a replica is at any load
-
 for _function in (
     replica_capacity,
     replica_use,
@@ -103,8 +74,6 @@ for _function in (
 ):
     each_row(_function)
 by_rows(shared_demand)
-
-Arguments = dict[str, Any]  # of `replica_capacity`: bundles of columns, and columns
 
 
 @dataclass(frozen=True)
@@ -204,7 +173,7 @@ class EngineLaw:
 
     def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
         """Power of an accelerator at a load or several (last axis), within its cap."""
-        return _drawn_kw(
+        return drawn_accelerator_kw(
             self.inputs, self.service, self.sku, self.caps, self.arguments, arrival_scv, rate_per_s
         )
 
@@ -397,7 +366,8 @@ def replica_kinds(
     stacked_[0] = _way_by_period(inputs)[candidates.service].ravel()
     found, back = np.unique(stacked_, axis=1, return_inverse=True)
     back = back.reshape(len(candidates), periods)
-    own = np.array([one.reads_apart or in_batches(inputs, one) for one in _services(inputs)], dtype=bool)
+    services = inputs.scenario.services
+    own = np.array([one.reads_apart or in_batches(inputs, one) for one in services], dtype=bool)
     if not own.any():
         return _kinds(inputs, found, demands, times), back
     by_itself = np.where(own[found[0].astype(np.intp)], found[0], -1.0)
@@ -419,7 +389,7 @@ def _kinds(
     faster = serving_ratio(inputs, service, sku, SERVING_TIME)
     if faster is not None:  # a request takes a part of what it took, as fewer requests would
         demand = (demand / faster).named("demand_per_s")
-    one = _services(inputs)[int(service[0])] if len(service) else None
+    one = inputs.scenario.services[int(service[0])] if len(service) else None
     law: EngineLaw | BatchLaw | ApartLaw
     unit = found[8:].astype(np.intp)
     if one is not None and in_batches(inputs, one):
@@ -446,13 +416,13 @@ def _kinds(
     def node_kw(rate_per_s: Traced) -> Traced:
         """Power of a node whose replicas take so many requests each."""
         loads = np.ndim(rate_per_s.value) > 1
-        host = {name: _on_loads(column, loads) for name, column in host_columns(inputs, sku).items()}
+        host = {name: on_loads(column, loads) for name, column in host_columns(inputs, sku).items()}
         drawn = law.accelerator_kw(calm, rate_per_s)
-        return working_node_kw(host, _on_loads(accelerators, loads), drawn)
+        return working_node_kw(host, on_loads(accelerators, loads), drawn)
 
     means = [
         inputs.yours(f"services.{one.name}.mean_to_peak", one.mean_to_peak_fraction, "1")
-        for one in _services(inputs)
+        for one in inputs.scenario.services
     ]
     peak = derive(carried_per_s, demand_per_s=demand, carrying_replicas=carrying)
     day = derive(day_loads_per_s, peak_per_s=peak, mean_to_peak_fraction=pick(means, service))
@@ -499,15 +469,15 @@ def _way_by_period(inputs: Inputs) -> NDArray[np.intp]:
     """Which way each way counts as in each period (I, T): its base, until its techniques are usable."""
     ways, begin = inputs.ways.services, inputs.period_start_h.value[0]
     if not ways:
-        return np.repeat(np.arange(len(_services(inputs)))[:, None], inputs.periods, axis=1)
+        return np.repeat(np.arange(len(inputs.scenario.services))[:, None], inputs.periods, axis=1)
     return np.array([np.where(begin >= way.usable_h, i, way.base) for i, way in enumerate(ways)])
 
 
 def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
     """Demands that differ, and which of them each service has in each period."""
     demands: list[Traced] = []
-    which = np.zeros((len(_services(inputs)), inputs.periods), dtype=np.intp)
-    for i, service in enumerate(_services(inputs)):
+    which = np.zeros((len(inputs.scenario.services), inputs.periods), dtype=np.intp)
+    for i, service in enumerate(inputs.scenario.services):
         known: dict[float, int] = {}
         for t, rate in enumerate(service.peak_requests_per_s):
             if rate not in known:
@@ -526,7 +496,7 @@ def sharing(
     (equal columns of `alike`, whose first row is the service) is tried at some burstinesses first.
     """
     _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
-    services = _services(inputs)
+    services = inputs.scenario.services
     trace = [inputs.arrival_scv(s) for s in services]
     scv = tried_bursts(inputs, alike[0][first])
     tried = law.capacity(scv, first)
@@ -544,20 +514,13 @@ def sharing(
 
 def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
     """Burstinesses at which replicas of services are tried, on a last axis: from none to the trace's."""
-    trace = [inputs.arrival_scv(one) for one in _services(inputs)]
+    trace = [inputs.arrival_scv(one) for one in inputs.scenario.services]
     fractions = burst_fractions([float(one.value) for one in trace])[service]
     return derive(
         tried_scv_ratio,
         trace_scv_ratio=pick(trace, service[:, None]),
         thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
     )
-
-
-def _quantiles(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
-    """Share of first tokens in time; a column only where stages of pipelines have one of their own."""
-    if not inputs.ways.quantiles:
-        return inputs.fact(QUANTILE)
-    return pick([answer_quantile(inputs, one) for one in _services(inputs)], service)
 
 
 def check_peak(
@@ -585,7 +548,7 @@ def check_peak(
     flop = request_flop(
         active_parameters=multiplied, head_parameters=head, input_tokens=prompt, output_tokens=answer
     )
-    services = [_services(inputs)[i] for i in service]
+    services = [inputs.scenario.services[i] for i in service]
     check_ceiling(
         flop_per_s=limit * flop,
         peak_flop_per_s=size * peak_tflop_per_s * 1e12,
@@ -596,260 +559,3 @@ def check_peak(
             for k, one in enumerate(services)
         ],
     )
-
-
-def under_a_cap(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    caps: NDArray[np.float64],
-    arguments: Arguments,
-    arrival_scv: Traced,
-) -> Arguments:
-    """Arguments of replicas whose clock a power cap lowers, and with it the matrix rates.
-
-    The load follows from the slower steps, so that latency targets hold under the cap as well.
-    """
-    free = derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
-    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, free.requests_per_s)
-    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
-    clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
-    chip = arguments["chip"]
-    slowed = {
-        name: derive(clocked_tflop_per_s, peak_tflop_per_s=getattr(chip, name), clock_fraction=clock)
-        for name in ("peak_tflop_per_s", "half_peak_tflop_per_s")
-    }
-    return {**arguments, "chip": replace(chip, **slowed)}
-
-
-def _drawn_kw(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    caps: NDArray[np.float64],
-    arguments: Arguments,
-    arrival_scv: Traced,
-    rate_per_s: Traced,
-) -> Traced:
-    """Power of an accelerator of a replica at a load, within its cap."""
-    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, rate_per_s)
-    if np.all(caps == UNCAPPED):
-        return drawn
-    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
-    return derive(capped_power_kw, power_kw=drawn, cap_kw=_on_loads(cap, np.ndim(drawn.value) > 1))
-
-
-def replica_arguments(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    tp: Traced,
-    dp: Traced,
-    pp: Traced,
-    requests: Requests | None = None,
-) -> Arguments:
-    """Arguments of `replica_capacity` for services on SKUs, but for the burstiness of arrivals.
-
-    Requests other than those of the services may be given.
-    """
-    services = _services(inputs)
-    pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
-    chips = [
-        served_chip(
-            inputs,
-            inputs.skus[k].accelerator,
-            services[i].precision,
-            one_scale=has_one_scale(inputs, services[i].model, engine_of(inputs, services[i])),
-        )
-        for i, k in pairs.T
-    ]
-    engines = [engine_of(inputs, services[i]) for i in service]
-    ranks = np.asarray(tp.value) * np.asarray(dp.value) * np.asarray(pp.value)
-    points = measured_points(inputs, service, sku, chosen("tp", ranks, "accelerators of a replica"))
-    return {
-        "model": served_models(inputs, service, sku),
-        "chip": stacked(chips, index.ravel()),
-        "engine": engine_constants(inputs, engines, sku, pp),
-        "layout": replica_layout(inputs, sku, tp, dp, pp),
-        "requests": requests_of(inputs, service) if requests is None else requests,
-        "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp, requests)),
-        "measured": Measured(batches=points["measured_batches"], factors=points["measured_factors"]),
-        "targets": Targets(
-            ttft_target_s=pick([answer_target(inputs, one) for one in services], service),
-            tpot_target_s=pick([_per_token(inputs, one) for one in services], service),
-            quantile_fraction=_quantiles(inputs, service),
-            tpot_quantile_fraction=chosen(
-                "tpot_quantile_fraction", 0.0, "time per token is a mean, as engines report it"
-            ),
-        ),
-        "utilisation_fraction": inputs.fact("performance.serving.headroom"),
-        **_guesses(inputs, service, sku),
-    }
-
-
-def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Guesses]:
-    """What techniques and prefix caches spare a step: several tokens at once, prompts known in part; or none.
-
-    Their range is measured with what it takes to guess and to check: no tokens are charged for it again.
-    """
-    at_once = serving_ratio(inputs, service, sku, DECODE)
-    known = serving_ratio(inputs, service, sku, PROMPTS)
-    hits = hit_fractions(inputs, service)
-    if at_once is None and known is None and hits is None:
-        return {}
-    one = chosen("accepted_tokens", np.ones(len(service)), "a token for each step")
-    whole: Traced = chosen("read_fraction", np.ones(len(service)), "prompts are read whole")
-    if hits is not None:
-        whole = (whole - hits).named("read_fraction", "what the prefix cache does not hold")
-    return {
-        "guesses": Guesses(
-            draft_tokens=chosen("draft_tokens", np.zeros(len(service)), "in the range of the technique"),
-            accepted_tokens=one if at_once is None else at_once,
-            read_fraction=whole if known is None else (whole / known).named("read_fraction"),
-        )
-    }
-
-
-def some_rows(arguments: Arguments, index: NDArray[np.intp]) -> Arguments:
-    """Arguments of some rows."""
-    return {
-        name: rows(part, index) if isinstance(part, Traced) else rows_of(part, index)
-        for name, part in arguments.items()
-    }
-
-
-def _services(inputs: Inputs) -> tuple[Service, ...]:
-    return inputs.scenario.services
-
-
-def _per_token(inputs: Inputs, service: Service) -> Traced:
-    """Longest time for each further token; of an answer that comes at once, that of all of it."""
-    if service.per_token_s is None:
-        return answer_target(inputs, service)
-    return inputs.yours(f"services.{service.name}.per_token", service.per_token_s, "s")
-
-
-def accelerator_kw(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    arguments: Arguments,
-    arrival_scv: Traced,
-    rate_per_s: Traced,
-) -> Traced:
-    """Power of an accelerator of a replica at a load or several (last axis), without a cap."""
-    use = derive_parts(
-        replica_use,
-        arrival_scv_ratio=arrival_scv,
-        requests_per_s=rate_per_s,
-        **{name: arguments[name] for name in (*BUNDLES, "guesses") if name in arguments},
-    )
-    loads = np.ndim(rate_per_s.value) > 1
-    columns = {
-        "tdp_kw": inputs.of_sku(inputs.accelerator("tdp"), sku),
-        "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), sku),
-        **_serving_curve(inputs, service, sku),
-    }
-    return derive(
-        served_power_kw, **use, **{name: _on_loads(column, loads) for name, column in columns.items()}
-    )
-
-
-def _on_loads(column: Traced, loads: bool) -> Traced:
-    """A column before an axis of loads, where there is one."""
-    if not loads or np.ndim(column.value) == 0:
-        return column
-    return rows(column, np.arange(len(column.value))[:, None])
-
-
-def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
-    """Coefficients of the power law: mixtures of experts have their own where one was measured."""
-    pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
-    laws = []
-    for i, k in pairs.T:
-        law = f"performance.power.{inputs.skus[k].power_curve}"
-        own = f"{law}-experts"
-        mixture = is_mixture(inputs, _services(inputs)[i].model) and inputs.catalogue.has(f"{own}.c0")
-        laws.append(own if mixture else law)
-    return {
-        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], index)
-        for parameter, name in SERVING_CURVE.items()
-    }
-
-
-Column = float | NDArray[Any]
-
-
-def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
-    """Requests that a replica holds in all its groups.
-
-    b = d b_g
-
-    Source: definition.
-    """
-    return batch_limit * groups
-
-
-def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Column:
-    """Replicas that carry a demand as surely as a plan asks for.
-
-    n' = n h
-
-    Source: definition of headroom.
-    """
-    return np.multiply(carrying_replicas, headroom_ratio)
-
-
-def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:
-    """Requests that one of the replicas takes at the peak hour.
-
-    lambda_1 = lambda/n
-
-    Source: definition.
-    """
-    return demand_per_s / np.maximum(carrying_replicas, 1.0)
-
-
-def unmet_usd(
-    *,
-    penalty_usd_per_request: Column,
-    peak_requests_per_s: Column,
-    mean_to_peak_fraction: Column,
-    hours_h: Column,
-) -> Column:
-    """Money for turning away every request of a period.
-
-    M = p * m * peak * 3600 * h
-
-    Where a share of the peak is not carried, the same share of all requests is taken as lost. Off the peak
-    fewer are: the price is one that a plan does better than, never worse.
-
-    Source: requests of a period, by definition.
-    """
-    mean_per_s = np.multiply(mean_to_peak_fraction, peak_requests_per_s)
-    return penalty_usd_per_request * mean_per_s * 3600.0 * hours_h
-
-
-def unmet_items(inputs: Inputs) -> dict[int, list[Traced]]:
-    """What no request at all would cost in each period, for each service that may leave some."""
-    found: dict[int, list[Traced]] = {}
-    for i, service in enumerate(inputs.scenario.services):
-        if service.unmet_penalty_usd is None:
-            continue
-        where = f"services.{service.name}"
-        load = inputs.yours(f"{where}.mean_to_peak", service.mean_to_peak_fraction, "1")
-        found[i] = [
-            derive(
-                unmet_usd,
-                penalty_usd_per_request=inputs.money(
-                    f"{where}.unmet_penalty[{t}]", service.unmet_penalty_usd[t], "USD"
-                ),
-                peak_requests_per_s=inputs.yours(
-                    f"{where}.peak_rate[{t}]", service.peak_requests_per_s[t], "1/s"
-                ),
-                mean_to_peak_fraction=load,
-                hours_h=chosen("hours_h", inputs.scenario.horizon.hours[t], "calendar hours of the period"),
-            )
-            for t in range(inputs.periods)
-        ]
-    return found

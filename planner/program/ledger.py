@@ -25,7 +25,8 @@ from planner.physics.existing_fleet import Standing
 from planner.physics.levers import levers
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd, rebate_by_node_group
-from planner.physics.serving import Replicas, replica_columns, unmet_items
+from planner.physics.serving import Replicas, replica_columns
+from planner.physics.serving_demand import unmet_items
 from planner.physics.starting import Deployments, deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit

@@ -16,7 +16,8 @@ from planner.physics.nodes import Nodes
 from planner.physics.pausable import PausableJobs
 from planner.physics.procurement import Rented
 from planner.physics.promises import promise_of_service
-from planner.physics.serving import Replicas, unmet_items
+from planner.physics.serving import Replicas
+from planner.physics.serving_demand import unmet_items
 from planner.physics.shared_runs import other_half
 from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns

@@ -16,7 +16,7 @@ from planner.performance.throughput import (
     model_flops_per_token,
     training_time_h,
 )
-from planner.physics.training import throughput
+from planner.physics.run_speed import throughput
 from planner.physics.training_step import LAYOUT
 from planner.trace.quantities import chosen
 from planner.validation.aliases import aliases, catalogue_name, constant

@@ -19,7 +19,7 @@ from planner.performance.serving import output_tokens_per_s
 from planner.physics.engines import served_replica
 from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
-from planner.physics.serving import SERVING_CURVE
+from planner.physics.serving_power import SERVING_CURVE
 from planner.trace.errors import InputError
 from planner.validation.aliases import aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood

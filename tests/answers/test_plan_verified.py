@@ -22,8 +22,10 @@ from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import first_tokens_in_time_fraction, mixed_state
 from planner.performance.simulation import _Laws, serve_stream, step_table
 from planner.performance.token_times import token_time_quantile_s
-from planner.physics.serving import BUNDLES, replica_arguments, serving_candidates
+from planner.physics.replica_questions import replica_arguments
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import layout_columns
+from planner.physics.serving_power import BUNDLES
 from planner.trace.quantities import chosen, derive_parts
 
 FEW = ["serving-only", "--set", "horizon.periods=1", "--set", "services.code.peak_rate=6 /s"]

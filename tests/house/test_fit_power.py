@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.studies import fit_power
 from planner.inputs.catalogue import load_catalogue
-from planner.physics.serving import SERVING_CURVE
+from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 
 PAGE = Path(__file__).resolve().parents[2] / "planner" / "performance" / "README.md"

@@ -16,7 +16,7 @@ from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.batch_work import image_tokens
 from planner.physics.chance import training_sigma
 from planner.physics.checkpoints import checkpoint_gb
-from planner.physics.training import training_speed
+from planner.physics.run_speed import training_speed
 from planner.physics.training_options import training_candidates
 
 CATALOGUE = load_catalogue()

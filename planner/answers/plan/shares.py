@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from planner.physics.serving import unmet_items
+from planner.physics.serving_demand import unmet_items
 from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.slot_ledger import OF_SITES

@@ -21,8 +21,9 @@ from planner.performance.simulation import Outage, Served, StepTable, Stream, se
 from planner.performance.token_times import token_time_quantile_s
 from planner.physics.batch_serving import in_batches
 from planner.physics.equations.serving import replica_arrival_scv_ratio
-from planner.physics.serving import BUNDLES, replica_arguments, under_a_cap
+from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving_options import layout_columns
+from planner.physics.serving_power import BUNDLES, under_a_cap
 from planner.physics.training_options import UNCAPPED
 from planner.program.plan import Plan
 from planner.trace.numbers import count_text, fixed_text, percent_text

@@ -37,7 +37,7 @@ from planner.physics.across import (
 from planner.physics.hours import fed
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given, inputs_of
-from planner.physics.training import training_accelerator_kw
+from planner.physics.run_speed import training_accelerator_kw
 from planner.report.columns import Column, aligned
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, number_text, percent_text

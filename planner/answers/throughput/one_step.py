@@ -8,7 +8,7 @@ from planner.answers.throughput.setting import Setting
 from planner.answers.throughput.training import Work, divisible, layout_of
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout
-from planner.physics.training import throughput
+from planner.physics.run_speed import throughput
 from planner.physics.training_options import LAYOUT
 from planner.trace.quantities import Parts, Traced, chosen
 

@@ -24,7 +24,7 @@ from planner.physics.batch_work import IMAGE_PIXELS, image_tokens
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
-from planner.physics.training import throughput, training_accelerator_kw
+from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
 from planner.physics.training_step import AS_FAST, without_precision
 from planner.physics.training_step import layout_of as searched_layout

@@ -1,0 +1,88 @@
+"""What replicas carry of a demand, with headroom or in part, and what is left out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.trace.quantities import Traced, chosen, derive
+
+Column = float | NDArray[Any]
+
+
+def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
+    """Requests that a replica holds in all its groups.
+
+    b = d b_g
+
+    Source: definition.
+    """
+    return batch_limit * groups
+
+
+def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Column:
+    """Replicas that carry a demand as surely as a plan asks for.
+
+    n' = n h
+
+    Source: definition of headroom.
+    """
+    return np.multiply(carrying_replicas, headroom_ratio)
+
+
+def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:
+    """Requests that one of the replicas takes at the peak hour.
+
+    lambda_1 = lambda/n
+
+    Source: definition.
+    """
+    return demand_per_s / np.maximum(carrying_replicas, 1.0)
+
+
+def unmet_usd(
+    *,
+    penalty_usd_per_request: Column,
+    peak_requests_per_s: Column,
+    mean_to_peak_fraction: Column,
+    hours_h: Column,
+) -> Column:
+    """Money for turning away every request of a period.
+
+    M = p * m * peak * 3600 * h
+
+    Where a share of the peak is not carried, the same share of all requests is taken as lost. Off the peak
+    fewer are: the price is one that a plan does better than, never worse.
+
+    Source: requests of a period, by definition.
+    """
+    mean_per_s = np.multiply(mean_to_peak_fraction, peak_requests_per_s)
+    return penalty_usd_per_request * mean_per_s * 3600.0 * hours_h
+
+
+def unmet_items(inputs: Inputs) -> dict[int, list[Traced]]:
+    """What no request at all would cost in each period, for each service that may leave some."""
+    found: dict[int, list[Traced]] = {}
+    for i, service in enumerate(inputs.scenario.services):
+        if service.unmet_penalty_usd is None:
+            continue
+        where = f"services.{service.name}"
+        load = inputs.yours(f"{where}.mean_to_peak", service.mean_to_peak_fraction, "1")
+        found[i] = [
+            derive(
+                unmet_usd,
+                penalty_usd_per_request=inputs.money(
+                    f"{where}.unmet_penalty[{t}]", service.unmet_penalty_usd[t], "USD"
+                ),
+                peak_requests_per_s=inputs.yours(
+                    f"{where}.peak_rate[{t}]", service.peak_requests_per_s[t], "1/s"
+                ),
+                mean_to_peak_fraction=load,
+                hours_h=chosen("hours_h", inputs.scenario.horizon.hours[t], "calendar hours of the period"),
+            )
+            for t in range(inputs.periods)
+        ]
+    return found

@@ -1,0 +1,120 @@
+"""What an accelerator of a replica draws at a load, under a cap or none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.inputs.resolved import Inputs
+from planner.performance.capacity import replica_capacity, replica_use
+from planner.performance.power import capped_power_kw, served_power_kw
+from planner.physics.nodes import POWER_CURVE
+from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
+from planner.physics.replica_questions import Arguments
+from planner.physics.training_options import UNCAPPED, is_mixture
+from planner.trace.quantities import Traced, derive, derive_parts, pick, rows
+
+# The law of training, and what exchanges take off it.
+SERVING_CURVE = POWER_CURVE | {"exchange_factor": "c4"}
+
+
+BUNDLES = (
+    "model",
+    "chip",
+    "engine",
+    "layout",
+    "requests",
+    "limits",
+    "measured",
+)  # of what a replica is at any load
+
+
+def under_a_cap(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    caps: NDArray[np.float64],
+    arguments: Arguments,
+    arrival_scv: Traced,
+) -> Arguments:
+    """Arguments of replicas whose clock a power cap lowers, and with it the matrix rates.
+
+    The load follows from the slower steps, so that latency targets hold under the cap as well.
+    """
+    free = derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
+    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, free.requests_per_s)
+    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
+    clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
+    chip = arguments["chip"]
+    slowed = {
+        name: derive(clocked_tflop_per_s, peak_tflop_per_s=getattr(chip, name), clock_fraction=clock)
+        for name in ("peak_tflop_per_s", "half_peak_tflop_per_s")
+    }
+    return {**arguments, "chip": replace(chip, **slowed)}
+
+
+def drawn_accelerator_kw(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    caps: NDArray[np.float64],
+    arguments: Arguments,
+    arrival_scv: Traced,
+    rate_per_s: Traced,
+) -> Traced:
+    """Power of an accelerator of a replica at a load, within its cap."""
+    drawn = accelerator_kw(inputs, service, sku, arguments, arrival_scv, rate_per_s)
+    if np.all(caps == UNCAPPED):
+        return drawn
+    cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), caps)
+    return derive(capped_power_kw, power_kw=drawn, cap_kw=on_loads(cap, np.ndim(drawn.value) > 1))
+
+
+def accelerator_kw(
+    inputs: Inputs,
+    service: NDArray[np.intp],
+    sku: NDArray[np.intp],
+    arguments: Arguments,
+    arrival_scv: Traced,
+    rate_per_s: Traced,
+) -> Traced:
+    """Power of an accelerator of a replica at a load or several (last axis), without a cap."""
+    use = derive_parts(
+        replica_use,
+        arrival_scv_ratio=arrival_scv,
+        requests_per_s=rate_per_s,
+        **{name: arguments[name] for name in (*BUNDLES, "guesses") if name in arguments},
+    )
+    loads = np.ndim(rate_per_s.value) > 1
+    columns = {
+        "tdp_kw": inputs.of_sku(inputs.accelerator("tdp"), sku),
+        "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), sku),
+        **_serving_curve(inputs, service, sku),
+    }
+    return derive(
+        served_power_kw, **use, **{name: on_loads(column, loads) for name, column in columns.items()}
+    )
+
+
+def on_loads(column: Traced, loads: bool) -> Traced:
+    """A column before an axis of loads, where there is one."""
+    if not loads or np.ndim(column.value) == 0:
+        return column
+    return rows(column, np.arange(len(column.value))[:, None])
+
+
+def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Coefficients of the power law: mixtures of experts have their own where one was measured."""
+    pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
+    laws = []
+    for i, k in pairs.T:
+        law = f"performance.power.{inputs.skus[k].power_curve}"
+        own = f"{law}-experts"
+        mixture = is_mixture(inputs, inputs.scenario.services[i].model) and inputs.catalogue.has(f"{own}.c0")
+        laws.append(own if mixture else law)
+    return {
+        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], index)
+        for parameter, name in SERVING_CURVE.items()
+    }

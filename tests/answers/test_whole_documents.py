@@ -70,6 +70,19 @@ curtailment_event = "2 h"
 curtailment_notice = "30 min"
 curtailment_payment = "900 USD/kW/month"
 """
+STORED = """hourly_shape = "synthetic-es"
+demand_charge = "15 USD/kW/month"
+battery = "2 MWh"
+battery_hours = "4 h"
+battery_efficiency = 0.86
+battery_price = "5 USD/kWh"
+battery_embodied = "5 kg/kWh"
+battery_life = "12 y"
+solar = "30 kW"
+solar_yield = 0.2
+solar_latitude = 40.0
+solar_longitude = -3.0
+"""
 OLD = """[[fleet]]
 sku = "a100-80-8"
 site = "near"
@@ -153,6 +166,26 @@ PLACED = """tables = { file = "criteo_tables.csv", set = "mlperf_dlrm_dcnv2_mult
 ingestion = { workers_per_node = 2, workers = 3 }
 """
 LEVERS = 'levers = ["shift"]'
+ALL_LEVERS = 'levers = ["shift", "pack", "lend"]\n[solve]\nslots = 12'
+AWAY = 'data_site = "north"\ndata_moved = "2 TB"\nsites = ["near"]\npausable = true\n'
+TALK = """
+[[services]]
+name = "talk"
+model = "llama-3.1-8b"
+precision = "bf16"
+tokens_in = 500
+tokens_out = 200
+peak_rate = "40 /s"
+mean_to_peak = 0.5
+busiest_time = "20 h"
+first_token = "2 s"
+per_token = "60 ms"
+availability = 0.99
+sites = ["near"]
+data_site = "north"
+data_moved = "140 GB"
+logs_moved = "1 TB/month"
+"""
 GROUPS = {
     "pools": {
         "work": POOL,
@@ -161,6 +194,12 @@ GROUPS = {
         "contract": CURTAILED,
         "fleet": OLD,
         "policy": LEVERS,
+    },
+    "energy": {
+        "work": TALK + POOL + RUN.format(name="tune", model="llama-3.1-8b", amount=TOKENS, more=AWAY),
+        "period": "quarter",
+        "contract": CURTAILED + STORED,
+        "policy": ALL_LEVERS,
     },
     "services": {
         "carbon_price": "9000 USD/t",
@@ -206,6 +245,10 @@ SHOWN = {
     "second_life": ("pools", "cost", "usd", {"term": "reused"}),
     "techniques of a pool": ("pools", "cost", "usd", {"term": "adopted"}),
     "ramp": ("pools", "pools", "node_h", {"pool": "tuning"}),
+    "battery": ("energy", "cost", "usd", {"term": "battery"}),
+    "solar": ("energy", "cost", "usd", {"term": "sun"}),
+    "curtailment of pools and runs": ("energy", "cost", "usd", {"term": "stopped"}),
+    "data_moved of runs and services": ("energy", "carbon", "kgco2e", {"term": "transfers"}),
     "users": ("services", "services", "user_latency_s", {"service": "chat"}),
     "mean_quality_budget": ("services", "services", "mean_quality_loss_fraction", {"service": "chat"}),
     "pipeline": ("services", "services", "time_fraction", {"pipeline": "ranking"}),

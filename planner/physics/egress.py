@@ -58,7 +58,7 @@ def egress_of_work(
 def egress_of_runs(inputs: Inputs, job: NDArray[np.intp], site: NDArray[np.intp]) -> Egress | None:
     """Of each way to run a job, once, by the period in which it begins or is done (C, T); None without any.
 
-    A run stays at one site, so its checkpoints stay as well.
+    A run stays where it begins, so its checkpoints stay as well. Where two sites share it, each has its data.
     """
     jobs = inputs.scenario.training
     if not any(one.data_moved_gb for one in jobs):

@@ -79,6 +79,8 @@ def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
 
     most[p,t] = sum_j count[j] * max(max_r nodes[r,t], max_e limit[e,t] / hours[t])
                 + sum_i max_v nodes[v] * most[v,t], within the reach of the spares
+
+    Options of a service that answer other regions each count by themselves.
     """
     runs, serves, pausable = problem.run_options, problem.serve_options, problem.pausable_options
     shape = (len(problem.node_groups), problem.periods)
@@ -90,9 +92,8 @@ def most_in_use(problem: Problem, allowed: Flags, replicas: Whole) -> Floats:
         pausable.node_hours_limit / problem.node_groups.hours,
     )
     largest_run *= problem.jobs.count[:, None, None]
-    largest_serve = np.zeros((len(problem.services), *shape))
-    np.maximum.at(largest_serve, (serves.service, serves.node_group), serves.nodes[:, None] * replicas)
-    most: Floats = largest_run.sum(axis=0) + largest_serve.sum(axis=0)
+    serving = _serving_nodes(problem, serves.nodes[:, None] * replicas)
+    most: Floats = largest_run.sum(axis=0) + serving
     return within_reach(problem, most, 0)
 
 
@@ -110,10 +111,20 @@ def most_promised(problem: Problem, replicas: Whole, promise: int) -> Floats:
     most[q,p,t] = sum_i max_v nodes[v] * most[v,t], within the reach of the spares
     """
     serves = problem.serve_options
-    largest = np.zeros((len(problem.services), len(problem.node_groups), problem.periods))
     held = serves.nodes[:, None] * replicas * (serves.promise >= promise)[:, None]
-    np.maximum.at(largest, (serves.service, serves.node_group), held)
-    return within_reach(problem, largest.sum(axis=0), promise)
+    return within_reach(problem, _serving_nodes(problem, held), promise)
+
+
+def _serving_nodes(problem: Problem, held: Floats) -> Floats:
+    """Nodes that services together could hold of a node group, each by its largest option [V, T] there."""
+    serves = problem.serve_options
+    nodes = np.zeros((len(problem.node_groups), problem.periods))
+    for answers in np.unique(serves.regions).tolist():
+        mine = np.flatnonzero(serves.regions == answers)
+        largest = np.zeros((len(problem.services), *nodes.shape))
+        np.maximum.at(largest, (serves.service[mine], serves.node_group[mine]), held[mine])
+        nodes += largest.sum(axis=0)
+    return nodes
 
 
 def most_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:

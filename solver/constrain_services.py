@@ -1,4 +1,4 @@
-"""Services beyond their demand: what their answers may lose on average, and the time that stages share."""
+"""Services beyond their demand: what answers may lose on average, time that stages share, users by region."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pulp
 
-from solver import pipelines, quality
+from solver import pipelines, quality, regions
 from solver.constrain_tasks import standing_by
 from solver.program import Program
 from solver.rows import Part, Variables, cells, grouped, indicators
@@ -45,6 +45,18 @@ def share_response_time(program: Program) -> None:
     program.add_rows("shares", numbers[:, None] - 1, pulp.LpConstraintLE, np.ones(numbers.size), of_all)
 
 
+def answer_each_region(program: Program) -> None:
+    """sum_v carried[v,t] >= share[n] * demand[i,t] * (1 - shed[i,t] - give)
+
+    carried[v,t] as in `meet_demand`. One row for each set n of regions of the users of i: v are options that
+    answer any of them. They hold exactly where the requests of each region can be dealt to options that
+    answer it (the largest flow is the least cut). What is left out is left in all regions alike.
+    """
+    service, answers, share = regions.sets(program.problem)
+    if service.size:
+        _answer_enough(program, "region", service, answers.astype(float), share=share)
+
+
 def _take_one_share(program: Program, stage: Whole) -> None:
     """sum_k takes[k] >= 1 - give of the period: one row is enough for a stage whose demand is firm."""
     every, takes = np.unique(stage), taking(program)
@@ -68,22 +80,28 @@ def taking(program: Program) -> Variables:
 
 
 def _answer_enough(
-    program: Program, stem: str, service: Whole, counts: Floats, takes: Flags | None = None
+    program: Program,
+    stem: str,
+    service: Whole,
+    counts: Floats,
+    takes: Flags | None = None,
+    share: Floats | None = None,
 ) -> None:
     """sum_v counts[n,v] * carried[v,t] >= demand[i,t] * (1 - shed[i,t] - give), in rows of (n, period).
 
-    Where shares of time are given, their sum replaces the 1. Each row is divided by its largest coefficient.
+    Where shares of time are given, their sum replaces the 1; where shares of the demand are, they multiply
+    it. Each row is divided by its largest coefficient.
     """
     problem, serves = program.problem, program.problem.serve_options
-    demand = problem.services.demand[service]
+    demand = problem.services.demand[service] * (1.0 if share is None else share[:, None])
     carried = counts[:, :, None] * serves.capacity / (1 + serves.standby_fraction)
     scale = carried.max(axis=1, initial=0.0)
     scale[scale == 0] = 1.0
     size = demand / scale
     parts: list[Part] = [_not_answered(program, service, size)]
-    for n, share in enumerate(carried / scale[:, None]):
+    for n, each in enumerate(carried / scale[:, None]):
         row = np.full(len(serves), n)
-        parts += [grouped(row, program.replicas, share), standing_by(program, row, share)]
+        parts += [grouped(row, program.replicas, each), standing_by(program, row, each)]
         if takes is not None:
             smaller = np.flatnonzero(takes[n])
             wanted = np.broadcast_to(-size[n], (smaller.size, size.shape[1]))

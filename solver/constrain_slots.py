@@ -12,7 +12,7 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
-from solver import account_slots, pipelines, quality
+from solver import account_slots, pipelines, quality, regions
 from solver.account_energy import has_energy, shares_energy
 from solver.constrain_energy import net
 from solver.constrain_services import taking
@@ -318,18 +318,34 @@ def answer_in_time_in_a_slot(program: Program) -> None:
         _answer_enough(program, "slot_stage", service, fast.astype(float), smaller)
 
 
+def answer_each_region_in_a_slot(program: Program) -> None:
+    """sum_v awake[v,t,y] >= share[n] * ready[i,t,y] * demand * (1 - shed)
+
+    As `answer_each_region` by period; awake as in `keep_mean_quality_in_a_slot`.
+    """
+    service, answers, share = regions.sets(program.problem)
+    if service.size:
+        _answer_enough(program, "slot_region", service, answers.astype(float), share=share)
+
+
 def _answer_enough(
-    program: Program, stem: str, service: Whole, counts: Floats, takes: Flags | None = None
+    program: Program,
+    stem: str,
+    service: Whole,
+    counts: Floats,
+    takes: Flags | None = None,
+    share: Floats | None = None,
 ) -> None:
     """The first kind of rows of `stay_ready`, each replica times counts[n,v]: rows of (n, period, slot).
 
     In the periods in which any replica of the service may rest. Where shares of time are given, their sum
-    replaces the 1.
+    replaces the 1; where shares of the demand are, they multiply it.
     """
     problem, serves = program.problem, program.problem.serve_options
     if not len(problem.slots) or not made(program.quiet).any():
         return
     demand, slots = problem.services.demand[service], np.ones(len(problem.slots))
+    demand = demand * (1.0 if share is None else share[:, None])
     capacity = counts[:, :, None] * serves.capacity
     scale = capacity.max(axis=1, initial=0.0)
     scale[scale == 0] = 1.0
@@ -340,14 +356,14 @@ def _answer_enough(
     parts: list[Part] = []
     for n, each in enumerate(counts):
         rows = np.flatnonzero(each)
-        share, row = (capacity[n, rows] / scale[n])[:, :, None] * slots, np.full(rows.size, n)
-        replicas = np.broadcast_to(program.replicas[rows, :, None], share.shape)
+        part, row = (capacity[n, rows] / scale[n])[:, :, None] * slots, np.full(rows.size, n)
+        replicas = np.broadcast_to(program.replicas[rows, :, None], part.shape)
         standing = 1 / (1 + serves.standby_fraction[rows])[:, :, None]
         parts += [
-            in_slot(row, replicas, share * standing),
-            in_slot(row, program.quiet[rows], -share),
-            in_slot(row, program.rest[rows], -share),
-            _standing_by(program, rows, row, -share),
+            in_slot(row, replicas, part * standing),
+            in_slot(row, program.quiet[rows], -part),
+            in_slot(row, program.rest[rows], -part),
+            _standing_by(program, rows, row, -part),
         ]
         if takes is not None:
             smaller = np.flatnonzero(takes[n])

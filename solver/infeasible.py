@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from solver import backend, pipelines
+from solver import backend, pipelines, regions
 from solver.answer import Answer, answer
 from solver.build import build
 from solver.problem import Problem
@@ -147,6 +147,8 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
                 "may on average"
             )
     yield from _too_little_time(problem)
+    for short in sorted({i for i, answers, _ in regions.every_set(problem) if not answers.any()}):
+        yield f"service {problem.services.name[short]}: nothing answers the users of one of its regions"
     options = problem.work_options
     for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):
         if not options.speed[options.work == work].any():

@@ -161,6 +161,7 @@ class Services(Table):
     """Demand that has to be carried in every period, at its peak hour, or paid for.
 
     Stages of one pipeline share its response time: what their options need adds up to no more than that.
+    Where users are in several regions, each region's requests go to options that may answer them.
     """
 
     name: tuple[str, ...]  # [I]
@@ -168,12 +169,14 @@ class Services(Table):
     unmet_usd: Floats = field(default_factory=no_numbers)  # [I, T] per request/s not carried; inf: carry all
     mean_loss_limit_fraction: Floats = field(default_factory=no_numbers)  # [I] of quality; inf: any loss
     pipeline: Whole = field(default_factory=no_counts)  # [I] of which it is a stage, from 1 on; 0: of none
+    region_fraction: Floats = field(default_factory=no_numbers)  # [I, R] of its requests; 0: no such region
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "demand": Shape("*T", low=0),
         "unmet_usd": Shape("*T", low=0, infinite=True, default=math.inf),
         "mean_loss_limit_fraction": Shape("*", low=0, infinite=True, default=math.inf),
         "pipeline": Shape("*", int, 0, default=0.0),
+        "region_fraction": Shape("*R", low=0, high=1, default=0.0),
     }
 
 
@@ -221,6 +224,7 @@ class ServeOptions(Table):
     begun_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     lost_fraction: Floats = field(default_factory=no_numbers)  # [V] of quality; below 0: better
     time_fraction: Floats = field(default_factory=no_numbers)  # [V] of the response time of its pipeline
+    regions: Whole = field(default_factory=no_counts)  # [V] that it answers, bit r for region r; 0: all
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "service": ROW,
@@ -247,6 +251,7 @@ class ServeOptions(Table):
         "begun_kgco2e": Shape("*T", low=0, default=0.0),
         "lost_fraction": Shape("*", default=0.0),
         "time_fraction": Shape("*", low=0, high=1, default=0.0),
+        "regions": Shape("*", int, 0, default=0.0),
     }
 
     @property

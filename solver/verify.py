@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver import account, account_energy, account_slots, pipelines, quality
+from solver import account, account_energy, account_slots, pipelines, quality, regions
 from solver.problem import Problem, Solution, Terms
 from solver.solution import Decisions
 from solver.tables import Floats
@@ -242,6 +242,22 @@ def stages_share_the_time(problem: Problem, plan: Solution, tolerance: float) ->
     yield from _above("response time", pipelines.of_pipelines(problem, taken), 1.0, tolerance)
 
 
+def each_region_is_answered(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
+    """share[n] * demand[i,t] * (1 - shed[i,t]) <= what options carry that answer any region of the set n
+
+    For each set of regions of a service; awake replicas the same of what a slot has to be ready for.
+    """
+    carried = account.carried_by_option(problem, plan.replicas)
+    wanted = problem.services.demand * (1 - plan.shed_fraction)
+    awake, ready = awake_in_slots(problem, plan) if len(problem.slots) else (None, None)
+    for i, answers, share in regions.every_set(problem):
+        size = problem.services.demand[i]
+        yield from _below("region", carried[answers].sum(axis=0), share * wanted[i], tolerance, size=size)
+        if awake is not None and ready is not None:
+            got = awake[answers].sum(axis=0)
+            yield from _below("region in a slot", got, share * ready[i], tolerance, size=size[:, None])
+
+
 def deployments_are_large_enough(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """replicas[v,t] >= least[v,t], or none"""
     least = problem.serve_options.least
@@ -436,6 +452,7 @@ CHECKS: tuple[Check, ...] = (
     demand_is_met,
     quality_is_kept,
     stages_share_the_time,
+    each_region_is_answered,
     deployments_are_large_enough,
     work_is_done,
     work_is_adopted,

@@ -81,6 +81,8 @@ _ROWS = {
     "chosen": "J",
     "demand": "IT",
     "quality": "NT",
+    "region": "NT",
+    "slot_region": "NT",
     "slot_quality": "NT",
     "one_share": "IT",
     "work": "WT",

@@ -8,7 +8,8 @@ side. Run from the root of the repository:
     python -m benchmarks.studies.hours [FAMILY ...]
 
 Both know the hours of the whole period beforehand (`planning.slots.known_in_*` are 1), so that what differs
-is the slots alone. Left out: pausable jobs, demand charges, power that sites share.
+is the slots alone. Ramps of pools, techniques that a plan adopts, data that move, and calls to draw less
+count hour by hour as well. What it does not know (`unknown`) is refused: it would compare two things.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from planner.inputs.series import load_series
 from planner.physics.equations.slots import clock_load_fraction
 from planner.program.plan import Plan, plan_fleet
 from solver import account
+from solver.account_slots import curtailed_fraction
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -159,6 +161,24 @@ def hours_of(series: str, start_month: int, months: int) -> Floats:
     return ratio
 
 
+def unknown(plan: Plan) -> list[str]:
+    """What a plan decides by slot, or is held to in slots, that is not decided here hour by hour."""
+    problem, scenario = plan.problem, plan.inputs.scenario
+    found = {
+        "pausable jobs": len(problem.pausable_options) > 0,
+        "demand charges": bool(problem.places.peak_usd_per_kw.any()),
+        "power that sites share": len(problem.limits.shared_power_kw) > 0,
+        "batteries and the sun": bool(problem.site_energy.stated().any()),
+        "prices by the hour": any(site.price_shape is not None for site in scenario.sites),
+        "sites without a series (hourly_shape)": any(site.hourly_shape is None for site in scenario.sites),
+        "hours of requests (traffic_shape)": any(one.traffic_shape for one in scenario.services),
+        "mean quality and stages of services": bool(
+            np.isfinite(problem.services.mean_loss_limit_fraction).any() or problem.services.pipeline.any()
+        ),
+    }
+    return [name for name, there in found.items() if there]
+
+
 class Operation:
     """Operation of the fleet of a plan in one period, hour by hour, over what the plan takes without slots.
 
@@ -170,6 +190,8 @@ class Operation:
     def __init__(self, plan: Plan, period: int) -> None:
         assert plan.answer.solution is not None, "a plan was found"
         assert plan.assembled.levers is not None, "it decides by slot"
+        if left := unknown(plan):
+            raise ValueError(f"hour by hour nothing is known of {', '.join(left)}: leave them out")
         self.plan, self.t, self.levers = plan, period, plan.assembled.levers
         self.problem, self.solution = plan.problem, plan.answer.solution
         problem, inputs = self.problem, plan.inputs
@@ -196,6 +218,9 @@ class Operation:
         self._price_work()
         self._price_rest()
         self._do_the_work()
+        self._keep_the_ramps()
+        self._use_what_is_adopted()
+        self._stop_when_called()
         self._fit_on_nodes()
         self._stay_ready()
         self._pay_for_changes()
@@ -233,6 +258,14 @@ class Operation:
         self.kgco2e[self.of("work")] = mean + emitted * (self.ratio[site] - 1)
         self.usd[self.of("lent")] = kwh * self.price[site][:, None]
         self.kgco2e[self.of("lent")] = emitted * self.ratio[site]
+        slower, egress = self.problem.work_shifts.lent_speed_fraction, self.plan.assembled.work.egress
+        for kind, price in (("usd", self.usd), ("kgco2e", self.kgco2e)):
+            if egress is not None:  # that of nodes of one's own is in the price of work
+                moved = np.asarray(getattr(egress, kind).value)[:, t]
+                price[self.of("lent")] += self.wide(slower * moved) * self.each_h
+            saved = self.called * getattr(works, f"stopped_{kind}_per_node_h")[:, t]
+            price[self.of("work")] -= self.wide(saved) * self.each_h
+            price[self.of("lent")] -= self.wide(slower * saved) * self.each_h
         self.usd[self.of("stop")] = pools.stop.usd.value[:, t][:, None]
         self.kgco2e[self.of("stop")] = pools.stop.kgco2e.value[:, t][:, None]
         self.most[self.of("lent")[~self.problem.work_shifts.may_borrow]] = 0
@@ -272,7 +305,7 @@ class Operation:
         problem, works, shifts = self.problem, self.problem.work_options, self.problem.work_shifts
         for w, demand in enumerate(problem.work.demand_h[:, self.t]):
             own = np.flatnonzero(works.work == w)
-            speed = self.wide(works.speed[own])
+            speed, kept = self.wide(works.speed[own]), self.wide(1 - self.called[own])
             lent = speed * shifts.lent_speed_fraction[own, None]
             lost = speed * shifts.stop_h[own, None] / self.each_h
             daily = bool(problem.windows.within_day[w])
@@ -281,13 +314,67 @@ class Operation:
             on_own, on_lent = self.of("work", own), self.of("lent", own)
             self.rows.add(
                 np.full(days, -demand / self.each_h / days),
-                (day, on_own, -speed),
-                (day, on_lent, -lent),
+                (day, on_own, -speed * kept),
+                (day, on_lent, -lent * kept),
                 (day, self.of("stop", own), lost),
             )
             now = np.broadcast_to(self.hour, speed.shape)
             least = (1 - problem.windows.may_wait_fraction[w]) * demand / self.period_h
             self.rows.add(np.full(self.count, -least), (now, on_own, -speed), (now, on_lent, -lent))
+
+    def _keep_the_ramps(self) -> None:
+        """What a pool does rises and falls from hour to hour by no more than its ramp."""
+        works, slower = self.problem.work_options, self.problem.work_shifts.lent_speed_fraction
+        for w, one in enumerate(self.plan.inputs.scenario.pools):
+            if one.ramp_per_h is None:
+                continue
+            own = np.flatnonzero(works.work == w)
+            most = one.ramp_per_h * self.problem.work.demand_h[w, self.t] / self.period_h
+            now = np.broadcast_to(self.hour, (own.size, self.count))
+            for sign in (1.0, -1.0):
+                parts = []
+                for name, rate in (("work", works.speed[own]), ("lent", (works.speed * slower)[own])):
+                    here = self.of(name, own)
+                    each = sign * self.wide(rate)
+                    parts += [(now, here, each), (now, np.roll(here, 1, axis=1), -each)]
+                self.rows.add(np.full(self.count, most), *parts)
+
+    def _use_what_is_adopted(self) -> None:
+        """Ways that use a technique do no more than it may, and none where the plan adopts it not."""
+        problem, works = self.problem, self.problem.work_options
+        slower = problem.work_shifts.lent_speed_fraction
+        adopted = self.solution.adopted if len(self.solution.adopted) else np.zeros(len(problem.adoptions))
+        demand = problem.work.demand_h[problem.adoptions.work, self.t] if len(problem.adoptions) else []
+        for a, wanted in enumerate(np.asarray(demand, dtype=float).tolist()):
+            own = np.flatnonzero(works.uses[:, a])
+            most = problem.adoptions.usable_fraction[a, self.t] * wanted * adopted[a] / self.each_h
+            one: Whole = np.zeros((own.size, self.count), dtype=np.intp)
+            speed = self.wide(works.speed[own])
+            self.rows.add(
+                np.full(1, most),
+                (one, self.of("work", own), speed),
+                (one, self.of("lent", own), speed * slower[own, None]),
+            )
+
+    def _stop_when_called(self) -> None:
+        """Where a contract for curtailment is signed, enough power may stop in the mean of the period."""
+        problem, works, groups = self.problem, self.problem.work_options, self.problem.node_groups
+        kw = works.active_kw * works.stops_fraction * ~groups.off_site[works.node_group]
+        site = groups.site[works.node_group]
+        for s in np.flatnonzero(account.signed(problem, self.solution)).tolist():
+            own = np.flatnonzero(site == s)
+            one: Whole = np.zeros((own.size, self.count), dtype=np.intp)
+            mean = -self.wide(kw[own]) / self.count
+            parts = [(one, self.of(name, own), mean) for name in ("work", "lent")]
+            self.rows.add(np.full(1, -problem.places.curtailed_kw[s]), *parts)
+
+    @property
+    def called(self) -> Floats:
+        """Share of the hours of each way to work that calls take."""
+        works = self.problem.work_options
+        at = account.signed(self.problem, self.solution)[self.problem.node_groups.site[works.node_group]]
+        found: Floats = curtailed_fraction(self.problem, works) * at
+        return found
 
     def _fit_on_nodes(self) -> None:
         """What works is free, what is lent rests, and what is off is neither."""
@@ -392,7 +479,7 @@ def compared(name: str, scenario: Scenario) -> Row:
     for terms, kind in ((solution.usd_terms, "usd"), (solution.kgco2e_terms, "kgco2e")):
         idle = getattr(groups, f"idle_{kind}_per_node")[works.node_group] / groups.hours
         work = (getattr(works, f"{kind}_per_node_h") - idle) * solution.work_node_h
-        by_slot = terms.shift.sum() + terms.rest.sum() + terms.lend.sum()
+        by_slot = terms.shift.sum() + terms.rest.sum() + terms.lend.sum() + terms.stopped.sum()
         apart.append(float(terms.total - by_slot - work.sum()))
     hourly = np.sum([Operation(plan, t).best() for t in range(problem.periods)], axis=0)
     return Row(

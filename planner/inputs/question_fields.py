@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from planner.trace.errors import InputError
-from planner.trace.numbers import exact_text
+from planner.trace.numbers import exact_text, written_text
 from planner.trace.units import UnitError, parse_quantity, unit_of
 
 
@@ -105,7 +105,7 @@ def out_of_range(question: type[Any], stated: Mapping[str, Any]) -> Iterator[tup
     for name, one in fields_of(question).items():
         value = stated.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and not one.holds(value):
-            yield flag(name, question), f"has to be {one.range}, got {value:.12g}"
+            yield flag(name, question), f"has to be {one.range}, got {written_text(value, 12)}"
 
 
 def with_times(question: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:

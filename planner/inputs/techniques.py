@@ -200,6 +200,7 @@ class Way:
     lost_fraction: float = 0.0  # of its quality, where the service limits what is lost on average
     time_fraction: float = 0.0  # of the response time of the pipeline of which it is a stage; 0: of none
     nearest: bool = True  # whether no other sites of the service are nearer to its users
+    regions: int = 0  # of its users that it answers, bit r for region r; 0: all
 
 
 @dataclass(frozen=True, slots=True)

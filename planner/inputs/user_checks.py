@@ -2,66 +2,132 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.geography import Spot, place_of
-from planner.inputs.scenario import Problem, Service
+from planner.inputs.scenario import Problem, Service, UserRegion
 from planner.inputs.scenario.checks import list_in
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.parts import entries_of, read_far
-from planner.inputs.scenario.problems import place
+from planner.inputs.scenario.problems import near, place
 from planner.performance.users import great_circle_km, user_latency_s
-from planner.trace.numbers import seconds_text
+from planner.trace.numbers import number_text, seconds_text
 
 ROUTES = "network.users.route_factor"
+MOST = 6  # regions of one service: a plan weighs each set of them
+EXACT = 1e-6  # of a sum of shares
+OWN = ("pipeline", "mean_quality_budget")  # what goes with no users in several regions
 
 
 def user_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
     """Services with users in no known place, next to sites in none, or too far from all of them."""
     for i, entry in entries_of(document, "services"):
-        if not isinstance(entry.get("users"), str):
-            continue
-        at, where = place(("services", i), document), place_of(entry["users"])
-        if where is None:
-            yield Problem(
-                f"{at}.users",
-                f"no place '{entry['users']}' is known: write the code of a country, such as \"de\", or a "
-                "region of a provider (`everfleet regions`)",
-            )
-        elif "pipeline" in entry:
-            yield Problem(
-                f"{at}.users", "is for a service of its own: take the way to the users off the response_time"
-            )
-        else:
-            yield from _sites(document, catalogue, entry, at, where)
+        at = place(("services", i), document)
+        if isinstance(entry.get("users"), str):
+            if "pipeline" in entry:
+                yield Problem(
+                    f"{at}.users",
+                    "is for a service of its own: take the way to the users off the response_time",
+                )
+            else:
+                yield from _home(document, catalogue, entry, f"{at}.users", {"users": entry["users"]})
+        if regions := list_in(entry, "regions"):
+            yield from _regions(document, catalogue, entry, at, regions)
 
 
-def _sites(
-    document: Mapping[str, Any], catalogue: Catalogue, entry: Mapping[str, Any], at: str, where: Spot
+def _regions(
+    document: Mapping[str, Any], catalogue: Catalogue, entry: Mapping[str, Any], at: str, regions: list[Any]
 ) -> Iterator[Problem]:
-    named = list_in(entry, "sites")
-    sites = [(place(("sites", i), document), one) for i, one in entries_of(document, "sites")]
-    sites += [(place(("rental", i), document), one) for i, one in entries_of(document, "rental")]
-    sites = [(here, one) for here, one in sites if not named or one.get("name") in named]
-    spots = {here: place_of(one.get("region"), one.get("grid")) for here, one in sites}
-    if unknown := [here for here, spot in spots.items() if spot is None]:
+    """Users in several regions: what goes together, then each by itself."""
+    if "users" in entry:
+        yield Problem(f"{at}.users", "and regions say the same thing twice: keep one")
+        return
+    for key in OWN:
+        if key in entry:
+            yield Problem(f"{at}.regions", f"works without {key}: remove one of the two")
+    if len(regions) > MOST:
+        yield Problem(f"{at}.regions", f"{len(regions)} are too many: join some, so that {MOST} are left")
+        return
+    read = [one for one in (read_far(UserRegion, region, Frame()) for region in regions) if one is not None]
+    names = Counter(one.users for one in read if one.has("users"))
+    for twice in (name for name, count in names.items() if count > 1):
+        yield Problem(f"{at}.regions", f"'{twice}' stands in several: write one of all its users")
+    shares = [one.share_fraction for one in read if one.has("share_fraction")]
+    if len(shares) == len(regions) and abs(sum(shares) - 1.0) > EXACT:
         yield Problem(
-            f"{at}.users",
+            f"{at}.regions",
+            f"their shares add up to {number_text(sum(shares), 6)}: write shares that add up to 1",
+        )
+    for r, region in enumerate(regions):
+        if isinstance(region, dict) and isinstance(region.get("users"), str):
+            yield from _home(document, catalogue, entry, f"{at}.regions[{r}]", region)
+
+
+def _home(
+    document: Mapping[str, Any],
+    catalogue: Catalogue,
+    entry: Mapping[str, Any],
+    at: str,
+    home: Mapping[str, Any],
+) -> Iterator[Problem]:
+    """Users in one place: whether it is known, or every way from it, and whether any site is near enough."""
+    labels = {
+        one["name"]: (place((section, i), document), one)
+        for section in ("sites", "rental")
+        for i, one in entries_of(document, section)
+        if isinstance(one.get("name"), str)
+    }
+    latency = home.get("latency")
+    stated: Mapping[str, Any] = latency if isinstance(latency, dict) else {}
+    missing = [
+        (key, name)
+        for key, names in (("sites", list_in(home, "sites")), ("latency", list(stated)))
+        for name in names
+        if isinstance(name, str) and name not in labels
+    ]
+    for key, name in missing:
+        yield Problem(f"{at}.{key}", f"no site or rental '{name[:60]}'; {near(name, labels)}")
+    if missing:
+        return
+    limits = [set(named) for named in (list_in(entry, "sites"), list_in(home, "sites")) if named]
+    allowed = {name: held for name, held in labels.items() if all(name in each for each in limits)}
+    if labels and not allowed:
+        yield Problem(f"{at}.sites", "none of these is a site of the service: name one that it may use")
+        return
+    where = place_of(home["users"])
+    open_ = {name: held for name, held in allowed.items() if name not in stated}
+    if where is None and open_:
+        yield Problem(
+            at,
+            f"no place '{home['users']}' is known: write the code of a country, such as \"de\", or a "
+            "region of a provider (`everfleet regions`)"
+            + (", or the latency to each site" if "share" in home else ""),
+        )
+        return
+    spots = {name: place_of(one.get("region"), one.get("grid")) for name, (_, one) in open_.items()}
+    if unknown := [open_[name][0] for name, spot in spots.items() if spot is None]:
+        yield Problem(
+            at,
             f"nobody knows where {' and '.join(unknown)} is: write a region of a provider there (`everfleet "
             "regions`), name other sites, or remove this",
         )
         return
     factor = float(catalogue.fact(ROUTES).value)
-    late = {here: _latency_s(where, spot, factor) for here, spot in spots.items() if spot is not None}
+    late = {name: _latency_s(where, spot, factor) for name, spot in spots.items() if where and spot}
+    known = read_far(UserRegion, home, Frame())
+    if known is not None and known.has("latency_s") and known.latency_s is not None:
+        late |= {name: seconds for name, seconds in known.latency_s.items() if name in allowed}
     target_s = _first_answer_s(entry)
     if late and target_s is not None and min(late.values()) >= target_s:
-        nearest = min(late, key=lambda here: late[here])
+        nearest = min(late, key=lambda name: late[name])
         yield Problem(
-            f"{at}.users",
-            f"the way to the nearest site, {nearest}, takes {seconds_text(round(late[nearest], 3))} of "
-            f"{seconds_text(target_s)}: write a longer time, or a nearer site",
+            at,
+            f"the way to the nearest site, {allowed[nearest][0]}, takes "
+            f"{seconds_text(round(late[nearest], 3))} of {seconds_text(target_s)}: write a longer time, or a "
+            "nearer site",
         )
 
 

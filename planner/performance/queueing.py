@@ -19,8 +19,6 @@ from planner.performance._checks import (
 
 Column = float | NDArray[np.float64]
 
-_HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
-
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
@@ -207,87 +205,6 @@ def ttft_met_fraction(
     met = np.where(found < limit, 1.0, 1.0 - late) * (spare_s >= 0)
     result: Column = np.sum(seen * met, axis=-1) / np.sum(seen, axis=-1)
     return result
-
-
-def largest_rate_per_s(
-    *,
-    prefill_s: Column,
-    tpot_s: Column,
-    output_tokens: Column,
-    batch_limit: Column,
-    places: Column,
-    arrival_scv_ratio: Column,
-    ttft_target_s: Column,
-    tpot_target_s: Column,
-    quantile_fraction: Column,
-) -> Column:
-    """Largest request rate at which one replica meets both latency targets; 0 where none does.
-
-    lambda* = max {lambda <= mu(B) : TTFT <= target and TPOT <= target}
-
-    `prefill_s` and `tpot_s` hold states 1, 2, ... on the last axis, everything else one entry per
-    candidate. `quantile_fraction` 0 compares means; 0.99 asks that 99 % of arrivals (refused ones count
-    as late) get their first token in time and that 99 % of running time is spent in states whose token
-    time is within target. An answer of one token has no further one, and no time per token to keep. Found
-    by halving a bracket for all candidates at once.
-
-    Source: replica sizing as in the llm-d workload-variant autoscaler, here with quantiles.
-    """
-    _require_below_one(quantile_fraction=quantile_fraction)
-    require_positive(ttft_target_s=ttft_target_s, tpot_target_s=tpot_target_s)
-    prefill, token = np.asarray(prefill_s, dtype=np.float64), np.asarray(tpot_s, dtype=np.float64)
-    last = np.asarray(output_tokens) <= 1.0  # the first token is the last
-    states = np.arange(1, prefill.shape[-1] + 1)
-    running = np.minimum(states, np.asarray(batch_limit)[..., None])
-    rates = np.asarray(
-        departures_per_s(
-            running=running,
-            prefill_s=prefill,
-            tpot_s=token,
-            output_tokens=np.asarray(output_tokens)[..., None],
-        )
-    )
-
-    def meets(arrivals_per_s: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether this load keeps both targets, by mean or by quantile."""
-        p = state_probability_fraction(arrivals_per_s=arrivals_per_s, departures_per_s=rates, places=places)
-        busy = p[..., 1:] * running
-        state = replica_state(
-            arrivals_per_s=arrivals_per_s,
-            departures_per_s=rates,
-            batch_limit=batch_limit,
-            places=places,
-            arrival_scv_ratio=arrival_scv_ratio,
-        )
-        first, each = mean_latencies_s(
-            probability_fraction=p, running=running, prefill_s=prefill, tpot_s=token, wait_s=state.wait_s
-        )
-        by_mean = (first <= ttft_target_s) & (last | (each <= tpot_target_s))
-        in_time = ttft_met_fraction(
-            arrivals_per_s=arrivals_per_s,
-            departures_per_s=rates,
-            prefill_s=prefill,
-            batch_limit=batch_limit,
-            places=places,
-            arrival_scv_ratio=arrival_scv_ratio,
-            ttft_target_s=ttft_target_s,
-        ) * (1.0 - state.refused_fraction)
-        swift = busy * (token <= np.asarray(tpot_target_s)[..., None])
-        swift_fraction = np.sum(swift, axis=-1) / np.sum(busy, axis=-1)
-        by_quantile = (in_time >= quantile_fraction) & (last | (swift_fraction >= quantile_fraction))
-        good: NDArray[np.bool_] = np.where(np.asarray(quantile_fraction) > 0, by_quantile, by_mean)
-        return good
-
-    shape = np.broadcast_shapes(
-        *map(np.shape, (batch_limit, places, ttft_target_s, tpot_target_s, output_tokens)), rates.shape[:-1]
-    )
-    high = np.broadcast_to(rates.max(axis=-1), shape).copy()
-    low = np.zeros(shape)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        good = meets(middle)
-        low, high = np.where(good, middle, low), np.where(good, high, middle)
-    return low if low.ndim else float(low)
 
 
 def erlang_c_fraction(*, servers: Column, offered_load: Column) -> Column:

@@ -11,7 +11,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.techniques import Way, Ways, technique_named
 from planner.physics.pipelines import time_fractions
-from planner.physics.users import site_groups
+from planner.physics.users import placings
 from planner.trace.numbers import seconds_text
 from planner.trace.quantities import Traced, chosen, derive, total
 
@@ -23,7 +23,7 @@ def every_way(inputs: Inputs) -> Inputs:
     """
     services = inputs.scenario.services
     found = [(i, *each) for i, service in enumerate(services) for each in _of(inputs, service)]
-    if len(found) == len(services) and not any(one.pipeline for one in services):
+    if len(found) == len(services) and not any(one.pipeline or one.regions for one in services):
         return inputs
     ways: list[Way] = []
     base = 0
@@ -31,8 +31,10 @@ def every_way(inputs: Inputs) -> Inputs:
         base = base if names else at
         usable = max((usable_h(inputs, name) for name in names), default=0.0)
         lost = _lost_on_average(inputs, services[i], one, names)
-        near = services[i].users is None or one.sites == site_groups(inputs, services[i])[0]
-        ways.append(Way(i, base, names, usable, lost_fraction=lost, time_fraction=share, nearest=near))
+        first, _ = placings(inputs, services[i])[0]
+        answered = sum(1 << r for r, home in enumerate(services[i].regions) if home in one.regions)
+        way = Way(i, base, names, usable, lost_fraction=lost, time_fraction=share, regions=answered)
+        ways.append(replace(way, nearest=not services[i].homes or one.sites == first))
     scenario = inputs.scenario.model_copy(update={"services": tuple(one for _, one, *_ in found)})
     return replace(inputs, scenario=scenario, ways=Ways(services=tuple(ways)))
 
@@ -49,14 +51,14 @@ def _of(inputs: Inputs, service: Service) -> Iterator[tuple[Service, tuple[str, 
         dict.fromkeys((service.model, *service.models)),
         dict.fromkeys((service.precision, *service.precisions)),
         time_fractions(inputs, service),
-        site_groups(inputs, service),
+        placings(inputs, service),
         ("together", "apart") if service.phases == "either" else (service.phases,),
     )
-    for model, precision, share, sites, phases in kinds:
+    for model, precision, share, (sites, regions), phases in kinds:
         as_stated = model == service.model and precision == service.precision
         if budget is not None and not as_stated and _lost(inputs, service, model, precision) > budget:
             continue
-        kind = service.but(model=model, precision=precision, sites=sites, phases=phases)
+        kind = service.but(model=model, precision=precision, sites=sites, regions=regions, phases=phases)
         if service.pipeline is not None:
             kind = kind.but(response_time_s=share * service.first_answer_s)
         for names in sets_together(allowed_techniques(inputs, service)):

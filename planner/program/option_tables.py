@@ -134,6 +134,7 @@ def services_of(inputs: Inputs) -> Services:
         unmet_usd=price,
         mean_loss_limit_fraction=limits,
         pipeline=np.array(pipelines, dtype=np.int64),
+        region_fraction=_region_shares(inputs),
     )
 
 
@@ -301,11 +302,16 @@ def serve_option_table(
         alone = np.ceil(carrying - ROUNDING) * replicas.nodes.value[:, None]
         columns.append(np.where(np.isin(each.service, each.service[units])[:, None], alone, 0.0))
     service, lost, within = each.service, np.zeros(len(each)), np.zeros(len(each))
+    answers = np.zeros(len(each), dtype=np.int64)
     if ways := inputs.ways.services:
         lost, within = (np.array([getattr(way, name) for way in ways])[service] for name in OF_WAYS)
         service = np.array([way.of for way in ways])[service]
         columns.append(deployments.begun_usd.value)  # what a technique takes to adopt
         columns += [lost[:, None], within[:, None]]
+        answers = np.array([way.regions for way in ways], dtype=np.int64)[each.service]
+        # What answers fewer regions is no better than what answers more.
+        bits = max((way.regions for way in ways), default=0).bit_length()
+        columns.append(1.0 - (answers[:, None] >> np.arange(bits) & 1))
     group = service * len(inputs.node_groups) + each.node_group
     row = np.flatnonzero(usable)
     row = row[undominated(group[row], np.hstack(columns)[row])]
@@ -331,6 +337,7 @@ def serve_option_table(
         begun_usd=deployments.begun_usd.value[row],
         lost_fraction=lost[row],
         time_fraction=within[row],
+        regions=answers[row],
     )
     return _with_data_moved(options, deployments, row), row, too_slow, len(each)
 
@@ -343,6 +350,15 @@ def _with_data_moved(options: ServeOptions, deployments: Deployments, row: NDArr
             columns[f"{stem}_usd"] = getattr(options, f"{stem}_usd") + moved.usd.value[row]
             columns[f"{stem}_kgco2e"] = moved.kgco2e.value[row]
     return replace(options, **columns)
+
+
+def _region_shares(inputs: Inputs) -> NDArray[np.float64]:
+    """Share of each region in the requests of each service (I, R); nothing where users are in no regions."""
+    services = inputs.scenario.services
+    found = np.zeros((len(services), max((len(one.regions) for one in services), default=0)))
+    for i, one in enumerate(services):
+        found[i, : len(one.regions)] = [home.share_fraction for home in one.regions]
+    return found
 
 
 def _with_the_most_time(inputs: Inputs) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from solver import answer as answering
 from solver.account import (
     bought_usd,
     capex_usd,
+    carried_by_option,
     covered_nodes,
     nodes_of_runs,
     nodes_under_way,
@@ -74,6 +75,7 @@ __all__ = [
     "answered_per_s",
     "bought_usd",
     "capex_usd",
+    "carried_by_option",
     "covered_nodes",
     "lent_work_h",
     "nodes_of_runs",

@@ -64,7 +64,7 @@ _SHEETS = {
         "prefill_accelerators decode_replicas decode_accelerators power_cap_fraction replicas standby "
         "capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
         "requests_fraction quality_loss_fraction mean_quality_loss_fraction pipeline time_fraction "
-        "stage_time_s user_latency_s",
+        "stage_time_s users user_latency_s",
     ),
     "verification": (
         "Services played request by request",

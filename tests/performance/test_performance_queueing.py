@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from planner.performance.queueing import (
     departures_per_s,
     erlang_c_fraction,
-    largest_rate_per_s,
     mmc_wait_h,
     replica_state,
     servers_needed,
@@ -177,59 +176,6 @@ def test_replica_against_an_event_simulation(utilisation):
         simulated = np.array([run[name] for run in runs])
         error = simulated.std(ddof=1) / np.sqrt(len(runs))
         assert abs(simulated.mean() - value) < 4 * error + 1e-4, (name, simulated.mean(), value)
-
-
-def largest(**change):
-    arguments = {
-        "prefill_s": PREFILL_S,
-        "tpot_s": TOKEN_S,
-        "output_tokens": TOKENS,
-        "batch_limit": BATCH,
-        "places": PLACES,
-        "arrival_scv_ratio": 1.0,
-        "ttft_target_s": 0.3,
-        "tpot_target_s": 0.027,
-        "quantile_fraction": 0.9,
-    }
-    return largest_rate_per_s(**arguments | change)
-
-
-def test_the_largest_rate_is_on_the_edge_of_its_target():
-    """Just below it 90 % of first tokens come in time (refused ones are late), just above they do not."""
-    rate = largest(tpot_target_s=1.0)
-
-    def met(arrivals: float) -> float:
-        common = {
-            "arrivals_per_s": arrivals,
-            "departures_per_s": RATES,
-            "batch_limit": BATCH,
-            "places": PLACES,
-        }
-        state = replica_state(**common, arrival_scv_ratio=1.0)
-        share = ttft_met_fraction(**common, prefill_s=PREFILL_S, arrival_scv_ratio=1.0, ttft_target_s=0.3)
-        return float(share * (1 - state.refused_fraction))
-
-    assert 0 < rate < RATES[-1]
-    assert met(rate * 0.9999) >= 0.9 > met(rate * 1.0001)
-
-
-def test_targets_that_no_load_meets_give_zero_and_loose_ones_saturation():
-    column = largest(
-        ttft_target_s=np.array([0.05, 1e6, 0.3]),
-        tpot_target_s=np.array([1.0, 1.0, 0.0204]),
-        quantile_fraction=np.array([0.9, 0.0, 0.9]),
-    )
-
-    assert column[0] == 0
-    assert column[1] == pytest.approx(RATES[-1], rel=1e-6)
-    assert column[2] == 0
-
-
-@pytest.mark.slow
-@given(looser=st.floats(1.0, 3.0), scv=st.floats(1.0, 50.0))
-def test_looser_targets_never_carry_less_and_bursts_never_more(looser, scv):
-    assert largest(ttft_target_s=0.3 * looser) >= largest() * (1 - 1e-6)
-    assert largest(arrival_scv_ratio=scv) <= largest() * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,7 @@ def test_a_plan_and_a_single_question_count_the_same_replicas() -> None:
     assert not carries(n_r, n_w - 1)
 
 
+@pytest.mark.solve
 def test_the_plan_takes_what_is_cheaper() -> None:
     """Long prompts and short answers go apart with 25 ms a token, short prompts and long answers do not.
 
@@ -170,6 +171,7 @@ def test_the_plan_takes_what_is_cheaper() -> None:
         assert found[cheaper] < 0.9 * max(found.values())
 
 
+@pytest.mark.solve
 def test_a_plan_tells_whole_replicas_of_both_kinds() -> None:
     """They lie on the accelerators that units take, and carry the peak."""
     plan = planned("apart")
@@ -184,6 +186,7 @@ def test_a_plan_tells_whole_replicas_of_both_kinds() -> None:
     assert "tensor_parallel" not in row
 
 
+@pytest.mark.solve
 def test_the_whole_document_closes_and_opens() -> None:
     """The sum of the cost is its total, and each number opens down to the facts of the way of the cache."""
     document = plan_document(planned("either"))

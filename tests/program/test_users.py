@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
 import pytest
 
+from planner.answers.plan.document import plan_document
+from planner.answers.plan.regions import region_sentences
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.geography import spots
@@ -11,9 +17,13 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.performance.users import great_circle_km, user_latency_s
 from planner.physics.pipelines import answer_target
-from planner.physics.users import site_groups
+from planner.physics.users import placings
 from planner.physics.ways import every_way
 from planner.program.assembly import assemble
+from planner.program.plan import plan_fleet
+from planner.report.cells import opened_at
+from solver.build import build
+from solver.problem import ServeOptions
 
 CATALOGUE = load_catalogue()
 SITE = """
@@ -92,7 +102,7 @@ def test_a_site_has_what_the_way_leaves_and_one_too_far_has_nothing() -> None:
     options = assemble(inputs).problem.serve_options
     names = {inputs.sites[inputs.node_groups[p][1]].name for p in options.node_group}
 
-    assert site_groups(inputs, service) == (("near",), ("north",), ("south",))
+    assert [sites for sites, _ in placings(inputs, service)] == [("near",), ("north",), ("south",)]
     assert left[2] == 1e-6
     assert left[1] == pytest.approx(0.2 - 16.2e-3, abs=2e-4)
     assert left[0] > left[1]
@@ -131,3 +141,109 @@ def test_bad_users_are_answered_in_one_line(
         checked(more, within, **places)
 
     assert said in str(refused.value)
+
+
+REGION_TABLE = '[[services.regions]]\nusers = "{users}"\nshare = {share}\n{more}\n'
+
+
+def regions(*tables: tuple[str, float, str]) -> str:
+    return "".join(REGION_TABLE.format(users=users, share=share, more=more) for users, share, more in tables)
+
+
+def in_regions(text: str, within: str = "200 ms") -> Inputs:
+    """The same with tables below the service, which is last."""
+    sites = "".join(SITE.format(name=name, where=f'region = "{region}"') for name, region in REGION.items())
+    head, service = REST.format(within=within).split("[[services]]")
+    found = parse_scenario(f"{head}{sites}[[services]]{service}{text}", "mine.toml")
+    check_scenario(found, CATALOGUE)
+    return Inputs(found, CATALOGUE)
+
+
+def test_one_region_is_a_service_with_users_there() -> None:
+    """To the last digit, whatever is asked of the program."""
+    one, users = (assemble(in_regions(text)).problem for text in (regions(("de", 1.0, "")), 'users = "de"\n'))
+
+    assert np.all(one.serve_options.regions == 1)
+    for name, column in vars_of(users.serve_options).items():
+        if name != "regions":
+            assert np.array_equal(column, getattr(one.serve_options, name)), name
+    assert len(build(one).model.constraints) == len(build(users).model.constraints)
+
+
+def vars_of(table: ServeOptions) -> dict[str, Any]:
+    return {column.name: getattr(table, column.name) for column in fields(table)}
+
+
+def test_each_region_has_its_sites_and_its_latency() -> None:
+    """Germans stay in Frankfurt; Australians are 5 ms from Sydney, as measured, and 322 ms from Frankfurt."""
+    inputs = in_regions(
+        regions(("de", 0.6, 'sites = ["near"]'), ("au", 0.4, 'latency = { south = "5 ms" }')), "400 ms"
+    )
+    tried = every_way(inputs)
+    ways = [
+        (one.sites, [home.users for home in one.regions], float(answer_target(tried, one).value))
+        for one in tried.scenario.services
+    ]
+    germans, australians = (way for way in ways if len(way[1]) == 1 and way[0] in (("near",), ("south",)))
+
+    assert {way[1][0] for way in (germans, australians)} == {"de", "au"}
+    by_site = {way[0]: way for way in ways if len(way[1]) == 1}
+    assert by_site["south",][2] == pytest.approx(0.395)
+    both = next(way for way in ways if len(way[1]) == 2)
+    assert both[0] == ("near",)
+    assert both[2] < by_site["near",][2]
+    # What answers both within less time is no worse for that than what answers one.
+    assert set(assemble(inputs).problem.serve_options.regions) == {1, 2, 3}
+
+
+@pytest.mark.solve
+def test_a_plan_deals_the_requests_of_each_region_to_its_sites() -> None:
+    """Germans to Frankfurt, of whose grid each replica emits more than in Stockholm, where the rest goes."""
+    found = plan_fleet(
+        in_regions(regions(("de", 0.6, 'sites = ["near"]'), ("se", 0.4, ""))).scenario, baselines=False
+    )
+    assert found.answer.solution is not None
+    (said,) = region_sentences(found, found.answer.solution)
+    document = plan_document(found)
+    rows = document["tables"]["services"]
+    carried = {site: sum(row["capacity_per_s"] for row in rows if row["site"] == site) for site in REGION}
+
+    assert said.startswith("Users of chat are answered in 2027-01 as follows: de 100 % at near (")
+    assert "; se " in said
+    assert carried["near"] >= 0.6 * 20 * (1 - 1e-6)
+    assert carried["south"] == 0.0
+    assert all(set(row["users"].split(", ")) <= {"de", "se"} for row in rows)
+    assert said in " ".join(document["why"])
+    assert opened_at(document, "services", 0, "user_latency_s") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (regions(("de", 0.6, ""), ("us", 0.3, "")), "regions: their shares add up to 0.9"),
+        (regions(("de", 0.5, ""), ("de", 0.5, "")), "regions: 'de' stands in several"),
+        ('users = "de"\n' + regions(("de", 1.0, "")), "users: and regions say the same thing twice"),
+        (regions(("de", 1.0, 'sites = ["moon"]')), "regions[0].sites: no site or rental 'moon'"),
+        (regions(("de", 1.0, 'latency = { moon = "1 ms" }')), "regions[0].latency: no site or rental 'moon'"),
+        (
+            regions(("de", 1.0, 'latency = { near = "fast" }')),
+            "regions[0].latency.near: 'fast' is not a number",
+        ),
+        (regions(("moon", 1.0, "")), "regions[0]: no place 'moon' is known"),
+        (
+            regions(("de", 1.0, 'sites = ["south"]')),
+            "regions[0]: the way to the nearest site, sites.south, takes",
+        ),
+        (
+            "mean_quality_budget = 0.1\n" + regions(("de", 1.0, "")),
+            "regions: works without mean_quality_budget",
+        ),
+        (regions(*((f"{k}", 0.125, "") for k in "abcdefgh")), "regions: 8 are too many"),
+    ],
+)
+def test_bad_regions_are_answered_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        in_regions(text)
+
+    own = [one for one in refused.value.problems if "quality" not in one.path]
+    assert [f"{one.path}: {one.message}".removeprefix("services.chat.")[: len(said)] for one in own] == [said]

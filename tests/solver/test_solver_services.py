@@ -80,6 +80,7 @@ def test_rows_of_the_mean_quality() -> None:
     for constraint, text in GOLDEN.items():
         assert "".join(rows(constraint, case).split()) == "".join(text.split())
     others = {constrain_services.share_response_time}  # in test_solver_pipelines.py
+    others |= {constrain_services.answer_each_region}  # in test_solver_regions.py
     of_services = {one for one in build.CONSTRAINTS if one.__module__ == constrain_services.__name__}
     assert of_services == set(GOLDEN) | others
 

@@ -218,6 +218,7 @@ def test_every_constraint_of_slots_has_its_golden_rows() -> None:
     others = {constrain_slots.keep_the_pace_in_a_slot, constrain_slots.keep_the_ramp}
     others |= {constrain_slots.keep_mean_quality_in_a_slot}  # in test_solver_services.py
     others |= {constrain_slots.answer_in_time_in_a_slot}  # in test_solver_pipelines.py
+    others |= {constrain_slots.answer_each_region_in_a_slot}  # in test_solver_regions.py
     assert of_slots == set(GOLDEN) | others
 
 

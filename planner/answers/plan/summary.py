@@ -25,6 +25,7 @@ from planner.answers.plan.placements import placement_sentences
 from planner.answers.plan.places import place_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
+from planner.answers.plan.regions import region_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
@@ -91,6 +92,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     why += way_sentences(plan, solution)
     why += quality_sentences(plan, solution)
     why += stage_sentences(plan, solution)
+    why += region_sentences(plan, solution)
     why += rate_sentences(plan, solution)
     why += _futures_left_out(plan)
     return headline, [*why, *price_sentences(plan)[:MOST_PRICES], *alternative_sentences(plan)]

@@ -154,7 +154,7 @@ def _why_not_played(plan: Plan, row: int) -> str:
         return "its prompts are read and its answers written apart, and only replicas that do both are played"
     if stated.pipeline is not None:
         return "it has a part of a response time, as a stage of a pipeline"
-    if stated.users is not None:
+    if stated.homes:
         return "the way to its users takes a part of its response time"
     if stated.cache_hits_fraction:
         return "which of its requests find their prompts in the cache is not known"

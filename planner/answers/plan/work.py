@@ -33,7 +33,7 @@ from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import UNCAPPED
-from planner.physics.users import latency_at, places
+from planner.physics.users import farthest_latency
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
@@ -156,7 +156,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                         "1/s",
                     ),
                     **_latencies(plan, service, replicas, row, t),
-                    **_user_latency(plan, int(v)),
+                    **_user_latency(plan, int(replicas.candidates.service[row])),
                     **shares.get((int(v), t), {}),
                     **stage_columns(plan, int(v)),
                     "availability_fraction": kept(plan, solution, int(v), t),
@@ -178,14 +178,15 @@ def _latencies(plan: Plan, service: int, replicas: Replicas, row: int, t: int) -
     return {"first_token_s": replicas.ttft_s[row, t], "per_token_s": replicas.tpot_s[row, t]}
 
 
-def _user_latency(plan: Plan, option: int) -> Record:
-    """How far the site of a replica is from its users, where the service says where they are."""
-    options, groups, inputs = plan.problem.serve_options, plan.problem.node_groups, plan.inputs
-    service = inputs.scenario.services[int(options.service[option])]
-    if service.users is None:
+def _user_latency(plan: Plan, row: int) -> Record:
+    """How far the site of a replica is from its users, where the service says where they are, and which."""
+    tried = plan.assembled.tried
+    service = tried.scenario.services[row]
+    late = farthest_latency(tried, service)
+    if late is None:
         return {}
-    site = int(groups.site[options.node_group[option]])
-    return {"user_latency_s": latency_at(inputs, service, places(inputs)[site])}
+    regions = {"users": ", ".join(home.users for home in service.regions)} if service.regions else {}
+    return {**regions, "user_latency_s": late}
 
 
 def _run_way(inputs: Inputs, way: int) -> Record:

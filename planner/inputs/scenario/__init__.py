@@ -25,6 +25,7 @@ from planner.inputs.scenario.schema import (
     Site,
     Solve,
     TrainingJob,
+    UserRegion,
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_rental import Rental
@@ -48,6 +49,7 @@ __all__ = [
     "Site",
     "Solve",
     "TrainingJob",
+    "UserRegion",
     "canonical_text",
     "check_against",
     "digest",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -479,6 +480,37 @@ class Overrides(Table):
     def schema(self) -> dict[str, Any]:
         """A table of texts and numbers."""
         return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Times(Table):
+    """Times by name, such as those to sites: name -> number with unit."""
+
+    most_s: float
+
+    def read(self, value: object, frame: Frame) -> dict[str, float]:
+        """Seconds by name."""
+        if not isinstance(value, dict) or not value:
+            raise ValueError(f"{shown(value)} is not a table of times: write for example {self.example}")
+        time, wrong, read = Quantity('"40 ms"', "s", Range(0, self.most_s)), [], {}
+        for name, entry in value.items():
+            try:
+                read[name] = time.read(entry, frame)
+            except ValueError as error:
+                wrong.append((f".{shown_key(name)}", str(error)))
+        if wrong:
+            raise FieldError(wrong)
+        return read
+
+    def write(self, value: Mapping[str, float]) -> dict[str, str]:
+        """Each number with its unit."""
+        return {name: f"{seconds!r} s" for name, seconds in value.items()}
+
+    def schema(self) -> dict[str, Any]:
+        """A table of texts."""
+        examples = [tomllib.loads(f"of = {self.example}")["of"]]
+        texts = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
+        return {**texts, "examples": examples}
 
 
 @dataclass(frozen=True, slots=True)

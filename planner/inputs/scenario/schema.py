@@ -39,6 +39,7 @@ from planner.inputs.scenario.fields import (
     Range,
     Several,
     Text,
+    Times,
 )
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
@@ -301,6 +302,26 @@ class RequestClass(Part):
     )
 
 
+class UserRegion(Part):
+    """Users of a service in one region: their share of its requests, and where these may be answered."""
+
+    users: Annotated[str, Text('"de"', name=False)] = Field(
+        description="Where they are: a country by its code, or a region of a provider; another name where "
+        "`latency` names every site"
+    )
+    share_fraction: Annotated[float, Fraction("0.6", Range(0, 1, open=True))] = Field(
+        alias="share", description="Share of the service's requests; those of all regions add up to 1"
+    )
+    sites: SiteNames = Field(
+        None, description="Sites where their requests may be answered; default: those of the service"
+    )
+    latency_s: Annotated[dict[str, float] | None, Times('{ dallas = "40 ms" }', 3600.0)] = Field(
+        None,
+        alias="latency",
+        description="Time to a site and back, as you measured it, by site; default: by the distance",
+    )
+
+
 class Service(Part):
     """A model that answers requests within latency targets."""
 
@@ -422,6 +443,11 @@ class Service(Part):
         description="Where its users are: a country by its code, or a region of a provider. The way between "
         "them and a site takes a part of `first_token` or `response_time`; default: it takes no time",
     )
+    regions: tuple[UserRegion, ...] = Field(
+        (),
+        description="Users in several regions, in place of `users`: the plan deals the requests of each "
+        "region to sites where they may be answered, each within its own latency",
+    )
     phases: Annotated[
         Literal["together", "apart", "either"] | None, Choice('"either"', ("together", "apart", "either"))
     ] = Field(
@@ -484,6 +510,13 @@ class Service(Part):
     def place(self) -> str:
         """Where the file states it."""
         return f"services.{self.name}"
+
+    @property
+    def homes(self) -> tuple[UserRegion, ...]:
+        """Where its users are: one region of all of them, several, or none that is said."""
+        if self.users is None:
+            return self.regions
+        return (UserRegion.model_construct(users=self.users, share_fraction=1.0),)
 
     @property
     def reads_apart(self) -> bool:

@@ -1,0 +1,62 @@
+"""Users in several regions: from which sites a plan answers each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import linprog
+
+from planner.inputs.scenario import Service
+from planner.physics.users import latency_at, places
+from planner.program.plan import Plan
+from planner.program.solution import Solution, carried_by_option
+from planner.trace.numbers import percent_text, seconds_text
+
+NOTHING = 0.005  # of the requests of a region, of which nothing is said
+
+
+def region_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """A sentence for each service with users in several regions: which sites answer each at the peak.
+
+    Of the ways to deal requests to what the plan has, the one that takes least time on the way.
+    """
+    return [
+        said
+        for i, service in enumerate(plan.inputs.scenario.services)
+        if service.regions
+        for said in _of_service(plan, solution, i, service)
+    ]
+
+
+def _of_service(plan: Plan, solution: Solution, i: int, service: Service) -> Iterator[str]:
+    problem, t = plan.problem, int(np.argmax(service.peak_requests_per_s))
+    demand = problem.services.demand[i, t] * (1.0 - float(solution.shed_fraction[i, t]))
+    carried = carried_by_option(problem, solution.replicas)[:, t] * (problem.serve_options.service == i)
+    options = np.flatnonzero(carried > 0)
+    answers, site = problem.serve_options.regions[options], problem.node_groups.site
+    here = [places(plan.inputs)[site[problem.serve_options.node_group[v]]] for v in options]
+    pairs = [(r, k) for r in range(len(service.regions)) for k in range(len(options)) if answers[k] >> r & 1]
+    late_s = [float(latency_at(plan.inputs, service, service.regions[r], here[k]).value) for r, k in pairs]
+    sent, taken = np.zeros((len(service.regions), len(pairs))), np.zeros((len(options), len(pairs)))
+    for column, (r, k) in enumerate(pairs):
+        sent[r, column] = taken[k, column] = 1.0
+    share = np.array([home.share_fraction for home in service.regions])
+    room = carried[options] * (1.0 + 1e-6)  # what a check of the plan allows
+    found = linprog(late_s, A_ub=taken, b_ub=room, A_eq=sent, b_eq=share * demand) if pairs else None
+    if found is None or found.x is None:
+        return
+    flows, parts = found.x.tolist(), list[str]()
+    for r, home in enumerate(service.regions):
+        at: dict[str, tuple[float, float]] = {}
+        for (region, k), flow, seconds in zip(pairs, flows, late_s, strict=True):
+            if region == r and flow > NOTHING * share[r] * demand:
+                before, _ = at.get(here[k].name, (0.0, 0.0))
+                at[here[k].name] = before + flow / (share[r] * demand), seconds
+        where = " and ".join(
+            f"{percent_text(part, 0)} at {name} ({seconds_text(round(seconds, 4))} away)"
+            for name, (part, seconds) in at.items()
+        )
+        parts.append(f"{home.users} {where}")
+    label = plan.inputs.scenario.horizon.period_labels[t]
+    yield f"Users of {service.name} are answered in {label} as follows: {'; '.join(parts)}."

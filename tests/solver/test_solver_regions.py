@@ -1,0 +1,178 @@
+"""Users in several regions: rows, plans against trying every number of replicas, and what breaks the rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from solver_cases import changed, node_groups, problem
+
+from solver import build, constrain_services, constrain_slots, regions
+from solver.answer import Answer, answer
+from solver.backend import Status
+from solver.infeasible import explain_infeasible
+from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand, Slots
+from solver.program import Program
+from solver.variables import empty
+from solver.verify import verify
+
+TOLERANCE = 1e-6
+FREE = {"holding_usd_per_node": np.zeros((1, 1)), "idle_usd_per_node": np.zeros((1, 1))}
+HOME, AWAY, BOTH, ALL = 1, 2, 3, 0  # bits of regions
+
+
+def service(
+    answers: list[int], capacity: Any, usd: Any, share: Any = (0.6, 0.4), demand: Any = 100.0
+) -> Problem:
+    """Options of one service; a replica takes a node that is free, and costs `usd`."""
+    count = len(answers)
+    flat = np.ones((count, 1))
+    group = changed(problem(periods=1, node_groups=node_groups(periods=1)), "node_groups", **FREE).node_groups
+    found = problem(
+        periods=1,
+        node_groups=group,
+        services=Services(name=("chat",), demand=np.array([[100.0]]), region_fraction=np.array([share])),
+        serve_options=ServeOptions(
+            service=np.zeros(count, dtype=int),
+            node_group=np.zeros(count, dtype=int),
+            capacity=np.array(capacity)[:, None] * flat,
+            nodes=np.ones(count),
+            standby_fraction=0 * flat,
+            node_hours=100 * flat,
+            active_kw=np.ones(count),
+            usd=np.array(usd)[:, None] * flat,
+            kgco2e=6 * flat,
+            regions=np.array(answers),
+        ),
+    )
+    assert isinstance(found, Problem)
+    return found
+
+
+def rows(constraint: Any, of: Problem) -> str:
+    program: Program = empty(of, frozenset())
+    before = set(program.model.constraints)
+    constraint(program)
+    named = {name: row for name, row in program.model.constraints.items() if name not in before}
+    return "".join(row.asCplexLpConstraint(name) for name, row in named.items())
+
+
+def best(of: Problem) -> Answer:
+    return answer(of, gap_fraction=0.0, time_limit_s=30.0)
+
+
+def test_rows_of_regions() -> None:
+    """At home 60 of 100 requests go to the first two, away 40 to the last two; all is the row of demand."""
+    of = service([HOME, BOTH, AWAY], [10.0, 5.0, 10.0], [1.0, 1.0, 1.0])
+
+    assert rows(constrain_services.answer_each_region, of) == (
+        "region_0_0: replicas_0_0 + 0.5 replicas_1_0 >= 6\nregion_1_0: 0.5 replicas_1_0 + replicas_2_0 >= 4\n"
+    )
+
+
+def test_one_region_or_options_that_answer_all_have_no_row() -> None:
+    for of in (
+        service([HOME, ALL], [10.0, 5.0], [1.0, 1.0], share=(1.0,)),
+        service([ALL, BOTH], [10.0, 5.0], [1.0, 1.0]),
+        service([ALL, ALL], [10.0, 5.0], [1.0, 1.0], share=()),
+    ):
+        assert rows(constrain_services.answer_each_region, of) == ""
+
+
+def can_be_dealt(of: Problem, replicas: tuple[int, ...]) -> bool:
+    """Whether the requests of each region can be dealt to options that answer it: a flow."""
+    serves, share = of.serve_options, of.services.region_fraction[0]
+    demand, capacity = share * of.services.demand[0, 0], serves.capacity[:, 0] * replicas
+    pairs = [
+        (r, v)
+        for r in range(len(share))
+        for v in range(len(serves))
+        if serves.regions[v] == 0 or serves.regions[v] >> r & 1
+    ]
+    sent, taken = np.zeros((len(share), len(pairs))), np.zeros((len(serves), len(pairs)))
+    for k, (r, v) in enumerate(pairs):
+        sent[r, k] = taken[v, k] = 1.0
+    found = linprog(np.zeros(len(pairs)), A_ub=taken, b_ub=capacity + 1e-7, A_eq=sent, b_eq=demand)
+    return bool(found.status == 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_plan_equals_trying_every_number_of_replicas(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.ones(3))
+    answers = [1, 2, int(rng.integers(3, 8)), 4]
+    capacity = rng.integers(20, 60, 4).astype(float)
+    of = service(answers, capacity, rng.integers(5, 90, 4), share)
+    tops = [int(np.ceil(100.0 / each)) for each in capacity]
+    costs = sorted(
+        (float(np.array(counts) @ of.serve_options.usd[:, 0]), counts)
+        for counts in itertools.product(*(range(top + 1) for top in tops))
+        if np.array(counts) @ capacity >= 100.0
+    )
+    wanted = next(cost for cost, counts in costs if can_be_dealt(of, counts))
+
+    assert best(of).objective == pytest.approx(wanted)
+
+
+def test_a_region_that_nothing_answers_is_said() -> None:
+    of = service([HOME, HOME], [10.0, 20.0], [1.0, 1.0])
+    found = explain_infeasible(of, gap_fraction=0.0, time_limit_s=20)
+
+    assert best(of).status is Status.INFEASIBLE
+    assert found.reasons == ("service chat: nothing answers the users of one of its regions",)
+
+
+def test_a_plan_that_leaves_a_region_short_breaks_a_rule() -> None:
+    of = service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0])
+    plan = best(of).solution
+    assert plan is not None
+    short = dataclasses.replace(plan, replicas=np.array([[7], [3]]))
+
+    assert plan.replicas[:, 0].tolist() == [6, 4]
+    assert verify(of, plan, TOLERANCE) == []
+    assert {one.rule for one in verify(of, short, TOLERANCE)} >= {"region"}
+
+
+def test_what_is_awake_at_night_answers_each_region() -> None:
+    """At night half of the demand: three replicas at home and two away rest, not four and one."""
+    hours = np.array([[[60.0, 40.0]]]) * np.ones((2, 1, 1))
+    of = dataclasses.replace(
+        service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0]),
+        slots=Slots(hours=[[60.0], [40.0]], days=[[5.0], [5.0]], day_type=[0, 0], before=[1, 0]),  # type: ignore[arg-type]
+        resting=Resting(
+            may_rest=[True] * 2,  # type: ignore[arg-type]
+            quiet_usd=0 * hours,
+            quiet_kgco2e=0 * hours,
+            rest_usd=np.array([-0.01, -0.005])[:, None, None] * hours,
+            rest_kgco2e=-0.1 * hours,
+            wake_usd=np.zeros((2, 1)),
+            wake_kgco2e=np.zeros((2, 1)),
+        ),
+        slot_demand=SlotDemand(ready_fraction=np.array([[[1.0, 0.5]]])),
+    )
+    text = rows(constrain_slots.answer_each_region_in_a_slot, of).splitlines()
+    plan = best(of).solution
+    assert plan is not None
+    assert plan.slots is not None
+    rested = np.array(plan.slots.rest)
+
+    assert text[1] == "slot_region_0_0_1: - quiet_0_0_1 + replicas_0_0 - rest_0_0_1 >= 3"
+    assert rested[:, 0, 1].tolist() == pytest.approx([3.0, 2.0])
+    other = np.array([[[0.0, 4.0]], [[0.0, 1.0]]])
+    asleep = dataclasses.replace(plan, slots=dataclasses.replace(plan.slots, rest=other))
+    assert "region in a slot" in {one.rule for one in verify(of, asleep, TOLERANCE)}
+
+
+def test_the_largest_of_sets_that_the_same_options_answer_is_enough() -> None:
+    """Three regions at one place: of six sets one row is left for it, and one for the other place."""
+    of = service([1 + 2 + 4, 8], [10.0, 10.0], [1.0, 1.0], share=(0.2, 0.3, 0.1, 0.4))
+    _, answers, share = regions.sets(of)
+
+    assert len(list(regions.every_set(of))) == 14
+    assert answers.tolist() == [[True, False], [False, True]]
+    assert share == pytest.approx([0.6, 0.4])
+    assert build.build(of).model.name

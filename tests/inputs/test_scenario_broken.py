@@ -291,3 +291,13 @@ def test_a_field_holds_what_its_type_says_or_is_refused(which: int, value: str) 
         pass
     else:
         assert not re.search(r"[ (]-?(nan|inf)\b", str(scenario.model_dump()))
+
+
+def test_a_misspelt_key_in_a_misspelt_list_is_told():
+    """Both slips are told; of one input of the study that was a crash."""
+    with pytest.raises(ScenarioError) as error:
+        parse_scenario('title = "x"\n[[flet]]\nsku = "h100-8"\nnods = 3\n')
+    said = {one.path: one.message for one in error.value.problems}
+
+    assert said["flet"] == "is not known here; did you mean 'fleet'?"
+    assert said["fleet[0].nods"] == "is not known here; did you mean 'nodes'?"

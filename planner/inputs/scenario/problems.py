@@ -106,8 +106,8 @@ def place(loc: Sequence[str | int], document: Mapping[str, Any]) -> str:
         if isinstance(step, str):
             words += ("." if words else "") + shown_key(step)
             continue
-        entries = document[str(loc[0])] if i == 1 else ()
-        name = label(entries[step], str(loc[0]), entries) if i == 1 else ""
+        entries = document.get(str(loc[0]), ()) if i == 1 else ()  # none where its key is misspelt
+        name = label(entries[step], str(loc[0]), entries) if entries else ""
         words += f".{name}" if name else f"[{step}]"
     return words
 

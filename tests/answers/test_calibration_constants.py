@@ -154,6 +154,7 @@ def test_a_question_uses_the_constants_for_a_model_that_nobody_measured(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_measured_model_is_served_as_measured(tmp_path, slow_document):
     """Constants and factors together: at a measured batch and split the rate is the measured one."""
     document = slow_document

@@ -129,6 +129,7 @@ def test_one_batch_takes_its_error_from_published_runs(write):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_several_batches_predict_each_other():
     """Qwen 3 32B as ML.ENERGY measured it: factors worked out by hand from 970.2, 2653.8 and 5155.5 tokens/s.
 

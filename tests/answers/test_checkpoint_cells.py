@@ -73,6 +73,7 @@ def test_each_number_opens_to_itself(name: str) -> None:
                     assert step["value"] == pytest.approx(value, rel=1e-9, abs=1e-12), (table, key)
 
 
+@pytest.mark.nightly
 def test_daly_s_interval_names_daly(document: Record) -> None:
     """A published equation says whose it is, and the rate below it from which paper it comes."""
     mark = next(i for i, row in enumerate(document["marks"]) if row["name"] == "Daly")

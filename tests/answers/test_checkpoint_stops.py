@@ -26,6 +26,7 @@ def best(document: Record) -> Record:
     return next(row for row in document["marks"] if row["name"] == "time-optimal")
 
 
+@pytest.mark.nightly
 def test_ten_spikes_of_an_hour_take_their_hours():
     """Ten times an hour, half an interval and a restart of a month of 730 hours."""
     plain, spiked = checkpoint_document(), checkpoint_document(loss_spikes_per_month=10.0, rollback_min=60.0)
@@ -52,6 +53,7 @@ def test_checks_find_what_else_nobody_notices():
     assert best(chosen)["usd_per_useful_h"] == pytest.approx(checked["usd_per_useful_h"])
 
 
+@pytest.mark.nightly
 def test_each_way_back_is_as_quick_as_its_parts():
     """Image, spare and process each save their part of a restart; spares cost, and pay on large jobs."""
     rows = {row["choice"]: row for row in checkpoint_document(nodes=2048)["recovery"]}

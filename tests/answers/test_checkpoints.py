@@ -210,6 +210,7 @@ def test_stalls_that_burn_less_are_taken_more_often() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_more_nodes_fail_more_often() -> None:
     """MTTF = 1 / (N r): it falls with the nodes, and with it the share of useful time at one bandwidth."""
     small, large = document(nodes=128), document(nodes=1024)
@@ -432,6 +433,7 @@ def test_smaller_state_is_written_sooner() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_more_spares_cost_money_and_carbon() -> None:
     """Spares stand by for every hour of the job: a surer pool costs more and changes no ETTR."""
     few, many = document(spare_confidence_fraction=0.6), document(spare_confidence_fraction=0.999)
@@ -770,6 +772,7 @@ def test_a_scenario_is_written_as_sizes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_every_new_option_reaches_the_question(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Finish, play, queue, line and folder in one call: each leaves its mark in the answer."""
     out = tmp_path / "out"

@@ -144,6 +144,7 @@ def test_the_band_is_what_another_rate_would_give(end: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fit_at_hand_is_the_fit_in_a_file(tmp_path: Path) -> None:
     """What an app holds in memory and what the command reads from disk give the same intervals."""
     file = tmp_path / "fit.json"

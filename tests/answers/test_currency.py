@@ -200,6 +200,7 @@ def test_numbers_are_shown_at_the_rate() -> None:
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_at_a_rate_of_one_all_is_as_in_dollars() -> None:
     """Numbers are the same; words differ in the name of the currency alone."""
     usd, one = document("usd"), document("at one")

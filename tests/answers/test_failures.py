@@ -111,6 +111,7 @@ def test_rate_of_the_outages_is_the_published_one(fit: Record, log: FailureLog) 
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_rate_of_hardware_alone_is_the_published_one(mapping: Mapping) -> None:
     """298 of the starts are hardware: 2.141."""
     log = read_failures(OUTAGES, mapping, severities=("hardware",))

@@ -761,6 +761,7 @@ def test_what_a_metered_file_names_and_a_job_counts_otherwise_is_told(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_takes_grid_and_node_from_the_file_too():
     """An own job on the page is filled by the function of the command; what it states goes first."""
     files = {GERMANY.name: GERMANY.read_bytes()}

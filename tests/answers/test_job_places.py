@@ -60,6 +60,7 @@ def test_a_kilowatt_in_one_hour_of_each_day() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_map_is_the_energy_at_the_mean_of_each_hour() -> None:
     """Independent route: hardware stays, electricity is energy times the mean of that hour over the year."""
     found, whole = places("train-8b"), {t["name"]: t["value"] for t in estimate("train-8b")["totals"]}

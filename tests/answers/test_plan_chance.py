@@ -228,6 +228,7 @@ def test_a_deadline_is_planned_to_the_confidence() -> None:
         assert 0 <= row["delivery_fraction"] <= 1
 
 
+@pytest.mark.nightly
 def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
     """By hand: nodes that serve over 0.7, less those that stand free and the headroom of the replicas."""
     plan = planned(BUSY)

@@ -133,6 +133,7 @@ def test_a_year_that_costs_as_much_is_not_reserved() -> None:
     assert solved(dear).committed.sum() == 0
 
 
+@pytest.mark.nightly
 def test_a_block_is_there_in_its_days_alone() -> None:
     """April to September: three of four quarters of a year are not paid, and nothing serves in the others."""
     block = {

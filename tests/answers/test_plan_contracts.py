@@ -44,6 +44,7 @@ def with_contracts(changes: dict[str, object] | None = None) -> Plan:
     return plan_fleet(with_changes(parse_scenario(text + CONTRACTS), changed), baselines=False)
 
 
+@pytest.mark.nightly
 def test_a_contract_is_paid_and_avoids_what_it_covers() -> None:
     """By hand: 30 MWh a quarter at 5 USD/MWh, each in place of 300 g/kWh; the sun in place of the grid."""
     plan = with_contracts()

@@ -165,6 +165,7 @@ def test_dear_hours_are_not_rented() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_limit_on_rented_nodes_is_kept() -> None:
     """No more than two nodes at once, of three whose price is by the node: the dearer half is owned."""
     plan = planned(one_job(), {"rental": [CLOUD | {"nodes": 2, "price": "16 USD/h", "per": "node"}]})
@@ -211,6 +212,7 @@ def test_services_may_rent_and_pay_all_hours_of_their_replicas() -> None:
 # Parking
 
 
+@pytest.mark.nightly
 def test_parked_nodes_draw_little_and_the_rest_of_the_plan_stays() -> None:
     """Nodes that stand for a later peak are off before it, and save the difference of idle and off power.
 

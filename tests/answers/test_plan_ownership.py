@@ -251,6 +251,7 @@ def test_a_minimum_order_is_none_or_at_least_that() -> None:
     assert solved(bound).usd > solved(free).usd
 
 
+@pytest.mark.nightly
 def test_cash_counts_the_price_when_ordered_and_no_capital() -> None:
     """As many nodes are bought as by economic cost; the rest is price, upkeep, people, space and energy."""
     busy = {"services.chat.peak_rate": "600 /s"}

@@ -124,6 +124,7 @@ def test_the_cheapest_way_out_is_named() -> None:
     assert not held & {row["case"] for row in tables["recourse"]}
 
 
+@pytest.mark.nightly
 def test_keeping_what_is_sold_is_a_way() -> None:
     """Holding less the sale that is spared, no more nodes than are sold; who keeps all has no such way."""
     changes = {"services.chat.peak_rate": "300 /s", "market": []}

@@ -306,6 +306,7 @@ def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
     assert f"are enough for {100 * enough:.1f} % of the time at worst" in said
 
 
+@pytest.mark.nightly
 def test_what_was_paid_once_decides_nothing() -> None:
     """P6 Twice the historic price: the same plan at the same cost; the accounts alone change."""
     young = {"fleet[0].in_service": date(2024, 7, 1)}

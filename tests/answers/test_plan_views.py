@@ -155,6 +155,7 @@ def test_a_line_that_is_left_out_is_refused(bought_and_sold: Plan, monkeypatch: 
         unit_costs.unit_cost_records(bought_and_sold, solution)
 
 
+@pytest.mark.nightly
 def test_what_is_worth_nothing_at_the_end_costs_more(bought_and_sold: Plan) -> None:
     """At present value; by the month, with the value of today's fleet before and that of the end after."""
     tables = plan_tables(bought_and_sold)
@@ -171,6 +172,7 @@ def test_what_is_worth_nothing_at_the_end_costs_more(bought_and_sold: Plan) -> N
     assert going["left_usd"] * (1 + RATE) ** end_y == pytest.approx(last(tables["accounts"])["value_usd"])
 
 
+@pytest.mark.nightly
 def test_a_longer_life_adds_bills_and_less_capital_each_year(bought_and_sold: Plan) -> None:
     rows = plan_tables(bought_and_sold)["life_cost"]
     three, four, five = rows

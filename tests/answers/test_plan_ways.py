@@ -104,6 +104,7 @@ def test_the_value_as_it_is_said_does_too(name: str) -> None:
     assert plan_fleet(repaired, baselines=False).answer.solution is not None
 
 
+@pytest.mark.nightly
 def test_a_latency_target_comes_first_with_what_can_be_had() -> None:
     """10 ms to a first token: memory is not the reason, and demand is the last way out."""
     clash = infeasible("first token")["clash"]

@@ -257,6 +257,7 @@ def test_a_point_that_fails_is_a_result(store: Store, scenario: Scenario) -> Non
     assert [(s.points, s.done, s.state) for s in store.sweeps.all()] == [(3, 2, "done")]
 
 
+@pytest.mark.nightly
 def test_a_sweep_that_is_stopped_goes_on(store: Store, scenario: Scenario) -> None:
     """Two points and then two, and nothing twice; other facts or another grid would be another sweep."""
     shown: list[str] = []
@@ -331,6 +332,7 @@ def test_the_front_is_what_nothing_beats(store: Store, scenario: Scenario) -> No
     }
 
 
+@pytest.mark.nightly
 def test_the_command_writes_what_it_shows(store: Store, scenario: Scenario, tmp_path: Path) -> None:
     """One row for each point in the text, in the CSV and in the JSON, with the same numbers."""
     grid = sweep_commands.grid_for(

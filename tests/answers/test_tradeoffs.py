@@ -82,6 +82,7 @@ def time_rows() -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.nightly
 def test_each_point_of_time_is_the_cleanest_plan_of_its_deadline() -> None:
     """Agreement: a plan made anew for that deadline, counting only carbon, emits the same within the gap."""
     assert len(time_rows()) >= 3

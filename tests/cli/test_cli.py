@@ -117,6 +117,7 @@ def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
 # plan
 
 
+@pytest.mark.nightly
 def test_plan_prints_the_plan_and_talks_aside(run: Run) -> None:
     code, out, err = run("plan", JOB)
 
@@ -682,6 +683,7 @@ def test_fit_prints_and_writes_what_it_printed(run: Run, tmp_path: Path) -> None
     assert "Garwood" in out
 
 
+@pytest.mark.nightly
 def test_a_fit_is_saved_listed_and_shown(run: Run, tmp_path: Path) -> None:
     """What `show` prints of it is what `fit` printed; saved twice it is one row."""
     store = ("--store", str(tmp_path / "mine.sqlite"))
@@ -711,6 +713,7 @@ def test_fit_as_json_is_the_file(run: Run, tmp_path: Path) -> None:
     assert json.loads(out) == json.loads((tmp_path / "mine" / "fit.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.nightly
 def test_proposed_mapping_is_one_that_can_be_read_back(run: Run, tmp_path: Path) -> None:
     """`fit LOG --show-mapping > map.toml` and `fit LOG --mapping map.toml` count the same."""
     code, mapping, _ = run("fit", EVENTS, "--show-mapping")

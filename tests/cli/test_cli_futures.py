@@ -71,6 +71,7 @@ def test_futures_prints_and_writes_one_answer(
     assert json.loads(capsys.readouterr().out)[0]["value"] == pytest.approx(mean)
 
 
+@pytest.mark.nightly
 def test_futures_write_a_report_and_are_saved(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

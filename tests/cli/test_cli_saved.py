@@ -160,6 +160,7 @@ def test_a_sweep_prints_every_point_and_goes_on_where_it_was(run: Run, tmp_path:
     assert "sweep: " in err
 
 
+@pytest.mark.nightly
 def test_a_sweep_without_any_plan_has_none_and_one_of_no_kind_is_wrong_input(
     run: Run, tmp_path: Path
 ) -> None:

@@ -364,6 +364,7 @@ def test_a_missing_file_a_folder_and_a_file_of_weights_are_refused(tmp_path: Pat
     shared=st.integers(0, 2),
     dense=st.integers(0, 1),
 )
+@pytest.mark.nightly
 def test_a_token_meets_a_part_of_the_experts(
     layers: int, hidden: int, heads: int, ffn: int, experts: int, shared: int, dense: int
 ) -> None:
@@ -486,6 +487,7 @@ def test_a_job_reads_cards_beside_its_file(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_flags_of_a_job_name_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training takes 6 FLOP for each parameter and token: the accelerator-hours of the built-in model."""
     monkeypatch.chdir(folder)

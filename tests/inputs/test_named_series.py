@@ -113,6 +113,7 @@ def test_a_file_of_no_use_is_told_once(folder: Path, change: tuple[str, str], sa
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_same_files_by_flag(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the hours count is read from the file; what was recognised is told."""
     scenario, notes = with_series(open_scenario(OWN), hourly={"lund": folder / "hours.csv"}, traffic={})

@@ -58,6 +58,7 @@ def test_a_log() -> None:
     assert plain(written(page)) == plain(ef.fit(file, name="mine", accelerators_per_node=8).to_dict())
 
 
+@pytest.mark.nightly
 def test_checkpoints() -> None:
     """The page sets sizes next to each other, too; all else is the same."""
     inputs = {"failures": "meta-rsc-1", "sku": "a100-80-8", "nodes": 512, "restart_min": 20.0}

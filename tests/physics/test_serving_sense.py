@@ -245,6 +245,7 @@ def test_what_is_better_never_carries_less(what: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_shorter_answers_carry_no_fewer_requests_of_any_kind() -> None:
     """Where targets leave room."""
     room = {"wait": 600.0, "token": 20.0}

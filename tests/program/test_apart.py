@@ -187,6 +187,7 @@ def test_a_plan_tells_whole_replicas_of_both_kinds() -> None:
 
 
 @pytest.mark.solve
+@pytest.mark.nightly
 def test_the_whole_document_closes_and_opens() -> None:
     """The sum of the cost is its total, and each number opens down to the facts of the way of the cache."""
     document = plan_document(planned("either"))

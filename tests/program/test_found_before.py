@@ -323,6 +323,7 @@ def test_a_second_plan_searches_nothing_and_says_so(own: Scenario, monkeypatch: 
     assert after == before.replace(" s, ", f" s on {date.today().isoformat()} and found again, ", 1)
 
 
+@pytest.mark.nightly
 def test_a_changed_fact_price_or_gap_is_searched(own: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = Dict()
     asked: list[Problem] = []

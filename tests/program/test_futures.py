@@ -438,6 +438,7 @@ def test_drawn_futures_stand_for_all_draws() -> None:
     assert planned_for.worth["knowing"].value >= -1e-6 * hedged(planned_for)
 
 
+@pytest.mark.nightly
 def test_draws_that_are_alike_are_one_future() -> None:
     """Without a plan no draw moves anything: one of them stands for all, none is left with a share of 0."""
     nothing = {"sites.virginia.power_cap": "1 kW", "uncertainty": {"draws": 6, "reduce_to": 3}}
@@ -454,6 +455,7 @@ def test_draws_that_are_alike_are_one_future() -> None:
 TWO = {"horizon.periods": 2}
 
 
+@pytest.mark.nightly
 def test_what_came_as_stated_leaves_no_regret() -> None:
     stated = small(TWO)
     played = replay(stated, future())
@@ -465,6 +467,7 @@ def test_what_came_as_stated_leaves_no_regret() -> None:
     assert played.regret(played.again) == pytest.approx(0.0, abs=1e-6 * best)
 
 
+@pytest.mark.nightly
 def test_replanning_lies_between_knowing_and_never() -> None:
     """Demand triples in the second quarter: what is planned then buys more, what was planned once pays."""
     stated = small(TWO)

@@ -381,6 +381,7 @@ def test_energy_by_hour_adds_up_to_the_ledger() -> None:
     assert "of the work of the pools" in said
 
 
+@pytest.mark.nightly
 def test_each_lever_says_what_it_brings_on_the_same_fleet() -> None:
     """Left out of all, or alone: no lever makes the objective larger; the document has the table."""
     plan = planned(tuple(ALL))
@@ -452,6 +453,7 @@ def hours_file(folder: Path, header: str = "time,gco2e_per_kwh") -> Scenario:
     return load_scenario(path)
 
 
+@pytest.mark.nightly
 def test_hours_of_ones_own_are_kept_with_the_scenario(tmp_path: Path) -> None:
     """The level of the file and its shape; changed values and a bundle keep both."""
     own = hours_file(tmp_path)

@@ -215,6 +215,7 @@ def test_a_dirtier_grid_raises_carbon_by_exactly_its_share() -> None:
     assert doubled[1] == ledger.cost.value
 
 
+@pytest.mark.nightly
 def test_a_dirtier_grid_drives_the_carbon_plan_away() -> None:
     """Carbon of the carbon-optimal plan cannot fall when a grid gets dirtier, and at last the plan moves."""
 
@@ -262,6 +263,7 @@ def test_dearer_electricity_raises_cost() -> None:
     assert costs[0] < costs[1] < costs[2]
 
 
+@pytest.mark.nightly
 def test_a_dearer_node_is_never_bought_more() -> None:
     """Revealed preference: the plan's cost is linear in the price, so the optimum holds no more of it."""
     prices = ("100 kUSD", "176 kUSD", "300 kUSD", "400 kUSD", "900 kUSD")
@@ -991,6 +993,7 @@ def test_a_trace_with_long_prompts_asks_for_more_than_its_means() -> None:
     assert np.any((by_means[mine] > 0) & (by_trace[mine] < 0.7 * by_means[mine]))
 
 
+@pytest.mark.nightly
 def test_longer_requests_of_a_trace_are_carried_by_fewer() -> None:
     """A mean of one's own stretches the whole mix: no candidate carries more of requests twice as long."""
     longer = {"facts.traffic.azure-2023-conv.mean_generated": "422"}

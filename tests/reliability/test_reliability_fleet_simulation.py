@@ -257,6 +257,7 @@ def test_bad_nodes_fail_by_their_multiple_until_repair_helps():
     assert standard_errors_off(good, (100 * 3000 - 20 * 4 * 10) / 1000) < 3
 
 
+@pytest.mark.nightly
 def test_bursts_take_several_nodes_at_one_stop():
     """Nodes that never fail, bursts of 5 at one in 20 h: stops are Poisson, failures five times as many."""
     played = simulate_fleet(

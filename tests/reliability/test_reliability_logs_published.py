@@ -51,6 +51,7 @@ def test_alarms_at_one_instant_are_one_event_of_titan(shared):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_lanl_failures(shared):
     """Schroeder and Gibson: repair 355 min mean, 54 median; this copy has 23,739 rows, 352.4 and 59."""
     log = read_log(shared / LANL)

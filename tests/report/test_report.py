@@ -518,6 +518,7 @@ def test_save_writes_the_whole_report(document: dict[str, Any], tmp_path: Path) 
     assert [path.name for path in folder.parent.iterdir()] == ["plan"], "nothing is left beside it"
 
 
+@pytest.mark.nightly
 def test_save_replaces_an_older_report_whole(document: dict[str, Any], tmp_path: Path) -> None:
     """A table that the new plan lacks is gone from the folder too."""
     save(document, tmp_path / "plan")
@@ -566,6 +567,7 @@ def test_save_refuses_a_file_and_a_link(document: dict[str, Any], tmp_path: Path
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.nightly
 def test_save_leaves_the_old_report_when_the_disk_fails(
     document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

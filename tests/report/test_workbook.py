@@ -111,6 +111,7 @@ def test_what_people_wrote_is_neither_formula_nor_link(document: dict[str, Any],
 
 @settings(max_examples=20, deadline=None)
 @given(st.text(max_size=40))
+@pytest.mark.nightly
 def test_any_title_gives_a_file_that_opens(title: str) -> None:
     assert "plan" in read(SAMPLE | {"title": title}).sheetnames
 

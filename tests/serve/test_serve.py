@@ -217,6 +217,7 @@ def test_the_description_names_every_question_and_its_arguments(server: str) -> 
     assert "how many other plans" in plan["properties"]["alternatives"]["description"]
 
 
+@pytest.mark.nightly
 def test_a_client_has_its_numbers_explained(server: str) -> None:
     """Down to the facts, by a client that people use; an unknown number is told which there are."""
     run = {"accelerator_hours": 1e5, "sku": "a100-80-8", "grid": "us-srvc"}

@@ -201,6 +201,7 @@ def test_a_battery_in_two_slots_as_if_all_were_tried() -> None:
     assert found.solution.battery_kwh[0] > 100.0
 
 
+@pytest.mark.nightly
 def test_a_dear_battery_is_bought_as_far_as_the_peak_pays() -> None:
     """More that may be bought is never worse, and past the best size it changes nothing."""
     terms: dict[str, Any] = {"one_way_fraction": [0.9], "battery_usd_per_kwh": [[4.0]], "kw_per_kwh": [0.25]}

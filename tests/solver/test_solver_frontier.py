@@ -62,6 +62,7 @@ def front(case: Problem, **options: object) -> Front:
     return pareto_front(case, **(plain | options))  # type: ignore[arg-type]
 
 
+@pytest.mark.nightly
 def test_every_point_is_the_cheapest_under_its_cap() -> None:
     """15 evenly spaced levels between the ends, each as by trying all 21 divisions; every plan is checked."""
     case = three_skus()

@@ -61,6 +61,7 @@ def test_the_price_at_which_the_other_sku_is_bought() -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_looking_back_from_the_other_side_finds_the_same_factor() -> None:
     """Asked at 1.8, the fleet is of the second SKU, and the first becomes best below 1.3."""
     found = flips(factor=1.8)

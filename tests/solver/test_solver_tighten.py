@@ -115,6 +115,7 @@ def test_a_job_gets_a_rebate_in_full_where_it_is_reached(options: dict[str, Any]
     assert relaxed(program) - reached == pytest.approx(8 * 0.075, rel=1e-6)
 
 
+@pytest.mark.nightly
 def test_a_made_up_fleet_is_nearer_to_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pace alone lifts the relaxation by a third of a percent, all the rows by 1.5 %."""
     monkeypatch.setitem(fleets.SIZES, "some", fleets.Size(6, 3, 6, 16, 2, 4))

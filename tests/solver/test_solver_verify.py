@@ -423,6 +423,7 @@ def test_a_promise_is_kept_by_spares_and_standby_together() -> None:
     assert plan(alone).in_service.item() == 7  # four nodes in use, and 3 spares
 
 
+@pytest.mark.nightly
 def test_nodes_are_whole_however_short_a_run_is() -> None:
     """A run of no time at all on nodes that nobody owns is no plan, whatever its share of time."""
     vanishing = run_option([[0]], node_hours=[[1e-15]])

@@ -363,6 +363,7 @@ def test_a_repeat_names_the_fact_that_changed(
     assert moved.before == document["totals"][carbon]["value"] < moved.after
 
 
+@pytest.mark.nightly
 def test_a_repeat_names_the_versions_that_changed(
     store: Store, scenario: Scenario, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -902,6 +903,7 @@ def test_a_store_that_is_gone_is_missed(file: Path, store: Store, scenario: Scen
 
 
 @POSIX
+@pytest.mark.nightly
 def test_a_folder_that_may_not_be_written_is_named(file: Path, store: Store) -> None:
     """As somebody without rights: root, who may write anywhere, first becomes nobody."""
     scratch = Path(tempfile.gettempdir()).resolve()

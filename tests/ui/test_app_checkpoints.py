@@ -122,6 +122,7 @@ def test_the_answer_has_its_why() -> None:
     assert all("Llama 3" in tree for tree in trees)
 
 
+@pytest.mark.nightly
 def test_a_fit_in_use_comes_first_and_changes_the_answer() -> None:
     """The shipped outages fail 4.18 times in 1000 node-days, and their fit is what the intervals are for."""
     page = open_page("checkpoints", **{"log.used": used()})

@@ -85,6 +85,7 @@ def table(page: AppTest, heading: str) -> list[dict[str, Any]]:
     return next(rows for rows in frames if rows and heading in rows[0])
 
 
+@pytest.mark.nightly
 def test_an_empty_store_shows_the_quarter_beside_its_baselines(open_page: Open) -> None:
     """Three plans with totals, inputs, terms on one axis, and the steps between the first two."""
     page = open_page()

@@ -234,6 +234,7 @@ def test_a_job_file_is_told_before_it_is_used(page: AppTest) -> None:
     assert shared.plain(document["model_card"]) in shown(page)
 
 
+@pytest.mark.nightly
 def test_a_metered_file_becomes_the_training_run(page: AppTest) -> None:
     """CodeCarbon's file says who wrote it and what it saw; nothing of the example stays around it."""
     name = "codecarbon-3.3.csv"

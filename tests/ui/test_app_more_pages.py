@@ -41,6 +41,7 @@ def table(page: Any, *headings: str) -> list[dict[str, Any]]:
     return next(rows for rows in found if set(headings) <= set(rows[0]))
 
 
+@pytest.mark.nightly
 def test_chips_stand_side_by_side_as_the_command_has_them() -> None:
     """The page's own chips, targets and grid, asked again without it."""
     page = open_page("throughput")

@@ -58,6 +58,7 @@ def test_every_fact_is_found_and_each_choice_narrows() -> None:
     assert found_rows(CATALOGUE, Wanted("no such words anywhere")) == []
 
 
+@pytest.mark.nightly
 def test_the_page_has_every_technique_with_its_range(page: AppTest) -> None:
     """As `everfleet techniques` lists them."""
     (table,) = [one.value for one in page.dataframe if "technique" in one.value.columns]

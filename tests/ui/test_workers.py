@@ -157,6 +157,7 @@ def test_work_that_takes_too_long_makes_room(works: Registry) -> None:
         assert seen.error.startswith("It took longer than 1 s, which is the most")
 
 
+@pytest.mark.nightly
 def test_work_that_was_left_makes_room_for_who_waits(works: Registry) -> None:
     """Closed pages: with nobody waiting the work goes on, and ends soon after somebody else has come."""
     works.limits = Limits(longest_s={"dawdle": 600.0}, left_s=0.2)

@@ -315,6 +315,7 @@ def test_a_sweep_that_is_killed_goes_on(store: Store, scenario: Scenario) -> Non
     assert {point.state for point in result.points} == {"done"}
 
 
+@pytest.mark.nightly
 def test_the_front_is_what_nothing_beats(store: Store, scenario: Scenario) -> None:
     """Against a comparison of every pair of points."""
     rows = sweep_records(

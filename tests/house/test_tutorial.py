@@ -142,14 +142,15 @@ def test_tutorial_of_a_recommendation_fleet_prints_what_it_shows(
         elif kind == "text":
             assert set(text.splitlines()) <= {*printed.splitlines(), ""}
     path = data_folder() / "scenarios" / "recommendation-fleet.toml"
-    shown, stages = (text for kind, text in blocks(RECOMMENDATION_PAGE) if kind == "toml")
+    shown, stages, fed = (text for kind, text in blocks(RECOMMENDATION_PAGE) if kind == "toml")
 
     assert ran == [ANSWER] * 3
     shipped = tomllib.loads(path.read_text(encoding="utf-8"))["services"]
     assert tomllib.loads(shown)["services"][0] in shipped
     job = (data_folder() / "scenarios" / "one-training-job.toml").read_text(encoding="utf-8")
     Path("stages.toml").write_text(f"{job}\n{stages}", encoding="utf-8")
-    assert main(["check", "stages.toml"]) == ANSWER
+    Path("fed.toml").write_text(f"{job}\n{fed}", encoding="utf-8")
+    assert main(["check", "stages.toml", "fed.toml"]) == ANSWER
 
 
 @pytest.fixture

@@ -169,6 +169,7 @@ def test_the_whole_document_of_a_fed_run() -> None:
         one["line"] == "making of workers that feed runs" for one in document["tables"]["whole_ledger"]
     )
     assert any("18 workers of xeon-6980p-2 feed rank." in one for one in document["headline"])
+    assert any("none is in the orders" in one for one in document["headline"])
 
 
 def test_racks_hold_the_workers_too() -> None:

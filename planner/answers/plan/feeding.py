@@ -73,7 +73,9 @@ def feeding_sentences(plan: Plan, solution: Solution) -> list[str]:
             said += f": too few, so that its nodes wait for data in {waits} of their hours"
         found.append(f"{said}.")
     if found:
-        found.append("Those workers have to be there: they are charged by the hour, and none is in the orders.")
+        found.append(
+            "Those workers have to be there: they are charged by the hour, and none is in the orders."
+        )
     return found
 
 

@@ -18,6 +18,8 @@ from planner.inputs.scenario import parse_scenario
 from planner.program.plan import plan_fleet
 from planner.trace.explain import opened
 
+pytestmark = pytest.mark.solve
+
 SITES = """
 [horizon]
 start = 2027-01-01
@@ -290,6 +292,7 @@ SHOWN = {
     "data_price": ("runs", "data", "usd", {"origin": "bought"}),
     "generated": ("runs", "data", "usd", {"origin": "generated"}),
     "feeds": ("runs", "pools", "node_h", {"pool": "writers"}),
+    "need of a pool": ("runs", "needs", "needed_h", {"pool": "writers"}),
     "tables": ("runs", "placements", "imbalance_ratio", {"work": "rank"}),
     "samples of scores": ("runs", "jobs", "samples_per_s", {"job": "rank"}),
     "samples of images that are made": ("runs", "jobs", "samples_per_s", {"job": "draw"}),

@@ -57,6 +57,7 @@ def with_more(*, ramp: str | None) -> Scenario:
     return with_changes(parse_scenario(hours.FAMILIES["two sites"]), MONTH | changes)
 
 
+@pytest.mark.solve
 @pytest.mark.parametrize("ramp", [None, "5 %/h"])
 def test_ramps_techniques_data_and_calls_are_known_hour_by_hour(ramp: str | None) -> None:
     """Operation of the hours is as near to that of the slots as without them, and a ramp costs in both."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 
 from planner.trace.numbers import (
@@ -16,55 +13,6 @@ from planner.trace.numbers import (
     quantities_text,
     quantity_text,
 )
-
-ROOT = Path(__file__).resolve().parents[2]
-FORMATTER = "planner/trace/numbers.py"
-# Rooms whose text about numbers is a refusal of what was handed in, which quotes the number as it came.
-LEAVES = ("planner/performance/", "planner/inputs/scenario/", "planner/physics/")
-WHY = {
-    "planner/answers/plan/repairs.py": "a value that goes back into a scenario, to nine digits",
-    "planner/inputs/fits.py": "the key of a fit",
-}
-
-
-def specs(tree: ast.AST) -> list[tuple[int, str]]:
-    """Format specifications that set digits or thousands; a width or a plain `g` says how a number came."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
-            spec = "".join(
-                part.value
-                for part in ast.walk(node.format_spec)
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )
-            dated = any(part in spec for part in ("%Y", "%m", "%d"))
-            grouped = any(sign in spec for sign in ",%_") and not dated
-            if grouped or ("." in spec and spec[-1:] in "feg"):
-                found.append((node.lineno, spec))
-    return found
-
-
-@pytest.mark.slow
-def test_no_second_formatter() -> None:
-    held = {
-        path.relative_to(ROOT).as_posix(): specs(ast.parse(path.read_text(encoding="utf-8")))
-        for path in sorted((ROOT / "planner").rglob("*.py"))
-    }
-    assert held[FORMATTER]
-    others = {
-        name: found
-        for name, found in held.items()
-        if found and name != FORMATTER and name not in WHY and not name.startswith(LEAVES)
-    }
-    assert not others, f"use planner.trace.numbers: {others}"
-    assert not {name for name in WHY if not held.get(name)}, "an exception that none needs"
-
-
-def test_a_second_formatter_is_seen() -> None:
-    """`planted` and the like are what the test above has to find; dates and widths are left alone."""
-    planted = "f'{a:,.0f} {b:.1%} {c:>9.3f} {d:.4g} {e:,}'"
-    assert len(specs(ast.parse(planted))) == 5
-    assert not specs(ast.parse("f'{a:>9} {b:g} {c:%Y-%m} {d:<28.28}'"))
 
 
 @pytest.mark.parametrize(

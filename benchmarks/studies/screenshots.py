@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: the report and the app's pages, by an installed Chromium.
+"""Draws the pictures of the documentation: pages of the app, by an installed Chromium.
 
 Run by `make screenshots`. CHROMIUM names a Chromium that is not on the path. With a folder, every page in
 both themes, on a desk and on a phone, is drawn there instead, to be looked at: `FOLDER [PAGE...]`.
@@ -28,6 +28,7 @@ IMAGES = ROOT / "docs" / "images"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
 CHART = "[data-testid=stVegaLiteChart] svg"
 WHOLE_PX = 3000
+DOCUMENTED = ("plan", "job", "checkpoints")
 # Page -> height of the picture, and what is there once the page is drawn.
 PAGES = {
     "start": (1330, CHART),
@@ -55,7 +56,7 @@ LOOKS: tuple[tuple[Scheme, int, int], ...] = (
 
 
 def main() -> int:
-    """Solve, serve, photograph."""
+    """Serve, photograph."""
     named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if named is None:
         print("No Chromium is installed (apt install chromium); CHROMIUM may name one.", file=sys.stderr)
@@ -69,38 +70,17 @@ def main() -> int:
             folder, *names = sys.argv[1:]
             every_look(browser, Path(folder), names or list(PAGES))
         else:
-            report_pictures(browser)
-            app_pictures(browser)
+            documented(browser)
         browser.close()
     return 0
 
 
-def report_pictures(browser: Browser) -> None:
-    """The report of the shipped example, as a manager opens it and on a phone in the dark."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "planner.cli",
-            "plan",
-            "next-quarter",
-            "--quiet",
-            "--out",
-            f"{folder}/plan",
-        ]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        file = Path(folder, "plan", "plan.html")
-        shoot(browser, file.as_uri(), "report", 1280, 1700, "light", "svg")
-        shoot(browser, file.as_uri(), "report-phone-dark", 390, 1400, "dark", "svg")
-
-
-def app_pictures(browser: Browser) -> None:
-    """Each page of the app in light, and the plan on a phone in the dark."""
+def documented(browser: Browser) -> None:
+    """The pages that the documentation shows, in light."""
     with served() as url:
-        for name, (height, drawn) in PAGES.items():
-            path = "" if name == "start" else name
-            shoot(browser, f"{url}/{path}", name, 1280, height, "light", drawn)
-        shoot(browser, f"{url}/plan", "plan-phone-dark", 390, 1400, "dark", CHART)
+        for name in DOCUMENTED:
+            height, drawn = PAGES[name]
+            shoot(browser, f"{url}/{name}", name, 1280, height, "light", drawn)
 
 
 def every_look(browser: Browser, folder: Path, names: list[str]) -> None:

@@ -305,6 +305,17 @@ def spares_needed(problem: Problem, in_use: Floats, replicas: Whole, tolerance: 
     return needed
 
 
+def spares_at_hand(problem: Problem, spares: NDArray[Any]) -> Floats:
+    """Spares of each node group, with what lies on the shelf for it.
+
+    ready[p,t] = spares[p,t] + sum of spares[p',t] over the node groups p' that lie on the shelf for p
+    """
+    shelf = problem.node_groups.spares_for
+    ready = spares.astype(float)
+    np.add.at(ready, shelf[shelf >= 0], spares[shelf >= 0])
+    return ready
+
+
 def spares_of_promise(problem: Problem, nodes: Floats, promise: int, tolerance: float) -> Floats:
     """Fewest spares by the steps of one promise.
 

@@ -134,13 +134,24 @@ def most_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:
         if promise:
             nodes = most_promised(problem, replicas, promise)
             needed = np.maximum(needed, account.spares_of_promise(problem, nodes, promise, ALMOST))
-    return np.where(np.isfinite(needed), needed, 0.0).astype(np.int64)
+    found: Whole = np.where(np.isfinite(needed), needed, 0.0).astype(np.int64)
+    shelf = problem.node_groups.spares_for
+    found[shelf >= 0] = found[shelf[shelf >= 0]]
+    return found
 
 
-def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:
-    """Spares that are just enough; none where no step reaches, which a check of the plan will find."""
+def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole, bought: Whole) -> Whole:
+    """Spares that are just enough, those on a shelf first; none where no step reaches.
+
+    `bought` are bought nodes in service; that a step is missing, a check of the plan will find.
+    """
     needed = account.spares_needed(problem, in_use, replicas, ALMOST)
-    return whole_above(np.where(np.isfinite(needed), needed, 0.0))
+    found = whole_above(np.where(np.isfinite(needed), needed, 0.0))
+    for shelf in np.flatnonzero(problem.node_groups.spares_for >= 0).tolist():
+        group = problem.node_groups.spares_for[shelf]
+        found[shelf] = np.minimum(found[group], bought[shelf])
+        found[group] -= found[shelf]
+    return found
 
 
 def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:

@@ -298,9 +298,11 @@ def park_what_is_in_service(program: Program) -> None:
 
 
 def cover_with_spares(program: Program) -> None:
-    """spares[p,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give, steps taken in turn:
+    """ready[p,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give, steps taken in turn:
 
     u[p,t] <= sum_g (reach[g] - reach[g-1]) * z[g];  z[g] <= z[g-1]
+
+    ready[p,t] = spares[p,t] + sum of spares[p',t] over the node groups p' that lie on the shelf for p
     """
     for group in np.unique(program.problem.spare_steps.node_group).tolist():
         for period in np.flatnonzero(program.most_in_use[group] > 0).tolist():
@@ -310,7 +312,7 @@ def cover_with_spares(program: Program) -> None:
 
 
 def keep_promises(program: Program) -> None:
-    """spares[p,t] + sum_v covers[v,t] * serves[v,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give
+    """ready[p,t] + sum_v covers[v,t] * serves[v,t] >= sum_g (spares[g] - spares[g-1]) * z[g] - give
 
     Of each promise q, whose steps are taken in turn:
     sum_v nodes[v] * replicas[v,t] - lent[v,t] * serves[v,t] <= sum_g (reach[g] - reach[g-1]) * z[g]
@@ -372,7 +374,9 @@ def _reach(
         program.add(name(stem + "in_turn", (*tail, *index, number)), row, pulp.LpConstraintLE, 0.0)
     give = _short_of_spares(program, (promise, index[0]))
     more = np.diff(steps.spares[rows], prepend=0)
-    covered = linear([(program.spares[index], 1.0)], covers, terms(step, -more), give)
+    group, period = index
+    ready = [(program.spares[one, period], 1.0) for one in program.problem.node_groups.spared_by(group)]
+    covered = linear(ready, covers, terms(step, -more), give)
     program.add(name(stem + "spares", (*tail, *index)), covered, pulp.LpConstraintGE, 0.0)
 
 

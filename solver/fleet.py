@@ -18,7 +18,8 @@ class NodeGroups(Table):
     used: `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
     A rented node serves one period, needs no racks, and its idling draws no power of the site. Where rental
     has a term, nodes are taken for so many periods from the one in which it begins, used or not, up to the
-    end of the horizon. Parked nodes are charged and draw `off` in place of idle.
+    end of the horizon. Parked nodes are charged and draw `off` in place of idle. What is bought to lie on a
+    shelf is a node group of its own, which nothing runs on and whose spares are those of another.
     """
 
     sku: Whole  # [P] index into Problem.sku_names
@@ -53,6 +54,9 @@ class NodeGroups(Table):
     idle_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T] only contracts read energy
     off_kwh_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
     space_kw: Floats = field(default_factory=no_numbers)  # [P] power that a node is rated for
+    spares_for: Whole = field(
+        default_factory=no_counts
+    )  # [P] node group whose spares these are; -1 elsewhere
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "sku": ROW,
@@ -84,7 +88,12 @@ class NodeGroups(Table):
         "idle_kwh_per_node": Shape("*T", low=0, default=0.0),
         "off_kwh_per_node": Shape("*T", low=0, default=0.0),
         "space_kw": Shape("*", low=0, default=0.0),
+        "spares_for": Shape("*", int, -1, default=-1.0),
     }
+
+    def spared_by(self, group: int) -> list[int]:
+        """Node groups whose spares are those of a group: itself, and what lies on the shelf for it."""
+        return [group, *np.flatnonzero(self.spares_for == group).tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -204,12 +204,13 @@ class Program:
         kept = 1.0 - lost * signed[problem.node_groups.site[options.node_group]]
         completed, left_out = self._completed(run, chosen, done * kept[:, None], read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
+        orders, sold = count(self.order), count(self.sell)
         decided = Decisions(
-            orders=count(self.order),
+            orders=orders,
             rented=_rented(problem, count(self.rented), count(self.commit)),
             committed=count(self.commit),
             retired=count(self.retire),
-            sold=count(self.sell),
+            sold=sold,
             moved=count(self.move),
             run=run,
             chosen=chosen,
@@ -220,7 +221,7 @@ class Program:
             shed_fraction=_not_carried(problem, replicas),
             work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work)
             * problem.node_groups.hours,
-            spares=bounds.fewest_spares(problem, used, replicas),
+            spares=bounds.fewest_spares(problem, used, replicas, account.bought_nodes(problem, orders, sold)),
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),

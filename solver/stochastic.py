@@ -29,7 +29,7 @@ SUM = 1e-9  # how far probabilities may be from 1 together
 
 # What futures have to agree on, so that one order, retirement or move means the same in each.
 _COMMON = {
-    "node_groups": ("sku", "site", "order_unit_nodes", "lead_periods", "purchase_allowed"),
+    "node_groups": ("sku", "site", "order_unit_nodes", "lead_periods", "purchase_allowed", "spares_for"),
     "cohorts": ("node_group", "nodes"),
     "moves": ("from_cohort", "to_cohort", "lead_periods"),
     "sales": ("node_group", "ordered", "may_sell"),

@@ -303,8 +303,9 @@ def work_is_adopted(problem: Problem, plan: Solution, tolerance: float) -> Itera
 
 
 def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """u[p,t] <= usable[p,t]; hours held <= usable[p,t] * hours[t]; spares[p,t] >= need of u
+    """u[p,t] <= usable[p,t]; hours held <= usable[p,t] * hours[t]; ready[p,t] >= need of u
 
+    ready = spares, and those on the shelf for them;
     usable = n + rented - d - w - spares - parked; parked <= n, and 0 where it may not be. What arrives by a
     move within the period is of no use to nodes in use, and to hours for what is left of it.
     """
@@ -315,25 +316,26 @@ def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     hours = problem.node_groups.hours
     yield from _above("node-hours", held, usable_mean * hours, tolerance, size=np.maximum(hours, 1.0))
     needed = account.spares_of_promise(problem, used, 0, tolerance)
-    yield from _below("spares", plan.spares, needed, tolerance)
+    yield from _below("spares", account.spares_at_hand(problem, plan.spares), needed, tolerance)
     may = np.where(problem.node_groups.may_park[:, None], plan.in_service, 0)
     yield from _above("parked", plan.parked, may, tolerance)
 
 
 def promises_are_kept(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """spares[p,t] + sum_v covers[v,t] >= spares[g] of a step g of q and p with u[q,p,t] <= reach[g]
+    """ready[p,t] + sum_v covers[v,t] >= spares[g] of a step g of q and p with u[q,p,t] <= reach[g]
 
     Over the options v that are promised q or more and whose standby replicas are all there; of u[q,p,t], the
     nodes of replicas that are promised as much, those that stand by for it are taken off.
     """
     serves, steps = problem.serve_options, problem.spare_steps
+    at_hand = account.spares_at_hand(problem, plan.spares)
     for promise, group in sorted({*zip(steps.promise.tolist(), steps.node_group.tolist(), strict=True)}):
         if promise == 0:
             continue
         options = np.flatnonzero((serves.node_group == group) & (serves.promise >= promise))
         rows = steps.of_node_group(group, promise)
         for t in range(problem.periods):
-            nodes, ready = 0.0, float(plan.spares[group, t])
+            nodes, ready = 0.0, float(at_hand[group, t])
             for v in options.tolist():
                 count, standby = int(plan.replicas[v, t]), int(serves.standby[v, t])
                 nodes += float(serves.nodes[v]) * count

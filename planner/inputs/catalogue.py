@@ -55,7 +55,8 @@ class Sku:
 
     `buying_unit` nodes are sold together, as the rack or slice that their links join; one fails alone.
     What is `announced` cannot be had yet: it is offered by name alone. Processors score and serve, and
-    do not train. Used nodes are sold on the market that `resale` names.
+    do not train. Used nodes are sold on the market that `resale` names. What is bought one at a time, for the
+    shelf, is a SKU of its own, the spare of the one that `spare_of` names.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Sku:
     announced: bool = False
     trains: bool = True
     resale: str = "common"
+    spare_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,12 @@ def _split_units(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[
                 f"{nodes} nodes are no whole rack or slice: {sku.title} is sold "
                 f"{sku.buying_unit} nodes at a time. Write {sku.buying_unit} or a multiple, or leave it out",
             )
+        one_by_one = sku is not None and sku.buying_unit == 1 and nodes in (None, 1)
+        if one_by_one and "single_spares" in entry:
+            yield Problem(
+                f"{place(('market', i), document)}.single_spares",
+                "its nodes are ordered one at a time already: leave it out, or write order_nodes",
+            )
 
 
 def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,12 @@ LEAST = 1e-9  # tokens: answers of no length have no ratio to their mean
 HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
 
 
+def _spare_of(sku: Sku) -> Sku:
+    """A node of a SKU that is bought alone, for the shelf."""
+    title = f"{sku.title}: a node on the shelf"
+    return replace(sku, name=f"{sku.name} spare", title=title, buying_unit=1, spare_of=sku.name)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """One scenario on one catalogue, with its SKUs and node groups in a fixed order.
@@ -74,7 +80,21 @@ class Inputs:
         names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
         names += [rental.sku for rental in self.scenario.rental]
         names += [pool.reference for pool in self.scenario.pools]
-        return tuple(self.catalogue.skus[name] for name in dict.fromkeys(names))
+        found = [self.catalogue.skus[name] for name in dict.fromkeys(names)]
+        spares = [offer.sku for offer in self.scenario.market if offer.single_spares is not None]
+        return (*found, *(_spare_of(self.catalogue.skus[name]) for name in spares))
+
+    @cached_property
+    def offers(self) -> dict[str, Offer]:
+        """What can be bought, by SKU: the offers of the scenario, and the single spares of some of them."""
+        found = {offer.sku: offer for offer in self.scenario.market}
+        for sku in self.skus:
+            if sku.spare_of:
+                whole = found[sku.spare_of]
+                alone = {"sku": sku.name, "order_nodes": 1, "supply_nodes": whole.single_spares}
+                nothing = {"single_spares": None, "minimum_nodes": None, "tiers": ()}
+                found[sku.name] = whole.model_copy(update=alone | nothing)
+        return found
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -111,8 +131,9 @@ class Inputs:
         sku_at = {sku.name: i for i, sku in enumerate(self.skus)}
         sites = [site.name for site in self.scenario.sites]
         pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
-        for offer in self.scenario.market:
-            housed = [site.name for site in self.scenario.sites if self.not_housed(site, offer.sku) is None]
+        for offer in self.offers.values():
+            kind = self.skus[sku_at[offer.sku]].spare_of or offer.sku
+            housed = [site.name for site in self.scenario.sites if self.not_housed(site, kind) is None]
             pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or housed]
         for move in self.scenario.moves:
             carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
@@ -133,6 +154,13 @@ class Inputs:
     def node_group_site(self) -> NDArray[np.intp]:
         """Site of each node group."""
         return np.array([site for _, site in self.node_groups], dtype=np.intp)
+
+    @cached_property
+    def spares_for(self) -> NDArray[np.intp]:
+        """Node group whose spares lie on the shelf as each node group; -1 for all that work."""
+        at = {(self.skus[k].name, s): p for p, (k, s) in enumerate(self.node_groups)}
+        pairs = [(self.skus[k].spare_of, s) for k, s in self.node_groups]
+        return np.array([at[pair] if pair[0] else -1 for pair in pairs], dtype=np.intp)
 
     @property
     def periods(self) -> int:
@@ -248,6 +276,14 @@ class Inputs:
     def server(self, name: str) -> tuple[Fact, ...]:
         """One server fact for each SKU."""
         return tuple(self.fact(f"server.{sku.server}.{name}") for sku in self.skus)
+
+    def in_place(self, name: str) -> tuple[Traced, ...]:
+        """The same, of nodes that stand in racks: what lies on the shelf takes and draws nothing."""
+        each = zip(self.skus, self.server(name), strict=True)
+        return tuple(
+            chosen(name, 0.0, "it lies on the shelf", fact.unit) if sku.spare_of else fact
+            for sku, fact in each
+        )
 
     def of_sku(self, items: Sequence[Traced], sku: NDArray[np.intp]) -> Traced:
         """Column of an item for each SKU."""
@@ -376,7 +412,8 @@ class Inputs:
 
     def order_nodes(self, offer: Offer) -> int:
         """Nodes of one order: as the offer says, in racks or slices where the SKU is only sold so."""
-        return math.lcm(offer.order_nodes, self.catalogue.skus[offer.sku].buying_unit)
+        sku = next(sku for sku in self.skus if sku.name == offer.sku)
+        return math.lcm(offer.order_nodes, sku.buying_unit)
 
     def failure_rate(self) -> Fact:
         """Failures of one reference node an hour: of the log, the scenario's own, or of a published fleet."""
@@ -403,10 +440,12 @@ class Inputs:
     def node_price(self, sku: int, period: int) -> Traced:
         """Price of a node of a SKU in a period: the offer's, else the catalogue's."""
         one = self.skus[sku]
-        stated = next((offer.price_usd for offer in self.scenario.market if offer.sku == one.name), None)
-        if stated is None:
+        offer = self.offers.get(one.name)
+        if offer is None or offer.price_usd is None:
             return self.fact(f"server.{one.server}.price")
-        return self.money(f"market.{one.name}.price[{period}]", stated[period], "USD")
+        return self.money(
+            f"market.{one.spare_of or one.name}.price[{period}]", offer.price_usd[period], "USD"
+        )
 
     def residual_value(self) -> Fact:
         """Share of its price that a node is worth after its life: as stated, else the catalogue's."""

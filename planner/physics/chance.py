@@ -122,8 +122,7 @@ def pool_headroom(inputs: Inputs, work: NDArray[np.intp], sku: NDArray[np.intp])
 
 def delivery_slack(inputs: Inputs, sku: int, ordered: int, arrives: int) -> Traced:
     """Hours from the stated lead time of an order to the period that needs it, placed on its first day."""
-    name = inputs.skus[sku].name
-    lead_h = next(offer.lead_time_h for offer in inputs.scenario.market if offer.sku == name)
+    lead_h = inputs.offers[inputs.skus[sku].name].lead_time_h
     starts = inputs.period_start_h.value[0]
     slack = float(starts[arrives] - starts[ordered] - lead_h)
     return chosen("slack_h", slack, "from the stated lead time to the period that needs the nodes")

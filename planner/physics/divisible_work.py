@@ -137,7 +137,8 @@ def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> d
     wanted = [
         k
         for k, name in enumerate(names)
-        if (not pool.skus or name in (*pool.skus, pool.reference))
+        if not inputs.skus[k].spare_of
+        and (not pool.skus or name in (*pool.skus, pool.reference))
         and (not techniques or applies(inputs, pool, techniques, k))
     ]
     if not wanted:

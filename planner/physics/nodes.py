@@ -146,7 +146,7 @@ def _racks(inputs: Inputs) -> Traced:
     """Share of a rack that a node of each group fills: by its units, and by the power of the site's racks."""
     found = derive(
         racks_per_node,
-        rack_units=pick(inputs.server("rack_units"), inputs.node_group_sku),
+        rack_units=pick(inputs.in_place("rack_units"), inputs.node_group_sku),
         usable_rack_units=inputs.fact("rack.usable_units"),
     )
     limits = {s: site.rack_power_kw for s, site in enumerate(inputs.sites) if site.rack_power_kw is not None}
@@ -154,11 +154,11 @@ def _racks(inputs: Inputs) -> Traced:
         return found
     each: list[Traced] = [found[p] for p in range(len(inputs.node_groups))]
     for p, (k, s) in enumerate(inputs.node_groups):
-        if s in limits:
+        if s in limits and inputs.spares_for[p] < 0:
             each[p] = derive(
                 powered_racks_per_node,
                 racks=each[p],
-                node_kw=inputs.server("max_power")[k],
+                node_kw=inputs.in_place("max_power")[k],
                 rack_kw=inputs.yours(f"sites.{inputs.sites[s].name}.rack_power", limits[s], "kW"),
             )
     return pick(each, np.arange(len(each)))
@@ -174,10 +174,12 @@ def _idle_h(inputs: Inputs) -> Traced:
 
 
 def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:
-    """Power of an idle node of each SKU."""
+    """Power of an idle node of each SKU; of one on the shelf there is none."""
+    none = chosen("idle_node_kw", 0.0, "it lies on the shelf", "kW")
     return tuple(
-        derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=idle)
-        for host, count, idle in zip(
+        none if sku.spare_of else derive(node_power_kw, host_kw=host, accelerators=count, accelerator_kw=idle)
+        for sku, host, count, idle in zip(
+            inputs.skus,
             inputs.server("host_idle_power"),
             inputs.server("accelerators"),
             inputs.accelerator("idle_power"),

@@ -90,7 +90,7 @@ def site_terms(inputs: Inputs) -> Terms:
         peak_usd_per_kw=derive(
             kilowatt_usd_per_kw, price_usd_per_kw_h=pick(inputs.demand_charge, index), hours_h=inputs.period_h
         ),
-        rated_kw=pick(inputs.server("max_power"), inputs.node_group_sku[:, None]),
+        rated_kw=pick(inputs.in_place("max_power"), inputs.node_group_sku[:, None]),
     )
 
 

@@ -98,9 +98,9 @@ def buying_columns(inputs: Inputs, nodes: Nodes) -> Buying:
 
 def deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
     """Interest until delivery on what is paid at the order of a node."""
-    leads = {offer.sku: offer.lead_time_h for offer in inputs.scenario.market}
+    leads = {name: offer.lead_time_h for name, offer in inputs.offers.items()}
     each = [
-        inputs.yours(f"market.{sku.name}.lead_time", leads[sku.name], "h")
+        inputs.yours(f"market.{sku.spare_of or sku.name}.lead_time", leads[sku.name], "h")
         if sku.name in leads
         else chosen("lead_h", 0.0, "it is not on offer")
         for sku in inputs.skus
@@ -117,7 +117,7 @@ def deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
 
 def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
     """Whole periods from the order of a node to its service, by node group; 0 where it is not on offer."""
-    leads = {offer.sku: offer.lead_time_h for offer in inputs.scenario.market}
+    leads = {name: offer.lead_time_h for name, offer in inputs.offers.items()}
     shortest = min(inputs.scenario.horizon.hours)
     return np.array(
         [math.ceil(leads.get(inputs.skus[k].name, 0.0) / shortest) for k in inputs.node_group_sku], np.intp
@@ -136,11 +136,10 @@ def not_housed(inputs: Inputs) -> list[Dropped]:
 
 def may_be_ordered(inputs: Inputs) -> NDArray[np.bool_]:
     """Node groups of which nodes can be bought."""
-    offers = {offer.sku: offer for offer in inputs.scenario.market}
     sites = [site.name for site in inputs.scenario.sites]
     found = np.zeros(len(inputs.node_groups), dtype=bool)
     for p, (k, s) in enumerate(inputs.node_groups):
-        offer = offers.get(inputs.skus[k].name)
+        offer = inputs.offers.get(inputs.skus[k].name)
         if offer is not None and not inputs.rented[p]:
             found[p] = not offer.sites or sites[s] in offer.sites
     return found

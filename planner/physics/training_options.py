@@ -221,9 +221,9 @@ def weight_bytes(precision: str) -> float:
 
 def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:
     """Whether a job, service or pool of work may use a SKU at a site."""
-    return (not wish.skus or inputs.skus[sku].name in wish.skus) and (
-        not wish.sites or inputs.sites[site].name in wish.sites
-    )
+    one = inputs.skus[sku]
+    named = not wish.skus or one.name in wish.skus
+    return not one.spare_of and named and (not wish.sites or inputs.sites[site].name in wish.sites)
 
 
 def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layout | str:

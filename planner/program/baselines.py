@@ -13,6 +13,7 @@ from planner.inputs.scenario.schema_places import OF_CURTAILMENT
 from planner.physics.failures import down_variance_to_mean
 from planner.program.assembly import Assembled
 from reliability.spares import mean_nodes_down, share_at_most
+from solver.account import spares_at_hand
 from solver.problem import Objective, Problem, Solution
 
 COST_ONLY = "cost only"
@@ -93,13 +94,13 @@ def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Soluti
     min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`
     """
     rates = np.atleast_1d(assembled.nodes.failure_rate_per_node_h.value)
-    lowest = 1.0
+    lowest, spares = 1.0, spares_at_hand(assembled.problem, plan.spares)
     for p, t in np.argwhere(plan.in_use > 0):
         nodes = int(np.ceil(plan.in_use[p, t] - 1e-9))
         bursts = np.atleast_1d(down_variance_to_mean(inputs, nodes).value)[-1]
         down = mean_nodes_down(
             nodes=float(nodes), failure_rate_per_node_h=float(rates[p]), repair_h=inputs.repair().value
         )
-        enough = share_at_most(np.asarray(float(plan.spares[p, t])), np.asarray(down), np.asarray(bursts))
+        enough = share_at_most(np.asarray(spares[p, t]), np.asarray(down), np.asarray(bursts))
         lowest = min(lowest, float(enough))
     return lowest

@@ -132,7 +132,7 @@ def tier_table(buying: Buying, periods: int) -> Tiers:
 
 def minimum_order_nodes(inputs: Inputs) -> NDArray[np.float64]:
     """Fewest nodes that each node group orders over the horizon, if it orders any."""
-    least = {offer.sku: float(offer.minimum_nodes or 0) for offer in inputs.scenario.market}
+    least = {name: float(offer.minimum_nodes or 0) for name, offer in inputs.offers.items()}
     return np.array([least.get(inputs.skus[sku].name, 0.0) for sku in inputs.node_group_sku])
 
 
@@ -150,12 +150,11 @@ def most_standing_nodes(standing: Standing, groups: int) -> NDArray[np.float64]:
 
 def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups:
     """Nodes of one SKU at one site: what they cost, draw and take, by period."""
-    offers = {offer.sku: offer for offer in inputs.scenario.market}
     shape = (len(inputs.node_groups), inputs.periods)
     allowed = np.repeat(may_be_ordered(inputs)[:, None], inputs.periods, axis=1)
     unit = np.ones(shape[0], dtype=int)
     for p in np.flatnonzero(allowed.any(axis=1)):
-        unit[p] = inputs.order_nodes(offers[inputs.skus[inputs.node_group_sku[p]].name])
+        unit[p] = inputs.order_nodes(inputs.offers[inputs.skus[inputs.node_group_sku[p]].name])
     ordering = np.broadcast_to(buying.order_usd.value, shape).copy()
     if buying.vintages is not None:
         w = buying.vintages
@@ -181,6 +180,7 @@ def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups
         racks_per_node=nodes.racks.value,
         hours=np.array(inputs.scenario.horizon.hours),
         order_usd_per_node=ordering * allowed,
+        spares_for=inputs.spares_for,
     )
 
 
@@ -214,7 +214,7 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
     """Spares of each group over the nodes in use: the share that is stated, else what its failures ask for.
 
     What services are promised comes on top, for their nodes. Rented nodes have none: the provider replaces
-    what fails.
+    what fails; what lies on a shelf is a spare itself.
     """
     reliability = inputs.scenario.reliability
     repair_h = float(inputs.repair().value)
@@ -234,13 +234,18 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
     rates = np.atleast_1d(nodes.failure_rate_per_node_h.value)
     each = [steps(float(rate), int(highest)) for rate, highest in zip(rates, most, strict=True)]
     group = np.repeat(np.arange(len(each)), [one.spares.size for one in each])
-    own = ~inputs.rented[group]
+    own = has_spares(inputs)[group]
     plain = SpareSteps(
         node_group=group[own],
         spares=np.concatenate([one.spares for one in each]).astype(int)[own],
         reach=np.concatenate([one.reach_nodes for one in each])[own],
     )
     return with_promises(inputs, nodes, most, plain)
+
+
+def has_spares(inputs: Inputs) -> NDArray[np.bool_]:
+    """Node groups of one's own that work."""
+    return np.asarray(~inputs.rented & (inputs.spares_for < 0))
 
 
 def with_promises(inputs: Inputs, nodes: Nodes, most: NDArray[Any], plain: SpareSteps) -> SpareSteps:
@@ -263,7 +268,7 @@ def with_promises(inputs: Inputs, nodes: Nodes, most: NDArray[Any], plain: Spare
     columns = [(plain.node_group, plain.spares, plain.reach, plain.promise)]
     for number, promise in enumerate(promises(inputs), start=1):
         wanted = float(spares_fraction(inputs, promise).value)
-        for p in np.flatnonzero(~inputs.rented):
+        for p in np.flatnonzero(has_spares(inputs)):
             found = steps(float(rates[p]), float(tied[p]), wanted)
             last = int(np.searchsorted(found.reach_nodes, float(most[p])))
             row = np.arange(min(last + 1, found.spares.size))
@@ -295,15 +300,14 @@ def most_used(
     Never below the largest single option, so that a supply limit of zero can be told as what it is.
     """
     names = [sku.name for sku in inputs.skus]
-    offers = {offer.sku: offer for offer in inputs.scenario.market}
     sites = inputs.scenario.sites
     most, standing = np.ones(len(inputs.node_groups)), most_standing_nodes(stands, len(inputs.node_groups))
     for p, (k, s) in enumerate(inputs.node_groups):
-        if inputs.rented[p]:
+        if inputs.rented[p] or inputs.spares_for[p] >= 0:
             continue
         units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
         room = math.floor(sites[s].racks / units)
-        offer = offers.get(names[k])
+        offer = inputs.offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
@@ -315,10 +319,9 @@ def most_used(
 def limit_table(inputs: Inputs) -> Limits:
     """Power, racks, supply, budget and carbon that a plan may use."""
     scenario = inputs.scenario
-    offers = {offer.sku: offer for offer in scenario.market}
     supply = np.zeros((len(inputs.skus), inputs.periods))
     for k, sku in enumerate(inputs.skus):
-        offer = offers.get(sku.name)
+        offer = inputs.offers.get(sku.name)
         if offer is not None:
             supply[k] = np.inf if offer.supply_nodes is None else offer.supply_nodes
     return Limits(

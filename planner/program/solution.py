@@ -17,6 +17,7 @@ from solver.account import (
     racks_in_use,
     rebate_fraction,
     reused,
+    spares_at_hand,
     spares_of_promise,
     totals_by,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "racks_in_use",
     "rebate_fraction",
     "reused",
+    "spares_at_hand",
     "spares_of_promise",
     "stopping_kw",
     "totals_by",

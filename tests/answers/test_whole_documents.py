@@ -19,6 +19,26 @@ from planner.program.plan import plan_fleet
 from planner.trace.explain import opened
 
 pytestmark = pytest.mark.solve
+RACK = """
+[[market]]
+sku = "gb200-nvl72"
+lead_time = "0 d"
+sites = ["near"]
+single_spares = 6
+[[training]]
+name = "whole"
+model = "llama-3-70b"
+tokens = 100e9
+sequence_tokens = 8192
+batch_tokens = 4194304
+precision = "bf16"
+earliest = 2027-01-01
+deadline = 2027-02-28
+nodes = [18]
+skus = ["gb200-nvl72"]
+checkpoint_storage = "parallel-fs"
+"""
+
 
 SITES = """
 [horizon]
@@ -259,6 +279,14 @@ GROUPS: dict[str, dict[str, Any]] = {
         "periods": 2,
         "reliability": 'slow_nodes = "1 %"\nstep_spread = "1 %"',
     },
+    "a rack": {
+        "work": RACK,
+        "nodes": 1,
+        "periods": 2,
+        "contract": 'cooling = "liquid"\nrack_power = "140 kW"',
+        "reliability": 'slow_nodes = "1 %"\nspare_share = "6 %"',
+        "policy": 'confidence = "80 %"',
+    },
 }
 
 
@@ -302,11 +330,14 @@ SHOWN = {
     "workers of halves": ("two sites", "feeding", "usd", {"job": "wide"}),
     "data of halves": ("two sites", "cost", "usd", {"term": "transfers"}),
     "phases": ("two sites", "services", "replicas", {"service": "code"}),
+    "single_spares": ("a rack", "purchases", "capex_usd", {"sku": "gb200-nvl72 spare"}),
+    "spares on the shelf": ("a rack", "fleet", "in_service_nodes", {"sku": "gb200-nvl72 spare"}),
     "slow_nodes": ("runs", "jobs", "waiting_factor", {"job": "pretrain"}),
 }
 
 
-DECIDED = ("node_h", "replicas", "time_fraction")  # numbers that the program decides rest on no fact
+# Numbers that the program decides rest on no fact.
+DECIDED = ("in_service_nodes", "node_h", "replicas", "time_fraction")
 
 
 @pytest.mark.parametrize("key", SHOWN)

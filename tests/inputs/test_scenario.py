@@ -120,6 +120,7 @@ sku = "h100-8"
 price = ["280 kUSD", "0.26 MUSD"]
 lead_time = "2 week"
 order_nodes = 4
+single_spares = [2, 0]
 supply_nodes = [8, 0]
 sites = ["south"]
 minimum_nodes = 2
@@ -447,6 +448,7 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
     assert whole.power_groups[0].power_cap_kw == (2000, 2500)
     assert (offer.price_usd, offer.lead_time_h) == (pytest.approx((280e3, 260e3)), 14 * 24)
     assert (offer.order_nodes, offer.supply_nodes, offer.sites) == (4, (8, 0), ("south",))
+    assert offer.single_spares == (2, 0)
     assert (job.batch_tokens, job.precision, job.checkpoint) == (4194304.0, "fp8", "asynchronous")
     assert (job.deadline_confidence_fraction, job.left_out_penalty_usd) == (pytest.approx(0.9), 2e6)
     assert job.sites == ("south", "North 1.a")

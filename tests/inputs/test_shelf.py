@@ -4,6 +4,7 @@ import csv
 import statistics
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from planner.answers.calibration.reading import Workload
@@ -133,6 +134,31 @@ def test_a_part_of_a_rack_is_refused():
     )
     with pytest.raises(ScenarioError, match=r"order_nodes: 8 nodes are no whole rack or slice.*Write 18"):
         check_scenario(offer(RACK, order_nodes=8), CATALOGUE)
+
+
+def test_trays_are_bought_alone_for_the_shelf():
+    """They cost and emit as the others and stand nowhere; nothing runs on them."""
+    inputs = Inputs(offer(RACK, single_spares=[4, 0], order_nodes=36), CATALOGUE)
+    program = assemble(inputs).problem
+    groups = program.node_groups
+
+    assert [sku.name for sku in inputs.skus] == [RACK, f"{RACK} spare"]
+    assert groups.spares_for.tolist() == [-1, 0]
+    assert groups.order_unit_nodes.tolist() == [36, 1]
+    assert program.limits.supply_nodes[1].tolist() == [4.0, 0.0]
+    assert np.ptp(groups.capex_usd_per_node, axis=0).max() == 0
+    assert np.ptp(groups.holding_kgco2e_per_node, axis=0).max() == 0
+    for column in (groups.racks_per_node, groups.idle_kw, groups.space_kw, groups.idle_kwh_per_node):
+        assert np.all(column[0] > 0)
+        assert np.all(column[1] == 0)
+    assert set(program.run_options.node_group.tolist()) <= {0}
+    assert set(program.spare_steps.node_group.tolist()) == {0}
+
+
+def test_what_is_ordered_one_at_a_time_has_no_single_spares():
+    check_scenario(offer("h100-8", order_nodes=4, single_spares=2), CATALOGUE)
+    with pytest.raises(ScenarioError, match=r"single_spares: its nodes are ordered one at a time already"):
+        check_scenario(offer("h100-8", single_spares=2), CATALOGUE)
 
 
 @pytest.mark.parametrize(

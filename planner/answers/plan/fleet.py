@@ -12,6 +12,7 @@ from operator import sub
 import numpy as np
 
 from planner.answers.plan.decisions import DECIDED, REASONS, decided, reason_of
+from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon
 from planner.program.ledger import Disagreement, rented_node_h
@@ -29,13 +30,13 @@ from planner.trace.records import Record, plain_rows
 def purchase_records(plan: Plan, solution: Solution) -> list[Record]:
     """What a buyer needs for each order: what, how many, where to, by when, and at whose price."""
     inputs, groups = plan.inputs, plan.problem.node_groups
-    horizon, offers = inputs.scenario.horizon, {offer.sku: offer for offer in inputs.scenario.market}
+    horizon = inputs.scenario.horizon
     found = []
     for t, p in np.argwhere(solution.orders.T > 0):
         sku = inputs.skus[groups.sku[p]]
-        offer = offers[sku.name]
+        offer = inputs.offers[sku.name]
         order_by, arrives = _order_days(horizon, int(t), int(groups.lead_periods[p]), offer.lead_time_h)
-        price = _price_fact(inputs, sku.name, sku.server, int(t))
+        price = _price_fact(inputs, sku, int(t))
         row: Record = {
             "period": horizon.period_labels[t],
             "site": plan.problem.site_names[groups.site[p]],
@@ -93,12 +94,12 @@ def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: f
     return min(latest, days[placed + 1] - timedelta(days=1)), arrives
 
 
-def _price_fact(inputs: Inputs, sku: str, server: str, period: int) -> Fact:
+def _price_fact(inputs: Inputs, sku: Sku, period: int) -> Fact:
     """The price of a node as the scenario states it, else the catalogue's."""
-    stated = next(offer.price_usd for offer in inputs.scenario.market if offer.sku == sku)
+    stated = inputs.offers[sku.name].price_usd
     if stated is None:
-        return inputs.fact(f"server.{server}.price")
-    return inputs.yours(f"market.{sku}.price[{period}]", stated[period], "USD")
+        return inputs.fact(f"server.{sku.server}.price")
+    return inputs.yours(f"market.{sku.spare_of or sku.name}.price[{period}]", stated[period], "USD")
 
 
 ABSENT = ("under_way_nodes", "parked_nodes")  # in service, and neither at work nor idle

@@ -24,6 +24,7 @@ from planner.program.solution import (
     Solution,
     covered_nodes,
     promised_nodes,
+    spares_at_hand,
     spares_of_promise,
 )
 from planner.trace.numbers import written_text
@@ -60,7 +61,7 @@ def kept(plan: Plan, solution: Solution, option: int, period: int) -> Traced:
     covered = float((serves.covers[own, period] * (solution.replicas[own, period] > 0)).sum())
     ready = float(covered_nodes(problem, solution.replicas, promise)[group, period])
     used = float(promised_nodes(problem, solution.replicas, promise)[group, period]) + ready
-    spares = float(solution.spares[group, period])
+    spares = float(spares_at_hand(problem, solution.spares)[group, period])
     rate = plan.assembled.nodes.failure_rate_per_node_h[group]
     up = node_up_fraction(inputs, rate)
     tied = outage_correlation(inputs, up)
@@ -117,7 +118,7 @@ def shortfalls(plan: Plan, infeasibility: Infeasibility) -> list[Shortfall]:
 def shortfall(plan: Plan, solution: Solution, give: Give) -> Shortfall:
     """What one promise comes to in the plan that is possible without it."""
     problem, (promise, group) = plan.problem, give.index
-    nodes, ready = solution.in_use, solution.spares.astype(float)
+    nodes, ready = solution.in_use, spares_at_hand(problem, solution.spares)
     if promise:
         nodes = promised_nodes(problem, solution.replicas, promise)
         ready = ready + covered_nodes(problem, solution.replicas, promise)

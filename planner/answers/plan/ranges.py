@@ -27,7 +27,7 @@ from planner.physics.chance import (
 )
 from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
 from planner.program.plan import Plan, Watch, silent
-from planner.program.solution import Solution
+from planner.program.solution import Solution, spares_at_hand
 from planner.trace.numbers import money, percent_text
 from planner.trace.quantities import Fact, Traced, facts_of
 from planner.trace.recomputation import recomputed
@@ -252,7 +252,7 @@ def _less_failed(plan: Plan, solution: Solution, world: World, rate: Floats) -> 
         (each := value.reshape(len(used), -1) * repair_h) / (1.0 + each) * used
         for value in (rate, np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value))
     )
-    missing = np.maximum(down - np.maximum(solution.spares, planned), 0.0)
+    missing = np.maximum(down - np.maximum(spares_at_hand(plan.problem, solution.spares), planned), 0.0)
     return World(
         world.services, world.pools, world.serving, world.working, np.maximum(world.there - missing, 0.0)
     )

@@ -18,7 +18,7 @@ from planner.answers.plan.recourse import Recourse, Way
 from planner.physics.chance import demand_sigmas
 from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
-from planner.program.solution import Solution, nodes_of_runs, totals_by
+from planner.program.solution import Solution, nodes_of_runs, spares_at_hand, totals_by
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
 from planner.trace.quantities import chosen, facts_of
 from planner.trace.recomputation import recompute
@@ -226,7 +226,8 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     )
     # Spares cover the failures of the plan; of twice as many, the share that they have no room for.
     extra = (case.failures - 1.0) * down_h / (1.0 + down_h) * solution.in_use
-    there -= np.maximum(extra - np.maximum(solution.spares - down_h * solution.in_use, 0.0), 0.0)
+    ready = spares_at_hand(problem, solution.spares)
+    there -= np.maximum(extra - np.maximum(ready - down_h * solution.in_use, 0.0), 0.0)
     rented = plan.assembled.rented.node_group
     there[rented] = np.inf
     reserved = plan.assembled.reserved.node_group

@@ -167,7 +167,7 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         what = " and ".join([", ".join([left, *words[:-1]]), *words[-1:]])
         rented = f"; {RENTED_NOTE}" if plan.inputs.rented.any() else ""
         yield (
-            f"The plan minimises {mass(counted)}. Around it stand {mass(whole - counted)}: {what} of the "
+            f"The total counts {mass(counted)}. Around it stand {mass(whole - counted)}: {what} of the "
             f"nodes of one's own{rented}. All of it is {mass(whole)}, of which "
             f"{percent_text((whole - counted) / whole, 0)} weighs in no decision."
         )

@@ -95,6 +95,11 @@ class Offer(Part):
     supply_nodes: Annotated[tuple[int, ...] | None, EachPeriod(Count("64", Range(0, 10_000_000)))] = Field(
         None, description="Nodes that can be had in a period; default: no limit"
     )
+    single_spares: Annotated[tuple[int, ...] | None, EachPeriod(Count("4", Range(0, 1_000_000)))] = Field(
+        None,
+        description="Spare nodes, as trays of a rack, that can be bought one at a time in a period, for the "
+        "shelf: they take over from nodes that failed, and no work; default: none",
+    )
     sites: SiteNames = Field(None, description="Sites that may hold them; default: all")
     minimum_nodes: Annotated[int | None, Count("8", Range(1, 10_000_000))] = Field(
         None, description="Fewest that a site orders over the horizon, if it orders any; default: no minimum"

@@ -513,13 +513,17 @@ def idle_nodes(problem: Problem, chosen: Decisions, in_service: Whole) -> Floats
     return idle
 
 
+def nodes_in_service(problem: Problem, bought: Whole, kept: Whole) -> Whole:
+    """Bought nodes and those that still stand.  n[p,t] = b[p,t] + sum over h of p of x[h,t]"""
+    standing = totals_by(problem.cohorts.node_group, len(problem.node_groups), kept)
+    return bought + standing.astype(np.int64)
+
+
 def solution(problem: Problem, chosen: Decisions) -> Solution:
     """The plan that decisions make, with every term of its money and its carbon."""
     bought = bought_nodes(problem, chosen.orders, chosen.sold)
     kept = standing_nodes(problem, chosen.retired, chosen.moved)
-    in_service = bought + totals_by(problem.cohorts.node_group, len(problem.node_groups), kept).astype(
-        np.int64
-    )
+    in_service = nodes_in_service(problem, bought, kept)
     idle = idle_nodes(problem, chosen, in_service)
     return Solution(
         **{part.name: getattr(chosen, part.name) for part in fields(Decisions)},

@@ -140,16 +140,16 @@ def most_spares(problem: Problem, in_use: Floats, replicas: Whole) -> Whole:
     return found
 
 
-def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole, bought: Whole) -> Whole:
+def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole, in_service: Whole) -> Whole:
     """Spares that are just enough, those on a shelf first; none where no step reaches.
 
-    `bought` are bought nodes in service; that a step is missing, a check of the plan will find.
+    That a step is missing, a check of the plan will find.
     """
     needed = account.spares_needed(problem, in_use, replicas, ALMOST)
     found = whole_above(np.where(np.isfinite(needed), needed, 0.0))
     for shelf in np.flatnonzero(problem.node_groups.spares_for >= 0).tolist():
         group = problem.node_groups.spares_for[shelf]
-        found[shelf] = np.minimum(found[group], bought[shelf])
+        found[shelf] = np.minimum(found[group], in_service[shelf])
         found[group] -= found[shelf]
     return found
 

@@ -204,14 +204,19 @@ class Program:
         kept = 1.0 - lost * signed[problem.node_groups.site[options.node_group]]
         completed, left_out = self._completed(run, chosen, done * kept[:, None], read(self.left_out))
         used = account.nodes_in_use(problem, run, replicas, done)
-        orders, sold = count(self.order), count(self.sell)
+        orders, sold, retired, moved = map(count, (self.order, self.sell, self.retire, self.move))
+        in_service = account.nodes_in_service(
+            problem,
+            account.bought_nodes(problem, orders, sold),
+            account.standing_nodes(problem, retired, moved),
+        )
         decided = Decisions(
             orders=orders,
             rented=_rented(problem, count(self.rented), count(self.commit)),
             committed=count(self.commit),
-            retired=count(self.retire),
+            retired=retired,
             sold=sold,
-            moved=count(self.move),
+            moved=moved,
             run=run,
             chosen=chosen,
             completed=completed,
@@ -221,7 +226,7 @@ class Program:
             shed_fraction=_not_carried(problem, replicas),
             work_node_h=_rest_makes_up(read(self.work), works.speed[:, None], of_work)
             * problem.node_groups.hours,
-            spares=bounds.fewest_spares(problem, used, replicas, account.bought_nodes(problem, orders, sold)),
+            spares=bounds.fewest_spares(problem, used, replicas, in_service),
             parked=_not_nothing(read(self.parked)),
             matched_kwh=_not_nothing(read(self.matched)) * problem.node_groups.hours,
             adopted=count(self.adopt),

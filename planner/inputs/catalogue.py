@@ -39,6 +39,7 @@ COLUMNS = ("key", "value", "unit", "source", "locator", "kind", "low", "high", "
 KINDS = get_args(Kind)
 LINKS = ("nvlink", "nvlink-bridge", "xgmi", "ualink", "pcie", "ici", "neuronlink", "ethernet", "upi")
 COOLING = ("air", "liquid", "immersion")
+SPARE = " spare"  # after the name of a SKU: one of its nodes on the shelf
 
 
 class CatalogueError(InputError):
@@ -185,6 +186,17 @@ class Catalogue:
         if known is None:
             known = self._begun[start] = tuple(key for key in self.facts if key.startswith(start))
         return known
+
+    def node(self, name: str) -> Sku:
+        """A SKU by its name, or the spare of one, by the name of that and ' spare'.
+
+        Raises:
+            KeyError: there is no such SKU.
+        """
+        if name in self.skus or not name.endswith(SPARE):
+            return self.skus[name]
+        sku = self.skus[name.removesuffix(SPARE)]
+        return replace(sku, name=name, title=f"{sku.title}, spare", buying_unit=1, spare_of=sku.name)
 
     @property
     def sold(self) -> tuple[str, ...]:

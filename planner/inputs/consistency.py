@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue
+from planner.inputs.catalogue import SPARE, Catalogue
 from planner.inputs.fits import Calibration
 from planner.inputs.housing import not_housed
 from planner.inputs.kind_checks import kind_problems
@@ -371,6 +371,7 @@ def known_names(catalogue: Catalogue) -> Known:
     """Names that a scenario may refer to."""
     return Known(
         skus=frozenset(catalogue.skus),
+        spares=frozenset(f"{name}{SPARE}" for name in catalogue.skus),
         models=frozenset(models_of(catalogue)),
         grids=frozenset(catalogue.names("grid", "intensity")),
         traffics=frozenset(catalogue.names("traffic", "mean_context")),

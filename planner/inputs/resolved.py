@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon.grid import market_kgco2e_per_kwh, projected_kgco2e_per_kwh
-from planner.inputs.catalogue import Catalogue, CatalogueError, Sku
+from planner.inputs.catalogue import SPARE, Catalogue, CatalogueError, Sku
 from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed
 from planner.inputs.scenario import (
@@ -44,12 +44,6 @@ from planner.trace.units import canonical, parse_quantity
 CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
 LEAST = 1e-9  # tokens: answers of no length have no ratio to their mean
 HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
-
-
-def _spare_of(sku: Sku) -> Sku:
-    """A node of a SKU that is bought alone, for the shelf."""
-    title = f"{sku.title}: a node on the shelf"
-    return replace(sku, name=f"{sku.name} spare", title=title, buying_unit=1, spare_of=sku.name)
 
 
 @dataclass(frozen=True)
@@ -80,20 +74,18 @@ class Inputs:
         names = [c.sku for c in self.scenario.fleet] + [o.sku for o in self.scenario.market]
         names += [rental.sku for rental in self.scenario.rental]
         names += [pool.reference for pool in self.scenario.pools]
-        found = [self.catalogue.skus[name] for name in dict.fromkeys(names)]
-        spares = [offer.sku for offer in self.scenario.market if offer.single_spares is not None]
-        return (*found, *(_spare_of(self.catalogue.skus[name]) for name in spares))
+        names += [f"{o.sku}{SPARE}" for o in self.scenario.market if o.single_spares is not None]
+        return tuple(self.catalogue.node(name) for name in dict.fromkeys(names))
 
     @cached_property
     def offers(self) -> dict[str, Offer]:
         """What can be bought, by SKU: the offers of the scenario, and the single spares of some of them."""
         found = {offer.sku: offer for offer in self.scenario.market}
-        for sku in self.skus:
-            if sku.spare_of:
-                whole = found[sku.spare_of]
-                alone = {"sku": sku.name, "order_nodes": 1, "supply_nodes": whole.single_spares}
-                nothing = {"single_spares": None, "minimum_nodes": None, "tiers": ()}
-                found[sku.name] = whole.model_copy(update=alone | nothing)
+        nothing = {"single_spares": None, "minimum_nodes": None, "tiers": ()}
+        for whole in self.scenario.market:
+            if whole.single_spares is not None:
+                alone = {"sku": f"{whole.sku}{SPARE}", "order_nodes": 1, "supply_nodes": whole.single_spares}
+                found[f"{whole.sku}{SPARE}"] = whole.model_copy(update=alone | nothing)
         return found
 
     @cached_property
@@ -132,8 +124,7 @@ class Inputs:
         sites = [site.name for site in self.scenario.sites]
         pairs = [(sku_at[c.sku], sites.index(c.site)) for c in self.scenario.fleet]
         for offer in self.offers.values():
-            kind = self.skus[sku_at[offer.sku]].spare_of or offer.sku
-            housed = [site.name for site in self.scenario.sites if self.not_housed(site, kind) is None]
+            housed = [site.name for site in self.scenario.sites if self.not_housed(site, offer.sku) is None]
             pairs += [(sku_at[offer.sku], sites.index(site)) for site in offer.sites or housed]
         for move in self.scenario.moves:
             carried = [c.sku for c in self.scenario.fleet if c.site == move.origin]
@@ -142,8 +133,9 @@ class Inputs:
         return tuple(dict.fromkeys(pairs))
 
     def not_housed(self, site: Site, sku: str) -> str | None:
-        """Why a site cannot house a SKU; nothing where it can."""
-        return not_housed(site, self.catalogue.skus[sku], self.fact)
+        """Why a site cannot house a SKU, or what it is a spare of; nothing where it can."""
+        whole = self.catalogue.node(sku).spare_of or sku
+        return not_housed(site, self.catalogue.skus[whole], self.fact)
 
     @cached_property
     def node_group_sku(self) -> NDArray[np.intp]:
@@ -160,7 +152,12 @@ class Inputs:
         """Node group whose spares lie on the shelf as each node group; -1 for all that work."""
         at = {(self.skus[k].name, s): p for p, (k, s) in enumerate(self.node_groups)}
         pairs = [(self.skus[k].spare_of, s) for k, s in self.node_groups]
-        return np.array([at[pair] if pair[0] else -1 for pair in pairs], dtype=np.intp)
+        return np.array([at.get(pair, -1) for pair in pairs], dtype=np.intp)
+
+    @cached_property
+    def on_shelf(self) -> NDArray[np.bool_]:
+        """Which node groups are spares that lie on the shelf."""
+        return np.array([bool(self.skus[k].spare_of) for k in self.node_group_sku], dtype=bool)
 
     @property
     def periods(self) -> int:
@@ -412,8 +409,7 @@ class Inputs:
 
     def order_nodes(self, offer: Offer) -> int:
         """Nodes of one order: as the offer says, in racks or slices where the SKU is only sold so."""
-        sku = next(sku for sku in self.skus if sku.name == offer.sku)
-        return math.lcm(offer.order_nodes, sku.buying_unit)
+        return math.lcm(offer.order_nodes, self.catalogue.node(offer.sku).buying_unit)
 
     def failure_rate(self) -> Fact:
         """Failures of one reference node an hour: of the log, the scenario's own, or of a published fleet."""

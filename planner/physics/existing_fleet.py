@@ -336,7 +336,7 @@ def _carriage(inputs: Inputs, m: int, sku: str) -> Traced:
     move = inputs.scenario.moves[m]
     if move.carbon_kgco2e is not None:
         return inputs.yours(f"moves[{m}].carbon", move.carbon_kgco2e, "kgCO2e")
-    mass = f"server.{inputs.catalogue.skus[sku].server}.mass"
+    mass = f"server.{inputs.catalogue.node(sku).server}.mass"
     return derive(
         carriage_kgco2e,
         mass_kg=inputs.fact(mass if inputs.catalogue.has(mass) else "transport.server_mass"),

@@ -154,7 +154,7 @@ def _racks(inputs: Inputs) -> Traced:
         return found
     each: list[Traced] = [found[p] for p in range(len(inputs.node_groups))]
     for p, (k, s) in enumerate(inputs.node_groups):
-        if s in limits and inputs.spares_for[p] < 0:
+        if s in limits and not inputs.on_shelf[p]:
             each[p] = derive(
                 powered_racks_per_node,
                 racks=each[p],

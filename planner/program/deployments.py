@@ -70,7 +70,7 @@ def _tried(
     short = wanted - _carried(problem, without)[serves.service == i].sum(axis=0)
     replicas[other, small] += np.ceil(np.maximum(short[small], 0) / each - NOTHING).astype(np.int64)
     used = nodes_in_use(problem, plan.run, replicas, plan.done_node_h)
-    spares = fewest_spares(problem, used, replicas, plan.bought_in_service)
+    spares = fewest_spares(problem, used, replicas, plan.in_service)
     moved = solution(problem, replace(plan, replicas=replicas, spares=spares))
     if rules := tuple(one.rule for one in verify(problem, moved, TOLERANCE)):
         return None, rules

@@ -245,7 +245,7 @@ def spare_table(inputs: Inputs, nodes: Nodes, most: NDArray[Any]) -> SpareSteps:
 
 def has_spares(inputs: Inputs) -> NDArray[np.bool_]:
     """Node groups of one's own that work."""
-    return np.asarray(~inputs.rented & (inputs.spares_for < 0))
+    return ~(inputs.rented | inputs.on_shelf)
 
 
 def with_promises(inputs: Inputs, nodes: Nodes, most: NDArray[Any], plain: SpareSteps) -> SpareSteps:
@@ -303,7 +303,7 @@ def most_used(
     sites = inputs.scenario.sites
     most, standing = np.ones(len(inputs.node_groups)), most_standing_nodes(stands, len(inputs.node_groups))
     for p, (k, s) in enumerate(inputs.node_groups):
-        if inputs.rented[p] or inputs.spares_for[p] >= 0:
+        if inputs.rented[p] or inputs.on_shelf[p]:
             continue
         units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
         room = math.floor(sites[s].racks / units)

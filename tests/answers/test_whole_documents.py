@@ -20,6 +20,11 @@ from planner.trace.explain import opened
 
 pytestmark = pytest.mark.solve
 RACK = """
+[[fleet]]
+sku = "gb200-nvl72 spare"
+site = "near"
+nodes = 1
+in_service = 2026-06-01
 [[market]]
 sku = "gb200-nvl72"
 lead_time = "0 d"

@@ -3,6 +3,7 @@
 import csv
 import statistics
 from collections import defaultdict
+from datetime import date
 
 import numpy as np
 import pytest
@@ -153,6 +154,18 @@ def test_trays_are_bought_alone_for_the_shelf():
         assert np.all(column[1] == 0)
     assert set(program.run_options.node_group.tolist()) <= {0}
     assert set(program.spare_steps.node_group.tolist()) == {0}
+
+
+def test_a_tray_that_lies_on_the_shelf_already_stands_in_the_fleet():
+    stands = {"sku": f"{RACK} spare", "site": "stockholm", "nodes": 1, "in_service": date(2026, 6, 1)}
+    scenario = with_changes(offer(RACK), {"fleet": [stands]})
+    check_scenario(scenario, CATALOGUE)
+    inputs = Inputs(scenario, CATALOGUE)
+
+    assert [inputs.skus[k].name for k in inputs.node_group_sku] == [f"{RACK} spare", RACK]
+    assert inputs.spares_for.tolist() == [1, -1]
+    with pytest.raises(ScenarioError, match=r"no SKU 'h100 spare'"):
+        check_scenario(with_changes(offer(RACK), {"fleet": [stands | {"sku": "h100 spare"}]}), CATALOGUE)
 
 
 def test_what_is_ordered_one_at_a_time_has_no_single_spares():

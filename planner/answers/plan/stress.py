@@ -214,20 +214,26 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     """Nodes that are there for work in a case (P, T): in service, less spares, those late and those down."""
     problem, groups = plan.problem, plan.problem.node_groups
     there: Nodes = solution.in_service - solution.spares.astype(float)
+    planned = spares_at_hand(problem, solution.spares)
+    ready = planned.copy()
     if case.late_sites is not None:
         arrived = solution.orders * groups.order_unit_nodes[:, None]
         for p, t in np.argwhere(arrived > 0).tolist():
             arrives = t + int(groups.lead_periods[p])
             if int(groups.site[p]) in case.late_sites and arrives < problem.periods:
-                there[p, arrives] -= arrived[p, t]
+                if (spared := groups.spares_for[p]) < 0:
+                    there[p, arrives] -= arrived[p, t]
+                else:
+                    ready[spared, arrives] -= min(arrived[p, t], solution.spares[p, arrives])
     repair_h = float(plan.inputs.repair().value)
     down_h = (
         np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value, dtype=float).reshape(-1, 1) * repair_h
     )
     # Spares cover the failures of the plan; of twice as many, the share that they have no room for.
     extra = (case.failures - 1.0) * down_h / (1.0 + down_h) * solution.in_use
-    ready = spares_at_hand(problem, solution.spares)
     there -= np.maximum(extra - np.maximum(ready - down_h * solution.in_use, 0.0), 0.0)
+    down, of_plan = (np.maximum(down_h * solution.in_use - each, 0.0) for each in (ready, planned))
+    there -= down - of_plan
     rented = plan.assembled.rented.node_group
     there[rented] = np.inf
     reserved = plan.assembled.reserved.node_group

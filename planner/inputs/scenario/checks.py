@@ -258,6 +258,7 @@ class Known:
     traffics: frozenset[str]
     storages: frozenset[str]
     fleets: frozenset[str]
+    spares: frozenset[str] = frozenset()  # SKUs of nodes on a shelf, which may stand already
     engines: frozenset[str] = frozenset()
     techniques: frozenset[str] = frozenset()
     fact_units: Mapping[str, str] = field(default_factory=dict)
@@ -363,10 +364,11 @@ def unknown_names(document: Mapping[str, Any], known: Known) -> Iterator[Problem
         "techniques": ("technique", known.techniques),
     }
     for section in LISTS:
+        stands = section in ("fleet", "moves")
         for i, entry in entries_of(document, section):
             at = place((section, i), document)
             for key, (kind, names) in one.items():
-                if isinstance(name := entry.get(key), str):
+                if isinstance(name := entry.get(key), str) and not (stands and name in known.spares):
                     yield from _unknown(f"{at}.{key}", name, kind, names)
             for key, (kind, names) in several.items():
                 for k, name in enumerate(list_in(entry, key)):

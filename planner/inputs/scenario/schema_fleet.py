@@ -28,7 +28,9 @@ _LIFE = Range(0, 30, open=True)
 class Cohort(Part):
     """Nodes that stand there already."""
 
-    sku: SkuName = Field(description="What they are")
+    sku: SkuName = Field(
+        description="What they are; with ' spare' after it, nodes on the shelf: \"gb200-nvl72 spare\""
+    )
     site: SiteName = Field(description="Site that holds them today")
     nodes: Annotated[int, Count("64", Range(1, 1_000_000))] = Field(description="How many")
     in_service: Annotated[date, Day("2023-09-15")] = Field(description="Day on which they began to work")

@@ -31,7 +31,7 @@ app: $(VENV)/.run ## serve the app on this machine
 	$(BIN)/everfleet app
 
 quick: $(VENV)/.test ## run the tests that are done within a minute: no plan is solved, no page drawn (ARGS=...)
-	$(BIN)/python -m pytest --quick $(ARGS)
+	$(BIN)/python -m pytest --quick -n 2 $(ARGS)
 
 test: $(VENV)/.test ## run the tests; those that need a browser are skipped where there is none (ARGS=--nightly for all of them)
 	$(BIN)/python -m pytest $(ARGS)

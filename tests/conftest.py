@@ -109,7 +109,7 @@ PHYSICS = (
 )
 VEGALITE_TO_SVG = vl_convert.vegalite_to_svg
 BLANK_SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"></svg>'
-SLOW_S = 0.3  # above it a test is `slow`
+SLOW_S = 0.25  # above it a test is `slow`
 PATIENCE_S = 3.0  # above it an unmarked one fails: first imports count too, and a busy machine
 
 
@@ -236,7 +236,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     took_s = computed_s() - before_s
     if took_s > PATIENCE_S and not at_night() and not _takes_time(item):
         pytest.fail(
-            f"it computed for {took_s:.1f} s, above {SLOW_S:.1f} s, and is not marked: make it quicker, "
+            f"it computed for {took_s:.1f} s, above {SLOW_S:.2f} s, and is not marked: make it quicker, "
             f"or mark it as one of {', '.join(sorted(KINDS))}",
             pytrace=False,
         )

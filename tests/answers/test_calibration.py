@@ -237,6 +237,7 @@ def pair_errors(points: Points) -> np.ndarray:
     return np.array(errors)
 
 
+@pytest.mark.slow
 def test_the_shape_of_scaling_is_that_of_logged_steps():
     """Steps of a second and more, on their own layouts: any size of NVIDIA's and IBM's from any other.
 
@@ -360,6 +361,7 @@ def test_a_mixture_of_experts_is_refused(write):
         calibration_document(path)
 
 
+@pytest.mark.slow
 def test_a_stated_layout_is_kept(write):
     """Every size of the sample's stated layout keeps it; the planner's choice is not asked for."""
     document = calibration_document(SAMPLE)

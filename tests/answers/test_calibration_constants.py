@@ -180,6 +180,7 @@ def read_back(folder, document):
     return read_calibration(folder / "back.json").facts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

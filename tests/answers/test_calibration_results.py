@@ -226,6 +226,7 @@ def test_a_table_needs_no_options(tmp_path):
         read_files([path], load_catalogue(), Stated(sku="h100-8", batch=3.0))
 
 
+@pytest.mark.slow
 def test_files_of_one_name_are_told_apart(tmp_path, capsys):
     """Each run has a folder of its own, in which the file has the same name."""
     paths = []

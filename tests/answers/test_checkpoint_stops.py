@@ -41,6 +41,7 @@ def test_ten_spikes_of_an_hour_take_their_hours():
     assert "thrown away" not in to_text(plain)
 
 
+@pytest.mark.slow
 def test_checks_find_what_else_nobody_notices():
     """The choice stands in the answer whether it was made or not, and costs the overhead and more."""
     document = checkpoint_document(nodes=2048)
@@ -68,6 +69,7 @@ def test_each_way_back_is_as_quick_as_its_parts():
     assert small["warm spare"]["usd_per_useful_h"] > small["requeue"]["usd_per_useful_h"]
 
 
+@pytest.mark.slow
 def test_a_plan_and_a_question_say_the_same_of_a_run():
     """One road: ETTR of the run of a plan is that of its line in the answer on checkpoints."""
     scenario = with_changes(
@@ -104,6 +106,7 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
         with_changes(scenario, {"reliability.rollback": "30 min"})
 
 
+@pytest.mark.slow
 def test_nodes_that_wait_for_slow_ones_take_longer_and_cost_more():
     """2 % slow nodes of 64: in 73 % of the time one holds up all, by the published 1.2 (1.09 to 1.35)."""
     plain = checkpoint_document(useful_h=500.0)
@@ -124,6 +127,7 @@ def test_nodes_that_wait_for_slow_ones_take_longer_and_cost_more():
     assert "Steps take" not in to_text(plain)
 
 
+@pytest.mark.slow
 def test_a_scenario_says_how_slow_and_its_runs_and_checkpoints_take_it():
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     said = {"reliability.slow_nodes": "2 %", "reliability.slowdown": "1.3", "reliability.step_spread": "1 %"}
@@ -162,6 +166,7 @@ def test_wrong_slow_nodes_are_refused_once(said: dict[str, str], wanted: str):
     assert len(found) == len([one for one in found if one.startswith(wanted)]) == 1, found
 
 
+@pytest.mark.slow
 def test_questions_about_slow_nodes_that_have_no_answer_are_refused():
     with pytest.raises(InputError, match="--slowdown: has no effect without --slow-nodes"):
         checkpoint_document(slowdown_factor=2.0)

@@ -83,6 +83,7 @@ def test_time_between_failures_as_published(question: dict[str, Any], hours: flo
     assert document(**question)["inputs"]["mttf_h"] == pytest.approx(hours, abs=tolerance)
 
 
+@pytest.mark.slow
 def test_twelve_thousand_accelerators_reach_nine_tenths_with_writes_of_ten_seconds() -> None:
     """Kokolis et al., section VI: at 12,000 GPUs of RSC-1, ETTR 0.9 asks for writes of about 10 s.
 
@@ -300,6 +301,7 @@ def test_a_background_write_stops_training_as_long_as_was_measured() -> None:
     assert stall_h == pytest.approx(fact("checkpoint.pytorch-7b-async.blocking_time").value, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
     """2,000 nodes copy 70B aside in 0.02 s, but a write of 9.8 s leaves 4.2 % of it in the way: 0.41 s."""
     inputs = document(nodes=2000, asynchronous=True)["inputs"]
@@ -330,6 +332,7 @@ def test_a_plan_and_a_table_of_intervals_stall_alike() -> None:
         assert runs.ettr.value[row] == pytest.approx(shown["stated_ettr_fraction"], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_two_levels_beat_one_where_copies_are_quick_and_writes_slow() -> None:
     """70 % of failures find a local copy: sqrt(2 l1 C1) + sqrt(2 l2 C2) is well below sqrt(2 l C2) then."""
     found = document(nodes=1024, storage="nas")
@@ -587,6 +590,7 @@ def test_a_scenario_gets_a_line_for_each_size() -> None:
     assert scenario_text(found).count("stockholm") == 8
 
 
+@pytest.mark.slow
 def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     """Restart, PUE, power price and discount are the scenario's; its line and its full answer agree."""
     found = scenario_document(shipped("one-training-job"), sku="h100-8", nodes=16)

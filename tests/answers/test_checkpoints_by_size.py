@@ -209,6 +209,7 @@ def test_charts_say_their_optimum_and_stay_small(measure: str) -> None:
         assert f"{size[column.get(measure, 'carbon_interval_min')]:.4g}".rstrip("0") in picture.alt
 
 
+@pytest.mark.slow
 def test_charts_of_one_size_alone_draw_nothing_beside() -> None:
     """A document that was not asked for sizes has none to draw, and a rate without a range no band."""
     found = checkpoint_document(failures="meta-rsc-1")

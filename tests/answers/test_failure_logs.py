@@ -39,6 +39,7 @@ def _unheard(text: str = "", **_: Any) -> None:
     assert isinstance(text, str)
 
 
+@pytest.mark.slow
 def test_a_log_is_shown_before_it_is_used() -> None:
     """3,105 runs on 256 nodes, 183 of them failed; times of Slurm carry no zone, so UTC is said."""
     found = read("jobs.txt", (SAMPLES_FOLDER / "slurm-simulated.txt").read_bytes())
@@ -119,6 +120,7 @@ def test_options_of_a_fit_are_checked() -> None:
         logs.fit(arguments, _unheard, lambda: False)
 
 
+@pytest.mark.slow
 def test_what_the_app_asks_for_can_be_worked_on() -> None:
     """The worker finds both tasks under the names that the page uses, and their answers are plain JSON."""
     for task in ("read-log", "fit-log"):

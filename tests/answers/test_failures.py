@@ -180,6 +180,7 @@ def test_mttf_and_ettr_follow_from_the_rate(fit: Record) -> None:
         assert row["low_ettr_fraction"] < row["ettr_fraction"] < row["high_ettr_fraction"]
 
 
+@pytest.mark.slow
 def test_prior_of_a_fleet_moves_a_short_log_more(tmp_path: Path) -> None:
     """One failure in 4,000 node-days against RSC-1's 6.5: the posterior lies between the two."""
     log = written(tmp_path, "node,day\na,3\n", EVENTS)
@@ -205,6 +206,7 @@ def test_simulated_jobs_give_back_their_rate(jobs: Record) -> None:
     assert not any(row["disagrees"] for row in measured)
 
 
+@pytest.mark.slow
 def test_weak_nodes_of_the_simulated_jobs_are_found(jobs: Record) -> None:
     """The two nodes that fail twenty times as often, and no other."""
     found = {row["node"] for row in rows(jobs, "lemons", "nodes") if row["beyond_chance"]}
@@ -212,6 +214,7 @@ def test_weak_nodes_of_the_simulated_jobs_are_found(jobs: Record) -> None:
     assert found == {"node017", "node201"}
 
 
+@pytest.mark.slow
 def test_jobs_that_fail_alike_at_any_size_are_flagged(tmp_path: Path) -> None:
     """Jobs of 1 and of 64 nodes fail alike: the model of independent nodes is far off, and says so."""
     lines = ["JobID|State|Start|End|NNodes"]
@@ -377,6 +380,7 @@ def test_periods_end_with_the_log(log: FailureLog) -> None:
     assert periods.failures.sum() + skipped == 584
 
 
+@pytest.mark.slow
 def test_backtest_holds_what_poisson_does_not(log: FailureLog) -> None:
     """Scores are those of the rows beside them; of this trace 90 % intervals of Poisson hold few months."""
     document = backtest_document(log, FitQuestion())
@@ -391,6 +395,7 @@ def test_backtest_holds_what_poisson_does_not(log: FailureLog) -> None:
     assert held >= 0.8 > 0.4 > poisson
 
 
+@pytest.mark.slow
 def test_pool_of_the_history_holds_with_fewer_nodes(log: FailureLog) -> None:
     """Sized weekly for 99 % from the past alone: held, with less than the most ever down."""
     document = backtest_document(log, FitQuestion())

@@ -181,6 +181,7 @@ def test_meters_that_saw_more_than_boards_get_no_host(name: str) -> None:
     assert found.phase("training").done.notes
 
 
+@pytest.mark.slow
 def test_hours_of_the_grid_weigh_by_the_run() -> None:
     """A run of a known week meets the plain mean of that week's hours in Great Britain, 2021."""
     text = SMALL.replace('grid = "us"', 'hourly = "gb-2021"\nfill = "line"\nlongest_gap = "5 d"')
@@ -932,6 +933,7 @@ def test_feeding_without_training_is_refused(text: str, said: str) -> None:
         footprint(head + text)
 
 
+@pytest.mark.slow
 def test_skus_of_one_table_are_each_sku_alone() -> None:
     """Replicas on several SKUs at once: those that serve, and the carbon of each as worked out by itself."""
     setting = setting_of(load_job(data_folder() / "jobs" / "chat-service.toml", CATALOGUE), CATALOGUE)

@@ -259,6 +259,7 @@ def test_only_what_rests_on_a_fact_is_made_again() -> None:
     assert explain(other).steps[0].equation == explain(carbon).steps[0].equation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "key", "says"),
     [

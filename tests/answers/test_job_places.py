@@ -230,6 +230,7 @@ def test_a_job_is_asked_for_what_its_phases_can_take(name: str, own: tuple[str, 
         assert inputs_taken(job) == (*own, "sku", "grid", "pue", "lifetime_y")
 
 
+@pytest.mark.slow
 def test_a_meter_takes_the_place_of_a_prediction() -> None:
     """What was described is left out, for a run is either predicted or metered."""
     name = "codecarbon-3.3.csv"
@@ -271,6 +272,7 @@ def test_charts_tell_their_numbers_in_words(make: Any) -> None:
     assert "<svg" in charts.to_svg(picture)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_pictures")
 def test_maps_mark_the_ends_of_each_place_by_shape() -> None:
     """A circle and a triangle for each place whose hours differ: the colour alone tells nothing."""

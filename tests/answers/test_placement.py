@@ -129,6 +129,7 @@ def test_every_number_opens_and_the_document_comes_back() -> None:
     assert read_back(json.loads(answer_json(criteo()))) == json.loads(json.dumps(criteo()))
 
 
+@pytest.mark.slow
 def test_command_and_python_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "tables.csv"
     path.write_text(HEAD + "a,1000,64,3,4\nb,2000,64,5,2\n", encoding="utf-8")

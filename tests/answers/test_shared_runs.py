@@ -93,6 +93,7 @@ def runs_of(changes: dict[str, Any]) -> TrainingRuns:
     return training_runs(inputs, node_columns(inputs), training_candidates(inputs)[0])
 
 
+@pytest.mark.slow
 def test_no_site_holds_it() -> None:
     """Eight nodes draw about 40 kW: without a link there is no plan."""
     alone = with_changes(parse_scenario(FLEET), {"training.train-8b.across": None})
@@ -100,6 +101,7 @@ def test_no_site_holds_it() -> None:
     assert plan_fleet(alone, baselines=False).answer.status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_two_sites_hold_it() -> None:
     """Every limit holds at both; nodes, spares and energy stand where they are."""
     plan, document = planned()

@@ -81,6 +81,7 @@ def test_recommendation_as_mlperf_measured():
     assert document["rows"][0]["rate_per_s"] == pytest.approx(13.74e6, rel=0.1)
 
 
+@pytest.mark.slow
 def test_rate_step_and_energy_agree():
     """Agreement: tokens of a step over its time are the rate; the rate over the power is the energy."""
     document = throughput_document(Question("llama-3.1-8b", batch_tokens=TOKENS, nodes=(4,)))
@@ -120,6 +121,7 @@ def test_a_measured_point_is_met_and_carried_on():
     assert measured["calibrated_skus"] == ["h100-8"]
 
 
+@pytest.mark.slow
 def test_a_saved_calibration_is_used(tmp_path, capsys):
     """The efficiency that `calibrate` found stands in the explanation of the rate."""
     assert main(["calibrate", str(data_folder() / "samples" / "measurements.csv"), "--json"]) == ANSWER
@@ -214,6 +216,7 @@ def test_replicas_are_counted_with_their_margin():
         assert row["tpot_s"] < 0.1
 
 
+@pytest.mark.slow
 def test_each_accelerator_has_kernels_and_host_time_of_its_own():
     """What was measured on B200 decides there; the engine of 2025 took longer on its hosts."""
     question = Question(

@@ -145,6 +145,7 @@ def synthetic(year=2023, **changes):
     )
 
 
+@pytest.mark.slow
 @given(solar=st.floats(0, 0.2), evening=st.floats(0, 0.5), weather=st.floats(0, 0.5))
 def test_a_synthetic_year_keeps_the_yearly_mean(solar, evening, weather):
     """Scaled to it, whatever the shape; nothing is negative."""

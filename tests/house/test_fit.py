@@ -148,6 +148,7 @@ def test_a_fit_costs_less_than_any_set_beside_it(constants, runs):
                 assert cost(moved) > least, free.symbol
 
 
+@pytest.mark.slow
 def test_what_no_run_shows_stays_where_it_starts(constants, runs):
     """Without the Blackwell runs nothing moves its efficiency from the share of the best matrix rate."""
     symbols = [free.symbol for free in constants]

@@ -81,6 +81,7 @@ def test_power_at_part_load_beside_measured_points(series, worst):
     assert line_kw / half.measured_kw - 1.0 < -0.2
 
 
+@pytest.mark.slow
 def test_power_at_part_load_over_all_dense_runs():
     """Mean error below 6 % on H100 and 8 % on B200 over every load, small models that wait for hosts too."""
     found = {"h100": [], "b200": []}

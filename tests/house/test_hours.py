@@ -18,6 +18,7 @@ MONTH = {
 }
 
 
+@pytest.mark.slow
 def test_slots_are_within_a_percent_of_all_hours() -> None:
     """Measured hours of Great Britain: the plan's totals, and the part of them that operation decides."""
     row = hours.compared("measured", with_changes(parse_scenario(hours.FAMILIES["measured"]), MONTH))
@@ -71,6 +72,7 @@ def test_ramps_techniques_data_and_calls_are_known_hour_by_hour(ramp: str | None
     assert row.operation_kgco2e == pytest.approx(row.hourly_operation_kgco2e, rel=0.03)
 
 
+@pytest.mark.slow
 def test_what_is_not_known_hour_by_hour_is_refused_by_name() -> None:
     sun = {"solar": "20 kW", "solar_yield": 0.2, "solar_latitude": 36.8, "solar_longitude": -119.8}
     changes = {f"sites.fresno.{key}": value for key, value in sun.items()}

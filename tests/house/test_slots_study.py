@@ -9,6 +9,7 @@ from benchmarks.studies import slots
 from solver.build import build
 
 
+@pytest.mark.slow
 def test_a_made_up_fleet_has_every_lever_in_slots_and_the_same_fleet_without() -> None:
     """Means of the hours are those of the period, so that what differs is when work is done."""
     plain, fine = slots.problem_of("S", 1), slots.problem_of("S", 24)
@@ -32,6 +33,7 @@ def test_a_size_or_a_number_of_slots_that_is_none_is_refused() -> None:
         slots.problem_of("S", 20)
 
 
+@pytest.mark.slow
 def test_a_row_says_what_was_asked_and_what_came_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """The smallest fleet without slots, in a second; the head has as many columns."""
     slots.main(["S", "1", "5"])

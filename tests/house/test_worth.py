@@ -90,6 +90,7 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
     assert "Not done here: bands" in worth.page({"whole": whole})
 
 
+@pytest.mark.slow
 def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> None:
     """Of a small scenario: each step of the front within its money; a draw of no change as planned."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")

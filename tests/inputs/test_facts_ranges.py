@@ -139,6 +139,7 @@ def test_the_smallest_plan_rests_on_facts_that_may_be_set():
     assert {key: said for key in used_facts() if (said := RANGES.without_effect(key))} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_a_value_at_the_end_of_its_family_makes_a_plan_or_a_refusal(end):
     """A seeded sample; each such value once ended in a traceback or in a loop over 8e12 chips."""

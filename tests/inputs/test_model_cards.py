@@ -434,6 +434,7 @@ traffic = "azure-2023-conv"
 """
 
 
+@pytest.mark.slow
 def test_a_plan_reads_the_card_beside_its_scenario(folder: Path) -> None:
     """The same shape under another name is the same work: money and carbon differ by the norms alone."""
     scenario = load_scenario(folder / "s.toml")

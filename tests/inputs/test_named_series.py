@@ -142,6 +142,7 @@ def test_the_same_files_by_flag(folder: Path, capsys: pytest.CaptureFixture[str]
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_same_files_in_python(folder: Path) -> None:
     """What the command takes by flag, functions take by name; what was recognised is said."""
     found = ef.scenario(

@@ -270,6 +270,7 @@ def test_a_region_of_a_cloud_gives_grid_and_pue_and_moves_with_its_name() -> Non
         with_changes(here, {"sites.stockholm.region": "aws/eu-west-9"})
 
 
+@pytest.mark.slow
 def test_a_model_and_prices_are_added_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:

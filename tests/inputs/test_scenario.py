@@ -867,6 +867,7 @@ def test_a_change_of_what_is_no_table_is_refused(tmp_path: Path, text: str, path
 # Schema
 
 
+@pytest.mark.slow
 def test_the_schema_is_one_and_describes_every_key() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema("scenario"))
     tables = [json_schema("scenario")]

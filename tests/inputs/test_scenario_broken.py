@@ -277,6 +277,7 @@ VALUES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), VALUES)
 def test_a_field_holds_what_its_type_says_or_is_refused(which: int, value: str) -> None:
     """Any value in any field of the good files: a scenario whose numbers are finite, or our own error."""

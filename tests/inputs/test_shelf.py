@@ -81,6 +81,7 @@ def test_a_node_can_feed_its_chips_and_idles_below_work(name):
     assert CATALOGUE.fact(f"{server}.host_idle_power").value <= CATALOGUE.fact(f"{server}.host_power").value
 
 
+@pytest.mark.slow
 def test_at_least_24_kinds_can_be_bought_and_announced_ones_by_name_alone():
     assert len(CATALOGUE.sold) >= 24
     assert {"vr-nvl72", "mi455x-72", "trn3-64"} == CATALOGUE.skus.keys() - set(CATALOGUE.sold)

@@ -55,6 +55,7 @@ def played(case: dict[str, float], rate_per_s: float, requests: int = 60_000) ->
     return float((found <= case["target_s"]).sum() / requests), float(found.mean()), busy / free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [IMAGES, SCORES])
 def test_the_largest_rate_keeps_the_quantile_in_a_simulation(case: dict[str, float]) -> None:
     """At the rate found nine of ten simulated requests are in time; sizes of batches are interpolated."""
@@ -63,6 +64,7 @@ def test_the_largest_rate_keeps_the_quantile_in_a_simulation(case: dict[str, flo
     assert in_time == pytest.approx(0.9, abs=0.015)
 
 
+@pytest.mark.slow
 def test_response_and_use_are_those_of_a_simulation() -> None:
     """Mean response and share of time at work at the planned load, 60,000 requests played one by one."""
     arguments = asked(IMAGES)
@@ -129,6 +131,7 @@ def waited(case: dict[str, float], rate_per_s: float, requests: int = 60_000) ->
     return 1.0 - late / requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [FILMS, WAITING])
 def test_who_finds_the_largest_batch_full_waits_for_the_next(case: dict[str, float]) -> None:
     """The largest rate holds in a line of single requests, and a tenth more does not."""

@@ -441,6 +441,7 @@ def test_no_layout_works_above_the_peak(step):
     assert (used <= reached * (1 + 1e-12)).all()
 
 
+@pytest.mark.slow
 @given(
     step=every_layout(),
     factor=st.floats(1.001, 20),
@@ -462,6 +463,7 @@ def test_no_layout_is_slower_on_better_hardware(step, name, factor):
     assert (fast <= slow * (1 + 1e-12)).all()
 
 
+@pytest.mark.slow
 @given(step=every_layout())
 def test_twice_the_copies_are_at_most_twice_as_fast(step):
     """Doubled data parallelism: at most twice the tokens a second, on the same batch or on twice the batch.

@@ -39,6 +39,7 @@ def test_a_known_curve_is_found_again(exponent: float, floor: float) -> None:
     assert found == pytest.approx(1e12, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_range_holds_the_truth_as_often_as_it_says() -> None:
     """Of 40 noisy curves 90 % of the ranges of the size at a loss hold the true one, within 10 points."""
     random, held, target = np.random.default_rng(3), 0, 1.02 * 30.0**-0.25 + 1.8

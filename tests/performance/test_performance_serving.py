@@ -280,6 +280,7 @@ def test_keys_and_values_are_repeated_beyond_their_heads():
     assert eight.read_gb - weights_gb / 8 == pytest.approx(sixteen.read_gb - weights_gb / 16, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(batch=st.floats(1, 500), more=st.floats(1.01, 4))
 def test_larger_batches_write_more_and_make_each_request_slower(batch, more):
     few, many = (decode("Llama 3.3 70B", H100, 4, b, 400, 2) for b in (batch, batch * more))

@@ -40,6 +40,7 @@ def law(case: dict[str, float], rate_per_s: float, within_s: Floats) -> Floats:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "load"), [(IMAGES, 1.0), (SCORES, 1.0), (SCORES, 1.08)])
 def test_the_law_of_a_stage_is_that_of_drawn_requests(case: dict[str, float], load: float) -> None:
     """At every tenth of its time; where some are refused, as with more of it, they are never in time."""

@@ -85,6 +85,7 @@ def rates(inputs: Inputs) -> dict[tuple[int, str, int], float]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "question"),
     [
@@ -138,6 +139,7 @@ def test_eight_replicas_carry_what_was_published(
     assert 8 * rates(of(said, precision=precision))[0, sku, 1] / headroom == pytest.approx(published, rel=off)
 
 
+@pytest.mark.slow
 def test_services_of_several_kinds_are_each_as_alone() -> None:
     """What a replica carries does not depend on which other services the plan has."""
     said = (READS, SCORES, DRAWS, HEARS)

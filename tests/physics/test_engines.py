@@ -330,6 +330,7 @@ def test_only_mixtures_repeat_attention_and_the_best_layout_is_kept() -> None:
         assert mine >= 0.95 * limits[same].max()
 
 
+@pytest.mark.slow
 def test_a_service_names_its_engine_in_its_sources() -> None:
     """Constants of the engine that was named are facts of what a replica carries; the default's are not."""
     inputs = Inputs(with_changes(SERVING, {"services.chat.engine": "sglang"}), CATALOGUE)

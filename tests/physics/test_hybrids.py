@@ -144,6 +144,7 @@ def test_the_context_from_which_a_state_is_smaller(tmp_path: Path) -> None:
     assert float(np.asarray(crossover(known(tmp_path, NEMOTRON), "config.json").value)) == pytest.approx(527)
 
 
+@pytest.mark.slow
 def test_a_longer_context_costs_a_hybrid_less(tmp_path: Path) -> None:
     """At 100,000 tokens a replica holds several times the requests of a transformer of its size."""
     path = written(tmp_path, NEMOTRON)

@@ -93,6 +93,7 @@ def assembled(pool: str) -> Assembled:
     return assemble(inputs(pool))
 
 
+@pytest.mark.slow
 def test_batch_inference_has_the_rate_of_throughput_where_nobody_waits() -> None:
     """`everfleet throughput --serve --ttft '1 h' --tpot '1 h'`: what a replica takes at most, for a node."""
     question = Question(
@@ -113,6 +114,7 @@ def test_batch_inference_has_the_rate_of_throughput_where_nobody_waits() -> None
         assert work.rate_per_s.value == pytest.approx(most[sku], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_items_of_a_day_are_node_hours_of_the_reference() -> None:
     reference = nodes(BATCH)["h100-8"].rate_per_s.value
     work = assembled(BATCH).problem.work
@@ -268,6 +270,7 @@ def test_campaigns_are_tried_until_they_succeed() -> None:
     assert tried == pytest.approx(once / 0.396)
 
 
+@pytest.mark.slow
 def test_a_team_needs_its_people_times_their_hours() -> None:
     assert demand_h('people = 20\nperson_time = "350 h"\n') == pytest.approx(
         20 * 350 * HOURS_OF_QUARTERS / 730.5 / 8

@@ -188,6 +188,7 @@ def test_two_level_hours_add_up_to_one_over_ettr(
     assert min(states) >= -1e-12
 
 
+@pytest.mark.slow
 def test_two_level_states_are_those_of_a_played_job() -> None:
     """A plain loop over failures, each state clocked: every state is within 3 standard errors."""
     plan = two_level_optimal_plan(**PATTERN)

@@ -83,6 +83,7 @@ def test_what_follows_a_failure_decides_how_many_there_are():
 # Forecasts
 
 
+@pytest.mark.slow
 def test_interval_of_the_mean_against_drawn_parameters():
     """Parameters drawn from the fit's normal, 4000 times: 5th and 95th of the expected failures, to 2 %."""
     covariance = np.array([[400.0, -0.8], [-0.8, 0.01]])

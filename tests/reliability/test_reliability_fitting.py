@@ -35,6 +35,7 @@ scales_h = st.floats(0.1, 1e6)
 shapes = st.floats(0.3, 6)
 
 
+@pytest.mark.slow
 @given(scale_h=scales_h, shape=shapes, dead=st.floats(1e-6, 0.999))
 def test_weibull_follows_from_its_cumulative_hazard(scale_h, shape, dead):
     """Quantile and mean are found numerically; here against their closed forms."""
@@ -500,6 +501,7 @@ def by_lifelines(fitter, rows):
     return fitter.fit(rows["duration_h"], rows["observed"], entry=rows["entry_h"], weights=rows["weight"])
 
 
+@pytest.mark.slow
 def test_weibull_and_log_logistic_against_lifelines():
     """Late entry, censoring and weights at once; likelihood, parameters and errors."""
     from lifelines import LogLogisticFitter, WeibullFitter
@@ -516,6 +518,7 @@ def test_weibull_and_log_logistic_against_lifelines():
         assert ours.covariance == pytest.approx(theirs.variance_matrix_.to_numpy(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_log_normal_against_lifelines():
     from lifelines import LogNormalFitter
 

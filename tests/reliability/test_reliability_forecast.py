@@ -73,6 +73,7 @@ def _chance_of_all(counts: np.ndarray, memory: float, scatter: float, a: float, 
     return chance
 
 
+@pytest.mark.slow
 @given(
     counts=st.lists(st.integers(0, 500), min_size=1, max_size=12),
     next_exposure=st.floats(0.1, 10.0),
@@ -342,6 +343,7 @@ def pooled_backtest(backtests):
     return Backtest(0.9, *(np.concatenate([getattr(one, name) for one in backtests]) for name in columns))
 
 
+@pytest.mark.slow
 def test_our_counting_gives_the_published_baselines(lanl, titan, hbd):
     """Poisson holds 27 %, MAPE 40 %, median 21 % (LANL, 70 quarters); 16 % and 64 % (Titan); 2 of 3, 14 %."""
     at_lanl = pooled_backtest([_backtest(counts, rule=poisson_forecast) for counts in lanl])

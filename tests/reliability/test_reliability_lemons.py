@@ -223,6 +223,7 @@ def test_few_of_the_nodes_found_are_found_falsely(lemons, times, shape, burst):
     assert np.mean(false) <= (0.1 if lemons else 0.195)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "recall", "least_gain"), [(np.inf, 0.99, 0.7), (4, 0.7, 0.75)])
 def test_lemons_are_found_and_their_gain_is_not_overstated(shape, recall, least_gain):
     """20 of 1000 nodes fail 8 times as often: nearly all are found, 3 of 4 where nodes differ anyhow.

@@ -144,6 +144,7 @@ def test_the_same_seed_writes_the_same_job_log(tmp_path):
     assert (tmp_path / "one.txt").read_bytes() == (tmp_path / "two.txt").read_bytes()
 
 
+@pytest.mark.slow
 def test_node_hours_of_jobs_in_each_period(tmp_path):
     """An independent route: each run cut at each edge by hand. The log is straight between points."""
     path = tmp_path / "sacct.txt"
@@ -198,6 +199,7 @@ def test_node_hours_leave_out_outages():
     assert said(log, "1 outage without an end")
 
 
+@pytest.mark.slow
 def test_units_that_never_failed_are_asked_for_or_added():
     """Of ten nodes seven are in no row; they were up for all 239 h, and are censored."""
     unknown, known = read_log(LOGS / "events.csv"), read_log(LOGS / "events.csv", fleet_size=10)

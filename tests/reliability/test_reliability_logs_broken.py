@@ -173,6 +173,7 @@ def test_negative_and_nan_durations():
     assert log.lives["unit"].tolist() == ["g1", "g4", "g5"]
 
 
+@pytest.mark.slow
 def test_decimal_commas():
     """Between semicolons a comma is a decimal; between commas it is a cell too many."""
     rows, _ = rows_left_out("decimal-commas.csv")

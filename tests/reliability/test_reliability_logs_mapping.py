@@ -28,6 +28,7 @@ def test_what_is_proposed_can_be_written_and_read(name):
     assert parse_mapping(mapping_text(mapping)) == mapping
 
 
+@pytest.mark.slow
 def test_a_mapping_written_to_a_file_reads_the_same_log(tmp_path):
     (tmp_path / "mapping.toml").write_text(mapping_text(propose_mapping(LOGS / "events.csv")))
     log = read_log(LOGS / "events.csv", read_mapping(tmp_path / "mapping.toml"))

@@ -285,6 +285,7 @@ def test_short_and_long_lines_are_rows_all_the_same(tmp_path):
 # The command
 
 
+@pytest.mark.slow
 def test_the_command_exits_by_its_answer(tmp_path, capsys):
     """0 all inside, 1 something outside or not understood, 2 the file is wrong; JSON as documented."""
     inside = written(tmp_path / "inside.csv", [row(RATIO, expected=2.0)])
@@ -668,6 +669,7 @@ def test_a_former_name_of_a_function_leads_to_that_of_today():
     assert leaf_form("performance.queueing.pool_wait_h").quantity == "performance.queueing.servers_wait_h"
 
 
+@pytest.mark.slow
 def test_every_function_of_the_leaves_is_listed():
     """Carbon, reliability and performance, none of their private ones; each opens as a form of its own."""
     text = quantities_text()

@@ -114,6 +114,7 @@ def test_one_interval_asks_for_its_own_model():
         ours("ettr", **times, model="runtime goodput of one interval", failures_during_restart=True)
 
 
+@pytest.mark.slow
 def test_records_of_lives(records):
     """Titan: survival by cage falls from bottom to top, as published; who erred twice is among who erred."""
     by_cage = [ours("km_survival", years=4, batch="old", cage=cage) for cage in (0, 1, 2)]
@@ -311,6 +312,7 @@ def test_traces_of_eight_ranks(records):
 # Tables and their rows
 
 
+@pytest.mark.slow
 def test_tables_on_devices(records):
     """Capacity alone says three of 40 GB, whole tables need five; splitting levels the work."""
     tables = {"tables": "embedding_tables/criteo_tables.csv", "model": "mlperf_dlrm_dcnv2_multihot"}

@@ -215,7 +215,10 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
     models = [served_model(inputs, row["model"], row["precision"], _cached(row)) for row in rows]
     scales = [has_one_scale(inputs, row["model"], row["engine"]) for row in rows]
     each_row = list(zip(chips, rows, scales, strict=True))
-    kernels = [served_chip(inputs, chip, row["precision"], one_scale=one) for chip, row, one in each_row]
+    kernels = [
+        served_chip(inputs, chip, row["precision"], engine=row["engine"], one_scale=one)
+        for chip, row, one in each_row
+    ]
     if not measured:
         kernels = [
             _assumed(inputs, own, row["precision"], one)

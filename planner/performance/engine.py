@@ -105,6 +105,9 @@ class ReplicaLayout:
 class Engine:
     """What an engine spends around the kernels: on the host, in small kernels, and waiting for exchanges.
 
+    Where experts lie on r accelerators, the busiest has `imbalance_factor` r^`imbalance_exponent` times the
+    operations of one whose experts are chosen as evenly as they can be.
+
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
     as they come, 0 where all read as much in each step.
     """
@@ -118,6 +121,7 @@ class Engine:
     link_latency_factor: Entry
     expert_link_factor: Entry
     imbalance_factor: Entry
+    imbalance_exponent: Entry = 0.0
     stage_wait_fraction: Entry = 1.0
 
 
@@ -238,14 +242,15 @@ def step_times(
 ) -> StepTimes:
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
-    T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + s (t-1))/(P e)] + experts + head + attention + cache
+    T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + w_h/w)/(P e)] + experts + head + attention + cache
         + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d
 
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
-    groups; experts lie on all r = t d, and their term is of the same form with n_e = (b + q) k/E tokens each
-    and the shares of grouped matrices, 1 + w_h/w_e for matrices of w_e weights, times the imbalance. Experts
-    are kept whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
+    groups, w of them in each matrix, a quarter of a layer. Experts lie on all r = t d; their term is of the
+    same form with n_e = (b + q) k/E tokens each, the shares of grouped matrices and w_e weights a matrix. Its
+    operations are those of the busiest accelerator, y r^v times the mean; its bytes are not. Experts are kept
+    whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
     fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). Layers
@@ -326,13 +331,10 @@ def step_times(
     held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
     small = 1.0 + chip.grouped_half_weights / np.maximum(held, 1.0)
     touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
-    expert_s = (
-        uneven
-        * engine.imbalance_factor
-        * _corner(
-            touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
-            2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
-        )
+    busiest = engine.imbalance_factor * np.asarray(ranks) ** engine.imbalance_exponent
+    expert_s = uneven * _corner(
+        touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
+        busiest * 2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
     )
 
     attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)

@@ -89,10 +89,11 @@ def fitted_chip(
         points: at least `enough` of them.
         source: of the facts that are made.
     """
-    names = _names(sorted({one.engine for one in points}))
+    engines = sorted({one.engine for one in points})
+    names = _names(engines)
     precisions = sorted({kernels_of(one.precision) for one in points})
     routed = any(np.any(np.asarray(one.replica.model.routed_parameters) > 0) for one in points)
-    behind = {name: _facts_behind(inputs, accelerator, name, precisions, routed) for name in names}
+    behind = {name: _facts_behind(inputs, accelerator, name, engines, precisions, routed) for name in names}
     known = [max(_known(fact) for fact in behind[name].values()) for name in names]
     largest, spreads = (np.array(column) for column in zip(*known, strict=True))
     noise = float(inputs.fact(CALIBRATED_ERROR).value)
@@ -161,9 +162,17 @@ def _names(engines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _facts_behind(
-    inputs: Inputs, accelerator: str, constant: tuple[str, str], precisions: Sequence[str], routed: bool
+    inputs: Inputs,
+    accelerator: str,
+    constant: tuple[str, str],
+    engines: Sequence[str],
+    precisions: Sequence[str],
+    routed: bool,
 ) -> Mapping[str, Fact]:
-    """The facts that a factor multiplies, by the key that they get for this accelerator."""
+    """The facts that a factor multiplies, by the key that they get for this accelerator.
+
+    Kernels of an engine keep its name; what stood for any, or for any accelerator, becomes the accelerator's.
+    """
     name, engine = constant
     if engine:
         key = HOST_FACTS[name]
@@ -172,7 +181,13 @@ def _facts_behind(
     matrix, grouped, common = KERNELS[name]
     words = [f"{word}@{of}" for word in (matrix, *([grouped] if routed else [])) for of in precisions]
     words += [common] if common else []
-    return {f"kernel.{accelerator}.{word}": kernel(inputs, accelerator, word) for word in words}
+    own = f"kernel.{accelerator}."
+    found = {}
+    for word in words:
+        for one in engines:
+            fact = kernel(inputs, accelerator, word, one)
+            found[fact.key if fact.key.startswith(own) else own + word] = fact
+    return found
 
 
 def _known(fact: Fact) -> tuple[float, float]:

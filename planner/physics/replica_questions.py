@@ -13,6 +13,7 @@ from planner.performance.capacity import Guesses, Measured, Requests, Targets
 from planner.physics.engines import (
     engine_constants,
     engine_of,
+    engine_of_kernels,
     has_one_scale,
     limits,
     replica_layout,
@@ -61,6 +62,7 @@ def replica_arguments(
             inputs,
             inputs.skus[k].accelerator,
             services[i].precision,
+            engine=engine_of_kernels(inputs, services[i].model, engine_of(inputs, services[i])),
             one_scale=has_one_scale(inputs, services[i].model, engine_of(inputs, services[i])),
         )
         for i, k in pairs.T

@@ -209,9 +209,28 @@ def test_whatever_an_engine_spends_more_takes_longer(name):
     How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`.
     """
     parts = {"model": MIXTRAL, "chip": served_chip(H100), "layout": served_layout(H100, 2.0, 2.0)}
-    dearer = replace(VLLM, **{name: 2.0 * getattr(VLLM, name)})
+    engine = replace(VLLM, imbalance_exponent=0.1)
+    dearer = replace(engine, **{name: 2.0 * getattr(engine, name)})
 
-    assert step_s(parts | {"engine": dearer}, 16.0, 50.0) > step_s(parts | {"engine": VLLM}, 16.0, 50.0)
+    assert step_s(parts | {"engine": dearer}, 16.0, 50.0) > step_s(parts | {"engine": engine}, 16.0, 50.0)
+
+
+def test_busiest_experts_cost_operations_and_no_bytes():
+    """8,000 tokens of Mixtral on four: f r^b times the operations; one token reads no more than it did."""
+    chip = served_chip(H100, "fp8", grouped_half_tokens=0.0)
+    parts = {
+        "model": replace(MIXTRAL, weight_bytes=1.0),
+        "chip": chip,
+        "layout": served_layout(H100, 2.0, 2.0),
+    }
+    uneven = replace(VLLM, imbalance_factor=1.1, imbalance_exponent=0.26)
+
+    def expert_s(engine, tokens):
+        prompts = {"prefill_tokens": tokens, "context_tokens": 0.0, "prompt_tokens": 1000.0, "writing": 0.0}
+        return float(step_times(**parts, engine=engine, **prompts).expert_s)
+
+    assert expert_s(uneven, 8000.0) / expert_s(VLLM, 8000.0) == pytest.approx(1.1 * 4.0**0.26, rel=0.01)
+    assert expert_s(uneven, 1.0) == pytest.approx(expert_s(VLLM, 1.0), rel=1e-3)
 
 
 @given(

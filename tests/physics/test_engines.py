@@ -311,6 +311,29 @@ def test_what_nobody_measured_takes_the_prior() -> None:
     assert kernel(inputs, "nobody", "cache_read_share").key == "kernel.prior.cache_read_share"
 
 
+def test_matrices_take_the_kernels_of_the_engine_that_serves() -> None:
+    """TensorRT-LLM's experts in blocks on B200 reach 3.7 times vLLM's; other engines take what is common."""
+    inputs = inputs_for("deepseek-v3", skus=("b200-8",))
+    key = "kernel.b200-sxm-180gb.grouped_share@fp8"
+    of = {
+        name: served_chip(inputs, "b200-sxm-180gb", "fp8", engine=name).grouped_fraction
+        for name in ("vllm", "tensorrt-llm", "mlperf")
+    }
+
+    assert [of[name].key for name in of] == [f"{key}-vllm", f"{key}-tensorrt-llm", key]
+    assert of["tensorrt-llm"].value > 3.0 * of["vllm"].value
+    row = served_replica(
+        inputs,
+        model="deepseek-v3",
+        accelerator="b200-sxm-180gb",
+        precision="fp8",
+        engine="tensorrt-llm",
+        tp=1.0,
+        dp=8.0,
+    )
+    assert row[1].grouped_fraction == of["tensorrt-llm"].value
+
+
 def test_only_mixtures_repeat_attention_and_the_best_layout_is_kept() -> None:
     """A dense model is split one way; of a mixture every divisor is tried, and what carries most stays."""
     dense, mixture = (inputs_for(name, skus=("h100-8",)) for name in ("llama-3.1-8b", "qwen3-30b-a3b"))

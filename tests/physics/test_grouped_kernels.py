@@ -1,6 +1,7 @@
-"""Matrices of experts: our facts beside the measured tables that they were derived from."""
+"""Matrices, dense and of experts: our facts beside the measured tables that they were derived from."""
 
 import csv
+import itertools
 import re
 from collections import defaultdict
 from statistics import median
@@ -36,12 +37,14 @@ PRECISIONS = (
 LEAST = 0.0025  # of the peak: shares below it are printed with one digit
 
 
-def measured(shared):
-    """Shares of the peak by precision, chip, model and tokens an expert; of all engines."""
+def measured(shared, engine=""):
+    """Shares of the peak by precision, chip, model and tokens an expert; of all engines or of one."""
     found = defaultdict(list)
     path = shared / "data" / "kernel_efficiency" / "kernel_efficiency.csv"
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
+            if engine not in ("", row["engine"]):
+                continue
             asked = re.match(r"(.+), (\d+) tokens per expert, balanced$", row["condition"])
             if (
                 row["operation"] != "moe grouped gemm"
@@ -93,3 +96,68 @@ def test_one_share_for_all_sizes_would_miss_small_experts():
 
     assert modelled(*asked) == pytest.approx(0.285, rel=0.15)
     assert modelled(*asked, small=False) > 2.0 * 0.285
+
+
+# Word of the table, word of the engine; word of the table, precision, bytes of a weight.
+ENGINES = {"vllm": "vllm", "trtllm": "tensorrt-llm", "sglang": "sglang"}
+DENSE = {"bfloat16": ("bf16", 2.0), "fp8": ("fp8", 1.0), "nvfp4": ("fp4", 0.5625)}
+GROUPED = {"bfloat16": "bf16", "fp8_block": "fp8", "nvfp4": "fp4"}
+BYTES = {"bf16": 2.0, "fp8": 1.0, "fp4": 0.5625}
+MANY = 128.0  # tokens an expert, from which on the start of a kernel is short
+
+
+@pytest.mark.parametrize("theirs", ENGINES)
+def test_experts_of_an_engine_are_those_it_was_measured_with(shared, theirs):
+    """Root mean square within a third for most, half for any: our rows stand for experts on one to four."""
+    catalogue, table, errors = load_catalogue(), measured(shared, theirs), []
+    for (name, chip), (word, ours) in itertools.product(CHIPS.items(), GROUPED.items()):
+        key = f"{ours}-{ENGINES[theirs]}"
+        if not catalogue.has(f"kernel.{chip}.grouped_share@{key}"):
+            continue
+        apart = [
+            np.log(modelled(chip, key, BYTES[ours], WEIGHTS[model], tokens, peak) / shares[0])
+            for (precision, of, model, tokens, peak), shares in table.items()
+            if (precision, of) == (word, name) and model in WEIGHTS and tokens >= MANY
+        ]
+        if apart:
+            errors.append(float(np.sqrt(np.mean(np.square(apart)))))
+
+    assert len(errors) >= 3
+    assert np.median(errors) < 0.32
+    assert max(errors) < 0.5
+
+
+@pytest.mark.parametrize("theirs", ENGINES)
+def test_matrices_of_an_engine_are_those_it_was_measured_with(shared, theirs):
+    """Medians of n and k from 4,096 to 28,672, at 16 to 16,384 rows: within 20 % root mean square on most."""
+    catalogue, errors = load_catalogue(), defaultdict(list)
+    path = shared / "data" / "kernel_efficiency" / "kernel_efficiency.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if (row["operation"], row["engine"]) == ("gemm", theirs)
+            and row["precision"] in DENSE
+            and row["chip"] in CHIPS
+        ]
+    for row in rows:
+        chip, (precision, value_bytes) = CHIPS[row["chip"]], DENSE[row["precision"]]
+        of = {
+            part: catalogue.fact(f"kernel.{chip}.{part}@{precision}-{ENGINES[theirs]}").value
+            for part in ("matrix_share", "weight_read_share", "matrix_half_tokens", "matrix_half_weights")
+        }
+        tokens, weights = float(re.search(r"m=(\d+)", row["condition"])[1]), (4096.0 * 28672.0)
+        flop_per_s = float(re.search(r"([\d.]+) TFLOP", row["metric"])[1]) * 1e12
+        bandwidth = catalogue.fact(f"accelerator.{chip}.memory_bandwidth").value * 1e9
+        reading = weights * value_bytes / (bandwidth * of["weight_read_share"])
+        less = 1.0 + of["matrix_half_weights"] / weights
+        rows_and_half = tokens + of["matrix_half_tokens"]
+        arithmetic = 2.0 * weights * rows_and_half * less / (flop_per_s * of["matrix_share"])
+        start_s = catalogue.fact(f"kernel.{chip}.matrix_time@{precision}-{ENGINES[theirs]}").value
+        share = 2.0 * weights * tokens / (start_s + (reading**4 + arithmetic**4) ** 0.25) / flop_per_s
+        errors[chip, precision].append(float(np.log(share / float(row["median"]))))
+    spread = [float(np.sqrt(np.mean(np.square(own)))) for own in errors.values()]
+
+    assert len(spread) >= 16
+    assert np.median(spread) < 0.2
+    assert max(spread) < 0.4

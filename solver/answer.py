@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from solver import backend, verify
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
+from solver.mean_slots import mean_slots
+from solver.narrow import narrow
 from solver.operating import best_operation
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
@@ -22,6 +24,8 @@ FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas
 SLOTS_LATER = 0.75  # of the time, for plans with longer slots before those of the problem are looked at
 PERIOD_FIRST = 0.6  # of that, for a plan without any
 FEW = 4  # longer slots of a day
+MEANS = 3  # slots of which each is the mean of many
+MEAN_CLOSELY = 0.5  # of the gap, for a search with these: the rest is left to what they differ by
 OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
@@ -29,6 +33,7 @@ SMALL = 120  # whole-number variables below which the search alone is over at on
 SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
 CHOICES_FIRST = 0.4  # of the time, at most, for that
+NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
@@ -95,8 +100,9 @@ def answer(
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
     program = build(problem)
+    floor = -math.inf
     if start is None and len(problem.slots):
-        start = _from_longer_slots(
+        start, floor = _from_fewer_slots(
             program,
             gap_fraction=gap_fraction,
             ends=began + time_limit_s,
@@ -104,13 +110,15 @@ def answer(
             engine=engine,
             tolerance=tolerance,
         )
+        if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
+            within, elapsed_s = backend.Status.WITHIN_GAP, time.monotonic() - began
+            return _checked(program, start, within, floor, elapsed_s, tolerance)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
-    floor = -math.inf
     if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
-        start, stopped, floor = first_plan(
+        start, stopped, bound = first_plan(
             program, gap_fraction=gap_fraction, time_limit_s=head_start_s, should_stop=should_stop
         )
-        floor *= THOUSAND
+        floor = max(floor, bound * THOUSAND)
         elapsed_s = time.monotonic() - began
         if stopped:
             return _stopped_early(program, start, floor, elapsed_s, tolerance)
@@ -140,6 +148,13 @@ def answer(
         )
         if stopped:
             return _stopped_early(program, start, floor, time.monotonic() - began, tolerance)
+        if start is not None and not check(program, start, tolerance):
+            narrow(
+                program,
+                verify.objective_value(problem, start) / THOUSAND,
+                time_limit_s=NARROW * max(time_limit_s - (time.monotonic() - began), 0.0),
+                should_stop=should_stop,
+            )
     spent_s = time.monotonic() - began
 
     def search(first: Solution | None, limit_s: float) -> backend.Outcome:
@@ -194,7 +209,7 @@ def answer(
     return Answer(status, None, math.nan, floor, math.inf, spent_s)
 
 
-def _from_longer_slots(
+def _from_fewer_slots(
     program: Program,
     *,
     gap_fraction: float,
@@ -202,48 +217,64 @@ def _from_longer_slots(
     should_stop: backend.Stop | None,
     engine: str,
     tolerance: float,
-) -> Solution | None:
-    """A plan to start from: whole numbers are found sooner where a period has no slots, or longer ones.
+) -> tuple[Solution | None, float]:
+    """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
 
-    A plan of the period is one of its slots, and one of longer slots is one of those that they join. What is
-    whole of either is held, and its operation chosen in the slots of the problem.
+    A larger problem is solved with the means of its slots, which no plan costs less than. Of a smaller one,
+    or where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots, and
+    one of longer slots is one of those that they join. What is whole of either is held, and its operation
+    chosen in the slots of the problem.
     """
-    problem, coarser = program.problem, fewer_slots(program.problem, FEW)
+    problem, known, floor = program.problem, list[Solution](), -math.inf
     searched = time.monotonic() + SLOTS_LATER * (ends - time.monotonic())
 
     def left_s(until: float) -> float:
         return max(until - time.monotonic(), 0.0)
 
-    def plan_of(one: Problem, limit_s: float, start: Solution | None = None) -> Solution | None:
+    def answer_of(one: Problem, share: float, limit_s: float, start: Solution | None = None) -> Answer:
         return answer(
             one,
-            gap_fraction=gap_fraction,
+            gap_fraction=share * gap_fraction,
             time_limit_s=limit_s,
             should_stop=should_stop,
             start=start,
             engine=engine,
             tolerance=tolerance,
-        ).solution
+        )
 
-    by_period = plan_of(problem.by_period(), PERIOD_FIRST * left_s(searched))
+    def operated(plan: Solution) -> Solution | None:
+        if left_s(ends) == 0 or (should_stop is not None and should_stop()):
+            return None
+        return best_operation(
+            problem,
+            plan,
+            time_limit_s=min(OPERATION_S, max(left_s(ends), backend.SOON_S)),
+            should_stop=should_stop,
+            engine=engine,
+        )
+
+    if engine == "highs" and program.whole_numbers() >= MIDDLE:
+        mean = mean_slots(problem, MEANS)
+        if mean is problem and len(problem.slots) <= MEANS:
+            return None, floor  # few enough to be searched as they are
+        if mean is not problem:
+            found = answer_of(mean, MEAN_CLOSELY, left_s(searched))
+            floor = found.bound
+            plan = operated(found.solution) if found.solution is not None else None
+            if plan is not None and (best := _best(program, [plan], tolerance)) is not None:
+                return best, floor
+    by_period = answer_of(problem.by_period(), 1.0, PERIOD_FIRST * left_s(searched)).solution
     if by_period is None:
-        return None
-    known, few = [by_period], None
+        return None, floor
+    known, few, coarser = [by_period], None, fewer_slots(problem, FEW)
     if coarser is not problem and left_s(searched) > backend.SOON_S:
-        few = plan_of(coarser, left_s(searched), by_period)
+        few = answer_of(coarser, 1.0, left_s(searched), by_period).solution
     for plan in (few, by_period):
-        if plan is not None and left_s(ends) > 0 and not (should_stop is not None and should_stop()):
-            operated = best_operation(
-                problem,
-                plan,
-                time_limit_s=min(OPERATION_S, max(left_s(ends), backend.SOON_S)),
-                should_stop=should_stop,
-                engine=engine,
-            )
-            if operated is not None:
-                known.append(operated)
-                break
-    return _best(program, known, tolerance)
+        better = operated(plan) if plan is not None else None
+        if better is not None:
+            known.append(better)
+            break
+    return _best(program, known, tolerance), floor
 
 
 def _best(program: Program, known: list[Solution], tolerance: float) -> Solution | None:

@@ -120,6 +120,7 @@ _SETTINGS: Mapping[Looking, Mapping[str, bool | int]] = {
 }
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
 SOME_COLUMNS = 60_000  # and from which on where only what is open is counted
+PRIMAL = 4  # the simplex that goes from plan to plan
 _OF_FRACTIONS: Mapping[str, bool | int | float | str] = {
     "output_flag": False,
     "threads": 1,
@@ -531,6 +532,27 @@ class Fractions:
             return math.inf
         self._found = np.array(engine.getSolution().col_value)
         return cost
+
+    def keep_below(self, cost: float) -> None:
+        """From now on nothing costs more than this, and nothing is sought but what `most` is asked for."""
+        engine, made = self._engine, self._engine.getLp()
+        price = np.array(made.col_cost_)
+        paid = np.flatnonzero(price).astype(np.int32)
+        engine.addRow(-highspy.kHighsInf, cost - made.offset_, paid.size, paid, price[paid])
+        engine.changeColsCost(paid.size, paid, np.zeros(paid.size))
+        engine.changeObjectiveOffset(0.0)
+        engine.setOptionValue("simplex_strategy", PRIMAL)  # where prices move, it has a plan to start from
+
+    def most(self, amounts: Mapping[Any, float]) -> float:
+        """How much variables times amounts may add up to; infinite where that is not found in time."""
+        held = math.fsum(amount * self._held[each.index] for each, amount in amounts.items())
+        is_open = {self._place[each.index]: -amount for each, amount in amounts.items()}
+        is_open.pop(-1, None)
+        index = np.array([*is_open], dtype=np.int32)
+        self._engine.changeColsCost(index.size, index, np.array([*is_open.values()], dtype=float))
+        least = self.solve()
+        self._engine.changeColsCost(index.size, index, np.zeros(index.size))
+        return held - least if math.isfinite(least) else math.inf
 
     def corner(self) -> Any:
         """Where the engine is, for a return."""

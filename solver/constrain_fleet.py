@@ -368,10 +368,12 @@ def _reach(
     step = array(program.prefix + name(stem + "step", (*tail, *index)), (rows.size,), np.ones(rows.size))
     further = np.diff(np.minimum(steps.reach[rows], most), prepend=0.0)
     reached = nodes + linear(terms(step, -further))
-    program.add(name(stem + "reach", (*tail, *index)), reached, pulp.LpConstraintLE, 0.0)
+    row = name(stem + "reach", (*tail, *index))
+    program.add(row, reached, pulp.LpConstraintLE, 0.0)
+    program.reaches[program.prefix + row] = step
     for number, (before, after) in enumerate(itertools.pairwise(step), start=1):
-        row = linear([(after, 1.0), (before, -1.0)])
-        program.add(name(stem + "in_turn", (*tail, *index, number)), row, pulp.LpConstraintLE, 0.0)
+        turn = linear([(after, 1.0), (before, -1.0)])
+        program.add(name(stem + "in_turn", (*tail, *index, number)), turn, pulp.LpConstraintLE, 0.0)
     give = _short_of_spares(program, (promise, index[0]))
     more = np.diff(steps.spares[rows], prepend=0)
     group, period = index

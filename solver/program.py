@@ -108,6 +108,9 @@ class Program:
     serves: Variables | None = None  # of `ServeOptions.chosen_or_not`, once they are made
     takes: Variables | None = None  # [K] of `pipelines.shares`, once they are made
     slacks: dict[tuple[str, Index], Slack] = field(default_factory=dict)
+    reaches: dict[str, Variables] = field(
+        default_factory=dict
+    )  # steps of spares by the row that they reach in
     objective: Any = None  # pulp.LpAffineExpression
 
     def objective_of(self, weight: float = 1.0) -> Any:

@@ -17,9 +17,11 @@ from solver.answer import Answer, answer, check
 from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
+from solver.mean_slots import mean_slots
 from solver.operating import best_operation
 from solver.problem import (
     Cohorts,
+    Contracts,
     Jobs,
     Objective,
     PausableOptions,
@@ -835,3 +837,54 @@ def test_a_fleet_that_needs_a_lever_is_not_enough_without_it() -> None:
     plan = solved(case).solution
     assert plan is not None
     assert operated(with_levers(case, ("shift",)), plan, time_limit_s=20.0) is None
+
+
+@pytest.mark.parametrize("case", [in_halves(everything()), two_pools(1)], ids=["levers", "pools"])
+def test_no_plan_costs_less_than_means_of_slots_do(case: Problem) -> None:
+    mean = mean_slots(case, 1)
+    assert len(mean.slots) == 1
+    assert solved(mean).objective <= solved(case).objective + 1e-6
+
+
+def test_means_of_slots_that_are_alike_are_the_slots() -> None:
+    """Where changes are free, halves of a slot have its mean and its price."""
+    free = {f"{name}_usd": [[0.0]] for name in ("wake", "boot")}
+    case = everything()
+    case = dataclasses.replace(
+        case,
+        work_shifts=dataclasses.replace(
+            case.work_shifts, stop_h=[0.0], stop_usd=[[0.0]], stop_kgco2e=[[0.0]]
+        ),
+        resting=dataclasses.replace(case.resting, wake_usd=free["wake_usd"], wake_kgco2e=[[0.0]]),
+        switching=dataclasses.replace(case.switching, boot_usd=free["boot_usd"]),
+    )
+    mean = mean_slots(in_halves(case), 2)
+    assert len(mean.slots) == 2
+    assert solved(mean).objective == pytest.approx(solved(case).objective, rel=1e-7)
+
+
+def test_energy_by_the_hour_has_no_mean() -> None:
+    """What is saved counts for less where a contract matches it: least prices bound nothing."""
+    case = in_halves(everything())
+    kwh = np.full((1, 1), 5.0)
+    signed = dataclasses.replace(
+        case, contracts=Contracts(site=[0], usd_per_kwh=kwh, kgco2e_per_kwh=kwh, limit_kwh=kwh)
+    )
+    shone = dataclasses.replace(
+        case, site_energy=dataclasses.replace(case.site_energy, sun_kw=np.ones((1, 1, 4)))
+    )
+    assert mean_slots(case, 2) is not case
+    for one in (signed, shone):
+        assert mean_slots(one, 2) is one
+
+
+@pytest.mark.parametrize("means", [1, 4])
+def test_a_larger_problem_is_bounded_by_its_means(means: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan is the best as without, and the bound is never above it."""
+    monkeypatch.setattr("solver.answer.MEANS", means)
+    case = in_halves(everything())
+    best = solved(case).objective
+    monkeypatch.setattr("solver.answer.MIDDLE", 0)
+    found = solved(case)
+    assert found.objective == pytest.approx(best, rel=1e-6)
+    assert found.bound <= best + 1e-6

@@ -175,7 +175,7 @@ def train_diffusion(
     found = denoiser_training(
         load_catalogue(),
         name,
-        chip_arguments(load_catalogue(), chip, "bf16", stack),
+        chip_arguments(load_catalogue(), name, chip, "bf16", stack),
         chosen("samples", float(global_batch), "stated by the row"),
         chosen("accelerators", float(accelerators), "stated by the row"),
     )

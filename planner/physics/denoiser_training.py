@@ -76,13 +76,14 @@ def chip_arguments(
 ) -> dict[str, Traced]:
     """What the step takes from a chip at a precision and from the software on it; by default its newest.
 
-    The host's time of a step is that of the model, where it was measured with that software and no trace
-    of one's own says otherwise: recorded kernels start sooner than the layers of a language model.
+    The host's time of a step is that of the model, where it was measured and no trace of one's own says
+    otherwise: recorded kernels start sooner than the layers of a language model.
     """
     found = hardware_arguments(facts, accelerator, precision, stack)
-    own = f"diffusion.{model}.fixed_time@{(stack or default_stack(accelerator)).name}"
+    own = f"diffusion.{model}.fixed_time"
     if facts.has(own) and not facts.has(f"performance.training.fixed_time@{accelerator}"):
-        found["fixed_s"] = facts.fact(own)
+        software = f"{own}@{(stack or default_stack(accelerator)).name}"
+        found["fixed_s"] = facts.fact(software if facts.has(software) else own)
     return {**found, "memory_gb": facts.fact(f"accelerator.{accelerator}.memory")}
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, gammaincc
+from scipy.special import betainc, betaln, gammaincc, ndtri
 
 from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
 
@@ -79,8 +79,10 @@ def spares_for_confidence(
         confidence_fraction,
         np.asarray(variance_to_mean_ratio, dtype=float),
     )
-    spread = 10.0 * np.sqrt(mean * ratio) + 10.0 * ratio
-    return fewest_counts(lambda count: share_at_most(count, mean, ratio), share, np.ceil(mean + spread))[()]
+    # Normal law and its first term of skewness (Cornish and Fisher), where the search begins.
+    z = ndtri(share)
+    near = mean + z * np.sqrt(mean * ratio) + (z * z - 1.0) / 6.0 * (2.0 * ratio - 1.0)
+    return fewest_counts(lambda count: share_at_most(count, mean, ratio), share, np.ceil(near))[()]
 
 
 def k_of_n_availability_fraction(
@@ -236,12 +238,24 @@ def share_at_most(
 def fewest_counts(
     share_at: Callable[[NDArray[np.float64]], Column], target: NDArray[np.float64], guess: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Smallest whole number from 0 whose share reaches the target, by doubling and halving on columns."""
-    low, high = np.full(target.shape, -1.0), np.maximum(guess, 1.0)
-    while np.any(short := np.asarray(share_at(high)) < target):
-        low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+    """Smallest whole number from 0 whose share reaches the target: steps off the guess double, then halve."""
+
+    def reaches(count: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return (count >= 0.0) & (np.asarray(share_at(np.maximum(count, 0.0))) >= target)
+
+    low, high = np.full(target.shape, -1.0), np.maximum(guess, 0.0)
+    step = 1.0
+    while np.any(short := ~reaches(high)):
+        low, high = np.where(short, high, low), np.where(short, high + step, high)
+        step *= 2.0
+    step, found = 1.0, low >= 0.0
+    while not np.all(found):
+        below = np.where(found, low, np.maximum(high - step, -1.0))
+        enough = ~found & reaches(below)
+        low, high = np.where(enough | found, low, below), np.where(enough, below, high)
+        step, found = 2.0 * step, ~enough
     while np.any(high - low > 1.0):
         middle = np.where(high - low > 1.0, np.floor((low + high) / 2.0), high)
-        enough = np.asarray(share_at(middle)) >= target
+        enough = reaches(middle)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high

@@ -48,7 +48,14 @@ def model_called(text: str, catalogue: Catalogue) -> str | None:
 
     'meta-llama/Llama-3.1-70B-Instruct-FP8' is 'llama-3.1-70b'.
     """
-    known = _squeezed("model", catalogue)
+    return name_called("model", text, catalogue)
+
+
+def name_called(table: str, text: str, catalogue: Catalogue) -> str | None:
+    """The catalogue's name of anything, however its words are separated: 'FLUX.1 dev' is 'flux1-dev'."""
+    if table == "accelerator":
+        return accelerator_called(text, catalogue)
+    known = _squeezed(table, catalogue)
     words = _words(text.rpartition("/")[2])
     editions = set(aliases("result_words")["editions"])
     while words:
@@ -60,9 +67,21 @@ def model_called(text: str, catalogue: Catalogue) -> str | None:
     return None
 
 
+def alias_of(table: str, text: str) -> Any:
+    """What a table of `data/aliases.toml` says of a name, however its words are separated, or None."""
+    known = aliases(table)
+    if text in known:
+        return known[text]
+    wanted = _joined(_words(text))
+    return next((entry for alias, entry in known.items() if _joined(_words(alias)) == wanted), None)
+
+
+NAMED_BY = {"model": "layers", "accelerator": "memory"}  # a fact that each whole entry of a table has
+
+
 def _squeezed(table: str, catalogue: Catalogue) -> dict[str, str]:
     """Aliases and names of the catalogue without what separates their words."""
-    names = catalogue.names(table, "layers" if table == "model" else "memory")
+    names = catalogue.names(table, NAMED_BY.get(table, ""))
     pairs: Iterable[tuple[str, str]] = [*aliases(table).items(), *((name, name) for name in names)]
     return {_joined(_words(alias)): name for alias, name in pairs if name in names}
 

@@ -368,7 +368,11 @@ class Inputs:
             year = data_year(self.catalogue.fact(region.key))
             for start in self.scenario.horizon.period_starts:
                 ahead = chosen(
-                    "years_ahead_y", float(start.year - year), f"from the data of {year} to {start.year}"
+                    "years_ahead_y",
+                    float(max(0, start.year - year)),
+                    f"from the data of {year} to {start.year}"
+                    if start.year >= year
+                    else f"no data of {start.year}: those of {year}, the earliest",
                 )
                 found.append(
                     derive(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
-from planner.inputs.software import Stack
+from planner.inputs.software import Stack, default_stack
 from planner.performance.bundles import Links, Waits, bundled
 from planner.performance.diffusion import (
     denoiser_held_gb,
@@ -72,13 +72,19 @@ class DenoiserTraining:
 
 
 def chip_arguments(
-    facts: Facts, accelerator: str, precision: str, stack: Stack | None = None
+    facts: Facts, model: str, accelerator: str, precision: str, stack: Stack | None = None
 ) -> dict[str, Traced]:
-    """What the step takes from a chip at a precision and from the software on it; by default its newest."""
-    return {
-        **hardware_arguments(facts, accelerator, precision, stack),
-        "memory_gb": facts.fact(f"accelerator.{accelerator}.memory"),
-    }
+    """What the step takes from a chip at a precision and from the software on it; by default its newest.
+
+    The host's time of a step is that of the model, where it was measured and no trace of one's own says
+    otherwise: recorded kernels start sooner than the layers of a language model.
+    """
+    found = hardware_arguments(facts, accelerator, precision, stack)
+    own = f"diffusion.{model}.fixed_time"
+    if facts.has(own) and not facts.has(f"performance.training.fixed_time@{accelerator}"):
+        software = f"{own}@{(stack or default_stack(accelerator)).name}"
+        found["fixed_s"] = facts.fact(software if facts.has(software) else own)
+    return {**found, "memory_gb": facts.fact(f"accelerator.{accelerator}.memory")}
 
 
 def denoiser_training(
@@ -177,7 +183,7 @@ def denoiser_columns(
     used, place = np.unique(sku, return_inverse=True)
     each = [
         {
-            **chip_arguments(inputs, inputs.skus[k].accelerator, precision),
+            **chip_arguments(inputs, model, inputs.skus[k].accelerator, precision),
             "link_domain": link_domain(inputs, int(k)),
         }
         for k in used

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.inputs.aliases import aliases
+from planner.inputs.aliases import alias_of, aliases, name_called
 from planner.inputs.catalogue import load_catalogue
 from planner.trace.units import convert_factor, unit_of
 
-__all__ = ["aliases", "catalogue_name", "constant", "constants"]
+__all__ = ["alias_of", "aliases", "catalogue_name", "constant", "constants"]
 
 
 def catalogue_name(table: str, name: str) -> str:
-    """The catalogue's name of a thing: an alias, or a name that the catalogue has.
+    """The catalogue's name of a thing: an alias, a name that the catalogue has, or one spelled otherwise.
 
     Raises:
-        ValueError: neither.
+        ValueError: none of them.
     """
-    known = aliases(table)
+    known, catalogue = aliases(table), load_catalogue()
     if name in known:
         return str(known[name])
     folded = {alias.casefold(): str(target) for alias, target in known.items()}
     if name.casefold() in folded:
         return folded[name.casefold()]
-    if name in load_catalogue().names(table):
+    if name in catalogue.names(table):
         return name
+    if (called := name_called(table, name, catalogue)) is not None:
+        return called
     raise ValueError(f"no {table} '{name}' in the catalogue: add an alias to data/aliases.toml")
 
 

@@ -17,7 +17,14 @@ SENT = "sharded weights"
 # Values of two bytes, with states of the optimiser in four.
 TWO_BYTES = {"dtype": ("fp16", "bf16", "float16", "bfloat16")}
 
-BOOK = Book({"seq": ("sequence_tokens", 1.0), "vp": ("interleave", 1.0), "vocab": ("vocabulary", 1.0)})
+BOOK = Book(
+    {
+        "seq": ("sequence_tokens", 1.0),
+        "vp": ("interleave", 1.0),
+        "vocab": ("vocabulary", 1.0),
+        "gated_mlp": ("gated", 1.0),
+    }
+)
 
 
 @BOOK.takes("model_parameters", unit="1", subject=SIZE, labels=("model",))

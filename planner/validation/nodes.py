@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from carbon.energy import energy_kwh
+from planner.inputs.aliases import accelerator_called
 from planner.inputs.catalogue import COOLING, Sku, load_catalogue
 from planner.performance.bundles import step_bundles
 from planner.performance.power import (
@@ -19,11 +21,11 @@ from planner.performance.power import (
 from planner.performance.training import training_step_s
 from planner.physics.nodes import POWER_CURVE, host_facts
 from planner.physics.training_step import LAYOUT, OUTSIDE_STEP
-from planner.validation.aliases import aliases, catalogue_name, constant, constants
+from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
 from planner.validation.recommendation import (
-    MODELS,
+    is_recommendation,
     query_uses,
     recommendation_compute_use_fraction,
     recommendation_step,
@@ -55,10 +57,10 @@ def node_idle(*, node: str) -> float:
 @BOOK.takes("node_power_train", unit="kW", subject=POWER)
 def node_training(*, workload: str, node: str, nodes: int) -> float:
     """Power of a node in training, from what an accelerator does through the modelled step."""
-    known = aliases("workload")
-    if workload not in known:
-        raise NotUnderstood(f"no step model of the workload '{workload}': known are {', '.join(known)}")
-    what, sku = known[workload], _sku(node)
+    what, sku = alias_of("workload", workload), _sku(node)
+    if what is None:
+        known = ", ".join(aliases("workload"))
+        raise NotUnderstood(f"no step model of the workload '{workload}': known are {known}")
     accelerators = nodes * round(constant(f"server.{sku.server}.accelerators", "accelerators"))
     parts = _training_parts(what)
     return _node_kw(
@@ -80,7 +82,7 @@ def _training_parts(what: Mapping[str, Any]) -> Parts:
         return lambda chip, accelerators, what: classifier_parts(chip)
     if what["model"] == "sd2":
         return lambda chip, accelerators, what: denoiser_parts(chip, what["global_batch"] / accelerators)
-    return _recommendation_parts if what["model"] in MODELS else _language_parts
+    return _recommendation_parts if is_recommendation(what["model"]) else _language_parts
 
 
 def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
@@ -136,10 +138,10 @@ def node_serving(
     A node that is said to be in MaxQ has the power limit on its accelerators that was published for it, or
     the mean of those that were published where its own was not.
     """
-    known = aliases("serving_workload")
-    if workload not in known:
-        raise NotUnderstood(f"no serving model of the workload '{workload}': known are {', '.join(known)}")
-    benchmark, sku = known[workload], _sku(node)
+    benchmark, sku = alias_of("serving_workload", workload), _sku(node)
+    if benchmark is None:
+        known = ", ".join(aliases("serving_workload"))
+        raise NotUnderstood(f"no serving model of the workload '{workload}': known are {known}")
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
     if benchmark.startswith("dlrm"):
         if samples_per_s is None:
@@ -212,8 +214,25 @@ def _sku(node: str) -> Sku:
     words, _ = _words(node)
     bare, _, cooling = words.rpartition(", ")
     uncooled = bare if cooling in COOLING else words
-    name = aliases("sku").get(words) or aliases("sku").get(uncooled, uncooled)
     skus = load_catalogue().skus
-    if name not in skus:
+    name = alias_of("sku", words) or alias_of("sku", uncooled) or (uncooled if uncooled in skus else None)
+    found = _counted_sku(uncooled) if name is None else skus.get(name)
+    if found is None:
         raise NotUnderstood(f"no node '{node}': known are {', '.join((*aliases('sku'), *skus))}")
-    return skus[name]
+    return found
+
+
+def _counted_sku(node: str) -> Sku | None:
+    """The node that holds so many accelerators of a name: '8xH200-SXM-141GB' is 'h200-8'."""
+    counted = re.fullmatch(r"(\d+) ?x ?(.+)", node, re.IGNORECASE)
+    catalogue = load_catalogue()
+    chip = accelerator_called(counted[2], catalogue) if counted else None
+    if counted is None or chip is None:
+        return None
+    held = (
+        sku
+        for sku in (catalogue.skus[name] for name in catalogue.sold)
+        if sku.accelerator == chip
+        and constant(f"server.{sku.server}.accelerators", "accelerators") == float(counted[1])
+    )
+    return next(held, None)

@@ -8,8 +8,9 @@ from functools import partial
 
 from planner.inputs.software import default_stack, stack_named
 from planner.performance.bundles import memory_bundles
+from planner.performance.experts import layer_weights
 from planner.performance.layouts import Layout, require_layout
-from planner.performance.memory import layer_parameters, training_memory_parts
+from planner.performance.memory import training_memory_parts
 from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
@@ -19,7 +20,7 @@ from planner.performance.throughput import (
 from planner.physics.run_speed import throughput
 from planner.physics.training_step import LAYOUT
 from planner.trace.quantities import chosen
-from planner.validation.aliases import aliases, catalogue_name, constant
+from planner.validation.aliases import alias_of, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.recommendation import is_recommendation, recommendation_rate
 from planner.validation.software import (
@@ -303,8 +304,9 @@ def _length_of(model: str, stated: str | int) -> int:
     """One sequence length, or that of the family in a list such as "4096 (Llama2) / 8192 (Llama3.1)"."""
     if isinstance(stated, int):
         return stated
+    name = catalogue_name("model", model).replace("-", "")
     for length, family in re.findall(r"(\d+)\s*\(([^)]+)\)", stated):
-        if model.casefold().startswith(family.casefold()):
+        if name.startswith(family.casefold().replace("-", "").replace(" ", "")):
             return int(length)
     raise NotUnderstood(f"no sequence length for '{model}' in '{stated}'")
 
@@ -386,7 +388,7 @@ def _language_rate(
         raise NotUnderstood("scale_from_anchor needs dtype for a language model")
     base, with_adapter = model.removesuffix(" LoRA"), model.endswith(" LoRA")
     name, chip = catalogue_name("model", base), catalogue_name("accelerator", gpu)
-    length = sequence_tokens or aliases("sequence_tokens").get(model)
+    length = sequence_tokens or alias_of("sequence_tokens", model)
     if length is None:
         raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
     ran = software or default_stack(chip).name
@@ -451,21 +453,24 @@ def training_flops(
     layers: int,
     hidden: int,
     heads: int,
-    kv_heads: int,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
     ffn: int,
-    gated: bool,
+    gated: bool = False,
     vocabulary: int,
     tied: bool = False,
     sequence_tokens: int,
     tokens: float,
 ) -> dict[str, float]:
     """Arithmetic of a run: 6 for each weight that multiplies, output layer too, and half of all scores."""
-    layer = layer_parameters(hidden=hidden, heads=heads, kv_heads=kv_heads, ffn=ffn, gated=int(gated))
+    layer = layer_weights(
+        hidden=hidden, heads=heads, kv_heads=kv_heads or heads, ffn=ffn, gated=int(gated), head_dim=head_dim
+    )
     each = model_flops_per_token(
-        parameters=layers * float(layer) + vocabulary * hidden,
+        parameters=layers * float(layer.common_parameters) + vocabulary * hidden,
         layers=layers,
         heads=heads,
-        head_dim=hidden / heads,
+        head_dim=head_dim or hidden / heads,
         sequence_tokens=sequence_tokens,
         counted_scores_fraction=0.5,
     )

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from planner.inputs.aliases import name_called
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.model_kinds import is_film
 from planner.inputs.software import stack_named
 from planner.performance.bundles import ranking_bundles
 from planner.performance.diffusion import (
-    attention_tflop,
     generation_compute_use_fraction,
     generation_s,
-    latent_tokens,
-    linear_tflop,
     operator_s,
 )
 from planner.performance.power import sustained_power_kw
@@ -28,10 +27,12 @@ from planner.performance.recommendation import (
     scheduled_step,
 )
 from planner.performance.training import shape_efficiency_fraction
+from planner.physics.batch_work import denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
+from planner.physics.equations.batches import sample_tflop
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
-from planner.trace.quantities import chosen
-from planner.validation.aliases import catalogue_name, constant, constants
+from planner.trace.quantities import chosen, derive
+from planner.validation.aliases import alias_of, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, PEER, age_of
 from planner.validation.serving import POWER, SERVING, accelerator_kw
@@ -50,29 +51,7 @@ BOOK = Book(
     }
 )
 
-MODELS = {
-    "DLRM-dcnv2 (MLPerf)": "dlrm-dcnv2",
-    "DLRM-dcnv2": "dlrm-dcnv2",
-    "DLRM-A": "dlrm-a",
-    "FLUX.1-dev": "flux1-dev",
-    "HunyuanVideo": "hunyuan-video",
-}
 FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
-GENERATOR = (
-    "layers",
-    "hidden",
-    "ffn_ratio",
-    "height",
-    "width",
-    "frames",
-    "text_tokens",
-    "spatial_ratio",
-    "temporal_ratio",
-    "patch",
-    "steps",
-    "passes",
-    "parameters",
-)
 
 
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
@@ -82,8 +61,9 @@ def train_recommendation(*, model: str, gpu: str, accelerators: int, global_batc
 
 
 def is_recommendation(model: str) -> bool:
-    """Whether a name is that of a recommendation model."""
-    return MODELS.get(model, "") in load_catalogue().names("recommendation", "tables")
+    """Whether a name is that of a recommendation model with tables of its own."""
+    name = name_called("recommendation", model, load_catalogue())
+    return name in load_catalogue().names("recommendation", "tables")
 
 
 def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: int) -> float:
@@ -93,7 +73,7 @@ def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: i
 
 def recommendation_step(model: str, gpu: str, accelerators: int, global_batch: int) -> RecommendationStep:
     """Times of one step of a recommendation model in mixed precision."""
-    name, own = catalogue_name("accelerator", gpu), _known(model)
+    name, own = catalogue_name("accelerator", gpu), catalogue_name("recommendation", model)
     efficiency = _matrix_efficiency(
         name,
         "bf16",
@@ -172,13 +152,11 @@ def train_recommendation_as_peer(
 
 def _bottom_fraction(model: str) -> float:
     """Share of the dense layers below the interaction; half where the catalogue has no such model."""
-    if MODELS.get(model, "") not in load_catalogue().names("recommendation", "tables"):
+    if not is_recommendation(model):
         return 0.5
-    split = constants(f"recommendation.{MODELS[model]}", {"bottom": "bottom", "top": "top"})
+    name = catalogue_name("recommendation", model)
+    split = constants(f"recommendation.{name}", {"bottom": "bottom", "top": "top"})
     return split["bottom"] / (split["bottom"] + split["top"])
-
-
-TRAINED = {"FLUX.1": "flux1-dev", "Stable Diffusion v2": "sd2"}
 
 
 @BOOK.takes("train_diffusion_system", unit="1/s", subject=RECOMMENDATION)
@@ -190,16 +168,14 @@ def train_diffusion(
     The optimizer's state is split over all; weights and gradients too where they leave samples too little
     room.
     """
-    if model not in TRAINED:
-        raise NotUnderstood(f"no facts of '{model[:60]}': known are {', '.join(TRAINED)}")
     if accelerators > global_batch:
         raise NotUnderstood(f"a batch of {global_batch} is less than one sample for each of {accelerators}")
-    chip = catalogue_name("accelerator", gpu)
+    chip, name = catalogue_name("accelerator", gpu), catalogue_name("diffusion", model)
     stack = None if software is None else stack_named(software)
     found = denoiser_training(
         load_catalogue(),
-        TRAINED[model],
-        chip_arguments(load_catalogue(), chip, "bf16", stack),
+        name,
+        chip_arguments(load_catalogue(), name, chip, "bf16", stack),
         chosen("samples", float(global_batch), "stated by the row"),
         chosen("accelerators", float(accelerators), "stated by the row"),
     )
@@ -222,6 +198,7 @@ def serve_benchmark(
     Weights in 8 bits where the accelerator multiplies them and nothing else is stated. The latency bound of
     the Server scenario is a thousand times the work of one query: queueing takes nothing off that rate.
     """
+    benchmark = str(alias_of("benchmark", benchmark) or benchmark)
     rates = {"dlrm-v2": ("samples/s", _queries_per_s), "stable-diffusion-xl": ("images/s", _images_per_s)}
     unit, rate = next((rates[name] for name in rates if benchmark.startswith(name)), ("", None))
     if rate is None or scenario not in ("Offline", "Server"):
@@ -229,7 +206,7 @@ def serve_benchmark(
     # Rounds differ by the engines of language models; look-ups and convolutions hardly moved.
     age_of(round, benchmark)
     whole = accelerators * rate(catalogue_name("accelerator", gpu), precision, benchmark)
-    return {"1/s": whole, unit: whole}
+    return {"1/s": whole, unit: whole, "queries/s": whole}
 
 
 def query_uses(chip: str, accelerators: float, queries_per_s: float) -> dict[str, float]:
@@ -250,7 +227,8 @@ def recommendation_compute_use_fraction(
     model: str, gpu: str, accelerators: int, samples_per_s: float
 ) -> float:
     """Share of the dense 16-bit peak that training uses at a rate: forward, and twice as much back."""
-    own = constants(f"recommendation.{_known(model)}", {"bottom": "bottom", "top": "top"})
+    name = catalogue_name("recommendation", model)
+    own = constants(f"recommendation.{name}", {"bottom": "bottom", "top": "top"})
     peak = constant(f"accelerator.{catalogue_name('accelerator', gpu)}.bf16_peak", "peak_tflop_per_s")
     return 6.0 * (own["bottom"] + own["top"]) * samples_per_s / (accelerators * peak * 1e12)
 
@@ -258,36 +236,32 @@ def recommendation_compute_use_fraction(
 @BOOK.takes("serve_diffusion_power", unit="kW", subject=POWER)
 def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, latency_s: float) -> float:
     """Power of the accelerators that generate a batch in a measured time."""
-    name = f"diffusion.{MODELS.get(model) or catalogue_name('diffusion', model)}"
-    chip = catalogue_name("accelerator", gpu)
-    facts = constants(name, {part: part for part in GENERATOR})
-    tokens = (
-        latent_tokens(
-            height_px=facts["height"],
-            width_px=facts["width"],
-            frames=facts["frames"],
-            patch=facts["patch"],
-            spatial_ratio=facts["spatial_ratio"],
-            temporal_ratio=facts["temporal_ratio"],
-        )
-        + facts["text_tokens"]
+    name, chip = catalogue_name("diffusion", model), catalogue_name("accelerator", gpu)
+    catalogue = load_catalogue()
+    parts = denoiser(catalogue, name, catalogue.fact("performance.training.elementwise_bytes_per_value"))
+    steps, passes = catalogue.fact(f"diffusion.{name}.steps"), catalogue.fact(f"diffusion.{name}.passes")
+    worked = derive(
+        sample_tflop,
+        steps=steps,
+        passes=passes,
+        step_tflop=parts["step_tflop"],
+        once_tflop=parts["once_tflop"],
     )
-    shape = {"layers": facts["layers"], "hidden": facts["hidden"], "tokens": tokens}
-    one_pass = linear_tflop(ffn_ratio=facts["ffn_ratio"], **shape) + attention_tflop(**shape)
-    runs = facts["steps"] * facts["passes"]
+    runs = float(steps.value) * float(passes.value)
     compute = generation_compute_use_fraction(
-        sample_tflop=runs * one_pass / accelerators,
+        sample_tflop=float(worked.value) / accelerators,
         batch=batch,
         time_s=latency_s,
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
     )
     bandwidth = constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s")
-    memory = min(1.0, runs * facts["parameters"] * 2.0 / 1e9 / (bandwidth * latency_s))
+    weights_gb = constant(f"diffusion.{name}.parameters", "parameters") * 2.0 / 1e9
+    memory = min(1.0, runs * weights_gb / (bandwidth * latency_s))
     running_kw = accelerator_kw(chip, memory, float(compute))
     curve = next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
     if curve is None:
         raise NotUnderstood(f"no node of '{gpu}' in the catalogue, whose power law it would take")
-    what = "video" if facts["frames"] > 1 else "image"
+    what = "video" if is_film(catalogue, name) else "image"
     return accelerators * float(
         sustained_power_kw(
             power_kw=running_kw,
@@ -437,9 +411,3 @@ def _served_peak(chip: str, precision: str | None) -> float:
     catalogue = load_catalogue()
     known = [name for name in ("fp8", "bf16") if catalogue.has(f"accelerator.{chip}.{name}_peak")]
     return max(constant(f"accelerator.{chip}.{name}_peak", "peak_tflop_per_s") for name in known)
-
-
-def _known(model: str) -> str:
-    if model not in MODELS:
-        raise NotUnderstood(f"no facts of the model '{model}': known are {', '.join(MODELS)}")
-    return MODELS[model]

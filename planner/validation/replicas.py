@@ -26,7 +26,7 @@ from planner.performance.mix import class_context_tokens
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
-from planner.validation.aliases import aliases, catalogue_name, constant
+from planner.validation.aliases import alias_of, aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import SERVING, engine_name, inputs_around, lengths, precision_of, replica_of
 
@@ -101,6 +101,7 @@ def serve_system(
     the benchmark's time per token, and give their first token in time; in large domains of links prompts may
     be read apart.
     """
+    benchmark = str(alias_of("benchmark", benchmark) or benchmark)
     if not load_catalogue().has(f"benchmark.{benchmark}.input_tokens"):
         raise NotUnderstood(f"the catalogue has no request lengths of the benchmark '{benchmark}'")
     if scenario not in SCENARIOS:
@@ -118,7 +119,8 @@ def serve_system(
         found.append(run.apart_tokens_per_s(accelerators, scenario))
     if not any(found):
         raise NotUnderstood("the model does not fit on 1 to 8 accelerators, or keeps no target there")
-    return {"1/s": max(found), "samples/s": max(found) / run.kept_tokens}
+    requests = max(found) / run.kept_tokens
+    return {"1/s": max(found), "samples/s": requests, "queries/s": requests}
 
 
 def served_uses(

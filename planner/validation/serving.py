@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -21,7 +22,7 @@ from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
 from planner.physics.serving_power import SERVING_CURVE
 from planner.trace.errors import InputError
-from planner.validation.aliases import aliases, catalogue_name, constant, constants
+from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 
 SERVING, POWER = "serving throughput", "power"
@@ -47,6 +48,8 @@ BOOK = Book(
         "tok_s": ("tokens_per_s", 1.0),
     }
 )
+
+VERSION = re.compile(r"(?P<engine>[A-Za-z-]+) v?(?P<major>\d+)\.(?P<minor>\d+)")  # "vLLM 0.10.2"
 
 
 @BOOK.takes("serve_decode", unit="1/s", subject=SERVING)
@@ -270,13 +273,30 @@ def precision_of(word: str, chip: str) -> str:
 
 
 def engine_name(engine: str) -> str:
-    """An engine as files spell it."""
-    known = aliases("engine")
-    if engine in known:
-        return str(known[engine])
+    """An engine as files spell it; of a version nobody measured, the newest before it, or the oldest."""
+    if (known := alias_of("engine", engine)) is not None:
+        return str(known)
     if engine in load_catalogue().engines:
         return engine
+    if (near := _nearest_version(engine)) is not None:
+        return near
     raise NotUnderstood(f"the catalogue has no constants of the engine '{engine}': they differ by 10 to 45 %")
+
+
+def _nearest_version(engine: str) -> str | None:
+    """Constants of the version of an engine next to a stated one, among those that aliases name."""
+    stated = VERSION.match(engine)
+    if stated is None:
+        return None
+    measured = {}
+    for alias, name in aliases("engine").items():
+        found = VERSION.match(alias)
+        if found is not None and found["engine"].casefold() == stated["engine"].casefold():
+            measured[int(found["major"]), int(found["minor"])] = str(name)
+    if not measured:
+        return None
+    before = [version for version in measured if version <= (int(stated["major"]), int(stated["minor"]))]
+    return measured[max(before) if before else min(measured)]
 
 
 def power_curve(chip: str) -> str | None:

@@ -510,3 +510,12 @@ def test_a_shipped_scenario_takes_all_of_it_at_once() -> None:
     plan = plan_fleet(scenario, baselines=False)
     assert plan.answer.solution is not None
     assert plan.ledger.cost.value == pytest.approx(plan.answer.solution.usd)
+
+
+def test_a_service_may_have_no_requests_in_a_period() -> None:
+    """Before its launch and in a break nothing serves it, and the document closes."""
+    plan = planned({"services.chat.peak_rate": ["0 /s", "40 /s", "0 /s", "40 /s"]})
+    serving = [row["period"] for row in plan_document(plan)["tables"]["services"]]
+
+    assert (solved(plan).replicas.sum(axis=0) > 0).tolist() == [False, True, False, True]
+    assert sorted(set(serving)) == ["2027 Q2", "2027 Q4"]

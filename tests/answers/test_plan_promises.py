@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.answers.plan.disposals import unused_sentences
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.repairs import repaired_text, repairs
 from planner.answers.plan.work import pool_records, service_records
@@ -212,3 +213,15 @@ def test_standby_alone_covers_repairs_where_no_spares_are_kept(carrying: int, mo
         failures = failures_without_spares(units=units, replica_nodes=share, **alone)
         assert failures == more
         assert standby_replicas(failures=failures, carrying=replicas, replica_nodes=share) == more / share
+
+
+@pytest.mark.parametrize(("nodes", "said"), [(8, 0), (10, 2)])
+def test_headroom_of_a_pool_is_no_node_without_work(nodes: int, said: int) -> None:
+    """100,000 hours use 5.8 nodes and hold 7.3, so that work need not wait: of 8 none is free."""
+    plan = planned(small(POOL, **{"fleet[0].nodes": nodes}, policy__retirement="none"))
+    solution = plan.answer.solution
+    assert solution is not None
+    sentences = unused_sentences(plan, solution)
+
+    assert float(plan.ledger.idle_nodes[0, 0]) > 2.0
+    assert [line.split(" of ")[0] for line in sentences] == ([f"Keep {said} nodes"] if said else [])

@@ -78,6 +78,9 @@ def test_the_unit_follows_what_was_minimised_at_last(changes: dict[str, Any], un
     name = "cost" if unit == "USD" else "carbon"
 
     assert made["objective"]["unit"] == unit
+    looked_for = f"The plan looks for {made['objective']['text']}; what is next to it may be better in"
+    assert made["why"][0].startswith(looked_for), "else a cheaper baseline looks like a mistake"
+    assert any("with 95 % chance where only failures vary" in line for line in made["headline"])
     assert made["objective"]["value"] == next(row["value"] for row in made["totals"] if row["name"] == name)
 
 

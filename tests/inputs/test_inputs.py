@@ -114,6 +114,21 @@ def test_the_grid_declines_from_its_data_year(serving):
 # Failures: a log, how sure a rate is, bursts
 
 
+def test_a_year_before_the_data_takes_the_earliest(serving):
+    """How much more a grid emitted then nobody knows: its decline is not played backwards."""
+    then = with_changes(serving, {"horizon.start": "2022-07-01"})
+
+    earliest = load_catalogue().fact("grid.us-srvc.intensity")
+    assert Inputs(then, load_catalogue()).grid[0].value == earliest.value
+
+
+def test_a_quoted_name_is_the_name(serving):
+    """As in the file itself, and as in a list: `--set 'sites.virginia.grid="se"'`."""
+    quoted, plain = ({"sites.virginia.grid": text} for text in ('"se"', "se"))
+
+    assert with_changes(serving, quoted) == with_changes(serving, plain)
+
+
 def test_a_log_says_how_often_nodes_fail_and_how_long_they_are_away(tmp_path):
     """Every number of the fit is the user's own, with its range, and is told among the facts."""
     inputs = Inputs(with_log(tmp_path), load_catalogue())

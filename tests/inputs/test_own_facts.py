@@ -17,6 +17,7 @@ import everfleet as ef
 from planner.answers.lists import LISTS, listed
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.catalogue import load_catalogue, own_data
+from planner.inputs.own.classes import class_of
 from planner.inputs.own.reading import OwnDataError
 from planner.inputs.own.uploads import laid_out
 from planner.inputs.scenario import load_scenario, with_changes
@@ -168,6 +169,30 @@ def test_a_gpu_takes_the_rest_from_its_class(tmp_path: Path, monkeypatch: pytest
     idle = shipped.fact(f"{of_class}.idle_power").value / shipped.fact(f"{of_class}.tdp").value
     assert own.fact(f"{ours}.idle_power").value == pytest.approx(0.9 * idle, rel=1e-5)
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows.values() if row["kind"] == "assumed")
+
+
+def test_the_class_of_a_gpu_is_that_of_a_gpu() -> None:
+    """Nearest in numbers is a TPU v5p, whose links join 8,960 chips and whose host counts as 0 kg."""
+    stated = {
+        "bf16_peak": 500.0,
+        "memory": 96.0,
+        "memory_bandwidth": 3000.0,
+        "link_bandwidth": 200.0,
+        "tdp": 0.45,
+    }
+
+    assert class_of(None, stated, load_catalogue()).name == "h100-nvl-8"
+    assert class_of("tpu-v5p-64", stated, load_catalogue()).name == "tpu-v5p-64"
+
+
+def test_links_that_end_at_the_node_end_at_a_smaller_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*GPU, "--like", "h100-8", "--accelerators", "4"]) == ANSWER
+
+    with own_data("my-facts"):
+        assert load_catalogue().fact("accelerator.own-8.link_domain").value == 4.0
 
 
 @pytest.mark.parametrize(

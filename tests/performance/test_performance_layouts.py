@@ -336,6 +336,17 @@ def test_a_layout_that_does_not_divide_is_named(change, message):
         require_layout(**bundled(STATED | change, split=Split))
 
 
+def test_uneven_stages_take_uneven_chunks():
+    """DeepSeek-V3 has 61 layers; Megatron-Bridge publishes it in 2 stages of 8 chunks on GB300."""
+    published = {"layers": 61, "pp": 2, "interleave": 8}
+
+    require_layout(**bundled(STATED | published, split=Split))
+    with pytest.raises(ValueError, match="interleave 12 does not divide 32 layers"):
+        require_layout(**bundled(STATED | published | {"layers": 64, "interleave": 12}, split=Split))
+    with pytest.raises(ValueError, match="interleave 32 does not divide 31 layers"):
+        require_layout(**bundled(STATED | published | {"interleave": 32}, split=Split))
+
+
 def test_less_memory_is_never_faster():
     """The same search in less memory can only lose layouts."""
     times = [search(GPT3, "H100-80GB-SXM", 256, 2048, memory_gb=gb).step_s for gb in (60, 80, 141)]

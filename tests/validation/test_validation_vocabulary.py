@@ -523,3 +523,73 @@ def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
     )
     assert replicas._filed(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
     assert replicas._filed(None, "b200-sxm-180gb", "whisper") == "bf16"
+
+
+CHAT = {"avg_batch": 32, "avg_output_tokens": 390, "weights": "bfloat16", "engine": "vLLM"}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "plain", "spelled"),
+    [
+        (
+            "serve_decode",
+            "1/s",
+            {**CHAT, "model": "Qwen 3 8B", "gpu": "H100-80GB-SXM"},
+            {**CHAT, "model": "Qwen/Qwen3-8B", "gpu": "NVIDIA H100 SXM5 80GB", "engine": "vLLM 0.11.2"},
+        ),
+        (
+            "node_power_idle",
+            "W",
+            {"node": "8x H200 SXM", "workload": "idle", "nodes": 1},
+            {"node": "8xH200-SXM-141GB", "workload": "idle", "nodes": 1},
+        ),
+        (
+            "train_mfu",
+            "1",
+            {"accelerator": "TPU v6e", "model": "Llama2-70B", "seq": "4096 (Llama2) / 8192 (Llama3.1)"},
+            {"accelerator": "Google Trillium", "model": "Llama-2-70b-hf", "seq": 4096},
+        ),
+        (
+            "serve_system",
+            "samples/s",
+            {"benchmark": "gptj-99", "scenario": "Server", "gpu": "H100-80GB-SXM", "gpus": 8},
+            {"benchmark": "gptj-99.9", "scenario": "Server", "gpu": "HGX H100 80GB", "gpus": 8},
+        ),
+        (
+            "train_dlrm_system",
+            "samples/s",
+            {"model": "DLRM-dcnv2 (MLPerf)", "gpu": "B200-SXM", "gpus": 8, "global_batch": 55296},
+            {"model": "dlrm dcnv2", "gpu": "b200-sxm-180GB", "gpus": 8, "global_batch": 55296},
+        ),
+    ],
+)
+def test_a_name_is_one_however_it_is_spelled(quantity, unit, plain, spelled):
+    """Owner, maker, edition, memory, spaces and hyphens change no answer."""
+    assert ours(quantity, unit, **spelled) == pytest.approx(ours(quantity, unit, **plain), rel=1e-12)
+
+
+def test_another_memory_is_another_accelerator():
+    with pytest.raises(NotUnderstood, match="no accelerator 'V100-16GB'"):
+        ours("serve_decode", **CHAT, model="Qwen3-8B", gpu="V100-16GB")
+
+
+def test_requests_a_second_are_no_tokens():
+    """An answer of Whisper has many tokens; samples and queries are as many as answers."""
+    asked = {"benchmark": "whisper", "scenario": "Offline", "gpu": "L40S", "gpus": 8, "round": "v5.1"}
+
+    tokens, samples, queries = (
+        ours("serve_system", unit, **asked) for unit in ("tokens/s", "samples/s", "queries/s")
+    )
+    assert samples == queries
+    assert tokens == pytest.approx(samples * constant("benchmark.whisper.output_tokens", "tokens"))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "batch", "published"),
+    [("H200-141GB-SXM", 64, 256, 5_121), ("GB200-NVL72", 512, 1536, 54_900), ("B200-SXM", 8, 256, 2_165)],
+)
+def test_short_steps_of_an_image_model(gpu, gpus, batch, published):
+    """MLPerf Training v5.0, Stable Diffusion v2: steps of 28 to 118 ms, of which the host takes 16."""
+    asked = {"model": "SD v2", "gpu": gpu, "gpus": gpus, "global_batch": batch}
+
+    assert ours("train_diffusion_system", "samples/s", **asked) == pytest.approx(published, rel=0.08)

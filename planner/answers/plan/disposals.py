@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.answers.plan.fleet import nodes_text, place
 from planner.answers.plan.places import space_held
+from planner.answers.plan.unit_costs import free_node_h
 from planner.program.ledger import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, reused
@@ -109,9 +110,13 @@ def undeclared_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def unused_sentences(plan: Plan, solution: Solution) -> list[str]:
-    """Standing nodes that nothing uses in the last period and that are kept: what they are worth, and why."""
+    """Standing nodes that no work holds in the last period and that are kept: what they are worth, and why.
+
+    What work holds and does not use is its headroom: without it, work would wait.
+    """
     labels, standing = plan.inputs.scenario.horizon.period_labels, plan.assembled.standing
-    idle = np.floor(plan.ledger.idle_nodes[:, -1] + solution.parked[:, -1] - solution.spares[:, -1] + 1e-6)
+    free = free_node_h(plan, solution)[:, -1] / plan.problem.node_groups.hours[-1]
+    idle = np.floor(free - solution.spares[:, -1] + 1e-6)
     said = []
     for p in np.flatnonzero(idle > 0):
         rows = np.flatnonzero((standing.node_group == p) & (solution.kept[:, -1] > 0))

@@ -20,7 +20,7 @@ from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.site_energy import site_energy_sentences
 from planner.answers.plan.stress import stress_sentences
-from planner.answers.plan.summary import why_this_plan
+from planner.answers.plan.summary import objective_text, why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
 from planner.answers.plan.views import view_sentences
@@ -31,13 +31,13 @@ from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
 from planner.program.option_tables import TOO_SLOW
-from planner.program.plan import Plan, Watch, first_tolerance, silent
+from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
 from planner.report.shape import PLAN_SCHEMA
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
-from planner.trace.numbers import percent_text, seconds_text, tonne_price
+from planner.trace.numbers import percent_text, seconds_text
 from planner.trace.quantities import facts_of
 from planner.trace.records import (
     Record,
@@ -89,7 +89,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         "status": _status(plan),
         "objective": {
             "kind": scenario.policy.objective,
-            "text": _objective_text(plan),
+            "text": objective_text(plan),
             "value": None,
             "unit": objective_unit(plan.problem.objective),
         },
@@ -236,26 +236,6 @@ def _status(plan: Plan) -> Record:
         **({"searched_on": found.searched_on} if found.searched_on else {}),
         "verified": found.solution is not None,
     }
-
-
-def _objective_text(plan: Plan) -> str:
-    policy = plan.inputs.scenario.policy
-    match policy.objective:
-        case "money":
-            return "least cost"
-        case "carbon":
-            return "least carbon"
-        case "lexicographic":
-            first, second = ("carbon", "cost") if policy.first == "carbon" else ("cost", "carbon")
-            given = 100 * first_tolerance(policy)
-            return (
-                f"least {first}, then least {second} with {percent_text(given / 100, None)} more of the first"
-            )
-        case "cash":
-            return "least money spent in the horizon"
-        case _:
-            price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
-            return f"least cost, with carbon at {tonne_price(price)}"
 
 
 def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:

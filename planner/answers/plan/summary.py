@@ -44,7 +44,7 @@ from planner.program.baselines import (
     USUAL_SPARES,
     spare_confidence_fraction,
 )
-from planner.program.plan import Plan
+from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status
 from planner.trace.numbers import mass, money, percent_text, tonne_price
 
@@ -74,6 +74,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         total_sentence(plan),
     ]
     why = [
+        *_looked_for(plan),
         *_against_cost_only(plan, solution),
         *_against_today(plan, solution),
         *_against_keeping(plan, solution),
@@ -104,6 +105,34 @@ def _futures_left_out(plan: Plan) -> list[str]:
     if not scenario.futures and scenario.uncertainty is None:
         return []
     return ["This plan is for the scenario as stated; `everfleet futures` plans for all of its futures."]
+
+
+def objective_text(plan: Plan) -> str:
+    """What the plan looks for: 'least carbon, then least cost with 2 % more of the first'."""
+    policy = plan.inputs.scenario.policy
+    match policy.objective:
+        case "money":
+            return "least cost"
+        case "carbon":
+            return "least carbon"
+        case "lexicographic":
+            first, second = ("carbon", "cost") if policy.first == "carbon" else ("cost", "carbon")
+            given = 100 * first_tolerance(policy)
+            return (
+                f"least {first}, then least {second} with {percent_text(given / 100, None)} more of the first"
+            )
+        case "cash":
+            return "least money spent in the horizon"
+        case _:
+            price = 1000.0 * float(policy.carbon_price_usd_per_kgco2e or 0.0)
+            return f"least cost, with carbon at {tonne_price(price)}"
+
+
+def _looked_for(plan: Plan) -> list[str]:
+    """That money is not all, or not first: a plan next to this one may then be cheaper."""
+    if plan.inputs.scenario.policy.objective in ("money", "weighted"):
+        return []
+    return [f"The plan looks for {objective_text(plan)}; what is next to it may be better in something else."]
 
 
 def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:

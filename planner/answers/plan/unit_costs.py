@@ -120,6 +120,13 @@ def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.
     return found
 
 
+def free_node_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
+    """Node-hours in service that no work holds, by node group and period (P, T)."""
+    stood = _stood_h(plan, solution)
+    held = np.sum([np.zeros_like(stood), *_held_h(plan, solution).values()], axis=0)
+    return np.asarray(stood - held, dtype=float)
+
+
 def _stood_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
     """Node-hours in service, and of rented nodes those in use (P, T)."""
     rented = plan.assembled.rented.node_group

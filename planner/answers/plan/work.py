@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from planner.answers.plan.chosen_ways import pool_way
 from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
+    nodes_text,
     place,
     rental_sentences,
 )
@@ -479,13 +480,13 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         )
         copies = f"{count} x " if count > 1 else ""
         said.append(
-            f"Run {copies}{job.name} on {runs.candidates.nodes[c]} nodes of {group}"
+            f"Run {copies}{job.name} on {nodes_text(int(runs.candidates.nodes[c]))} of {group}"
             f"{'' if other is None else f' and {other[0]} (what crosses: {other[1]})'}"
             f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
             f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
-            f"done about {likely}, by {late} with 95 % chance (deadline {job.deadline}). Checkpoint every "
-            f"{count_text(runs.interval_h.value[c] * 60)} min; effective training time "
-            f"{percent_text(runs.ettr.value[c])}."
+            f"done about {likely}, by {late} with 95 % chance where only failures vary "
+            f"(deadline {job.deadline}). Checkpoint every {count_text(runs.interval_h.value[c] * 60)} min; "
+            f"effective training time {percent_text(runs.ettr.value[c])}."
         )
     return said
 

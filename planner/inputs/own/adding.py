@@ -137,9 +137,20 @@ def add_gpu(gpu: Gpu, folder: Path, catalogue: Catalogue) -> Added:
     servers = server_priors(name, like, on_server, catalogue)
     # The node draws more than its host and boards can: the class's, by the board power of all of them.
     old = f"accelerator.{like.accelerator}.tdp", f"server.{like.server}.accelerators"
-    boards = float(catalogue.fact(old[0]).value) * float(catalogue.fact(old[1]).value)
+    held = float(catalogue.fact(old[1]).value)
+    boards = float(catalogue.fact(old[0]).value) * held
     grown = stated["tdp"] * gpu.accelerators / boards
-    servers = [_times(one, grown) if one.key.endswith(".max_power") else one for one in servers]
+    servers = [
+        _times(one, grown, "the power of its boards") if one.key.endswith(".max_power") else one
+        for one in servers
+    ]
+    # Where links end at the node, so they do on a node of more or fewer.
+    priors = [
+        _times(one, gpu.accelerators / held, "the accelerators of a node")
+        if one.key.endswith(".link_domain") and one.value == held
+        else one
+        for one in priors
+    ]
     rows += [_prior_row(one, catalogue) for one in (*priors, *servers)]
     sku = {
         "title": gpu.title or f"{gpu.accelerators} x {gpu.name} (your own)",
@@ -430,14 +441,14 @@ def _wrong(flag: str, text: str, unit: str) -> list[str]:
     return []
 
 
-def _times(prior: Prior, factor: float) -> Prior:
+def _times(prior: Prior, factor: float, why: str) -> Prior:
     return Prior(
         prior.key,
         prior.value * factor,
         min(prior.low, prior.low * factor),
         max(prior.high, prior.high * factor),
         prior.unit,
-        f"{prior.locator}; in proportion to the power of its boards",
+        f"{prior.locator}; in proportion to {why}",
         prior.boundary,
     )
 

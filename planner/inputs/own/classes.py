@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from planner.inputs.aliases import aliases
 from planner.inputs.catalogue import Catalogue, Sku
 from planner.inputs.own.reading import needed_of
 from planner.inputs.ranges import COUNTED
@@ -47,14 +48,23 @@ class Prior:
 
 
 def class_of(name: str | None, stated: Mapping[str, float], catalogue: Catalogue) -> Sku:
-    """The SKU whose class holds: the named one, or the one whose accelerator is nearest in what was stated.
+    """The SKU whose class holds: the named one, or the one whose GPU is nearest in what was stated.
 
-    `stated` are properties of the accelerator in canonical units.
+    `stated` are properties of the accelerator in canonical units. A TPU, a Gaudi or a processor may be near
+    in numbers, but has links, hosts and kernels of its own: its class has to be named.
 
     Raises:
         InputError: no SKU is called so.
     """
-    trained = {sku: one for sku, one in catalogue.skus.items() if one.trains and not one.announced}
+    plugins, kinds = aliases("device_plugin"), aliases("generation")
+    boards = {
+        chip for kind, chips in kinds.items() if plugins.get(kind, "").endswith("/gpu") for chip in chips
+    }
+    trained = [
+        sku
+        for sku in catalogue.skus.values()
+        if sku.trains and not sku.announced and sku.accelerator in boards
+    ]
     if name is not None:
         if name not in catalogue.skus:
             raise InputError(
@@ -69,7 +79,7 @@ def class_of(name: str | None, stated: Mapping[str, float], catalogue: Catalogue
             total += abs(value - known) / max(value, known)
         return total
 
-    return min(trained.values(), key=distance)
+    return min(trained, key=distance)
 
 
 def accelerator_priors(

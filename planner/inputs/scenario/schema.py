@@ -55,7 +55,7 @@ from planner.inputs.scenario.series import Shapes
 _MONTHS = {"month": 1, "quarter": 3}
 _POSITIVE = Range(0, 1e18, open=True)
 # The least of each kind of work that a solver, which is exact to a millionth of a node, can tell from none.
-_TOKENS, _PEAK_PER_S = Range(1, 1e18), Range(1e-6, 1e9)
+_TOKENS, _PEAK_PER_S = Range(1, 1e18), Range(1e-6, 1e9, or_none=True)
 _SHARE = Range(0.5, 0.999999)
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 

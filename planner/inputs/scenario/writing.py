@@ -95,10 +95,11 @@ def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] |
 
 
 def _as_toml(value: Any, present: Any) -> Any:
-    """A value as a file would hold it; text is read as TOML unless it replaces text."""
+    """A value as a file would hold it; text is read as TOML unless it is plain and replaces text."""
     if isinstance(value, tuple):
         return list(value)
-    if not isinstance(value, str) or (isinstance(present, str) and not value.lstrip().startswith("[")):
+    marked = isinstance(value, str) and value.lstrip()[:1] in ("[", '"', "'")
+    if not isinstance(value, str) or (isinstance(present, str) and not marked):
         return value
     try:
         read = tomllib.loads(f"value = {value}")

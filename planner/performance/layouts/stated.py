@@ -23,6 +23,9 @@ def require_layout(
     n = t p c d,  B = m b d,  a = 0 mod t,  kv = 0 mod t or t = 0 mod kv,  l = 0 mod v,  s = 0 mod c,
     E = 0 mod e,  n/p = 0 mod e
 
+    Where the stages do not divide the layers, the chunks of a stage need not do so either: none may be
+    empty. 61 layers in 2 x 8 chunks are fifteen of 4 and one of 1.
+
     Source: Narayanan et al., SC'21, arXiv 2104.04473; Liu et al., arXiv 2504.14960 (experts).
     """
     require_heads(heads=heads, kv_heads=kv_heads)
@@ -41,7 +44,9 @@ def require_layout(
         _undivided("tp", tp, heads, "heads", tensor) if heads % tp else "",
         _undivided("tp", tp, kv_heads, "kv_heads", tensor) if kv_heads % tp and tp % kv_heads else "",
         f"pp {pp} is more than {layers} layers" if pp > layers else "",
-        _undivided("interleave", interleave, held, "layers of a stage") if held % interleave else "",
+        _undivided("interleave", interleave, held, "layers of a stage")
+        if held % interleave and (layers % pp == 0 or pp * interleave > layers)
+        else "",
         _undivided("cp", cp, sequence_tokens, "tokens") if sequence_tokens % cp else "",
         _undivided("ep", ep, experts, "experts") if experts % ep else "",
         f"ep {ep} needs a model with experts" if ep > 1 and not experts else "",

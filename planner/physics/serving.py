@@ -40,7 +40,7 @@ from planner.physics.nodes import (
 )
 from planner.physics.promises import standing_by
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
-from planner.physics.serving_demand import carried_per_s, held_in_all, with_headroom
+from planner.physics.serving_demand import carried_per_s, heard_at_once, held_in_all, with_headroom
 from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
@@ -386,8 +386,8 @@ def _kinds(
     )
     caps = found[5]
     demand: Traced = pick(demands, of_demand)
-    faster = serving_ratio(inputs, service, sku, SERVING_TIME)
-    if faster is not None:  # a request takes a part of what it took, as fewer requests would
+    faster = heard_at_once(inputs, service, serving_ratio(inputs, service, sku, SERVING_TIME))
+    if faster is not None:  # a request takes a part or a multiple of what it took, as other numbers would
         demand = (demand / faster).named("demand_per_s")
     one = inputs.scenario.services[int(service[0])] if len(service) else None
     law: EngineLaw | BatchLaw | ApartLaw

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.quantities import Traced, chosen, derive, pick
 
 Column = float | NDArray[Any]
 
@@ -31,6 +31,21 @@ def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Colum
     Source: definition of headroom.
     """
     return np.multiply(carrying_replicas, headroom_ratio)
+
+
+def heard_at_once(inputs: Inputs, service: NDArray[np.intp], faster: Traced | None) -> Traced | None:
+    """How many times less the requests of services take than those that replicas are asked; None without.
+
+    What `faster` says, and less than one where a request is a recording of several windows, each of which
+    engines hear as a request of its own.
+    """
+    windows = [inputs.windows(one) for one in inputs.scenario.services]
+    if all(windows[i] is None for i in service.tolist()):
+        return faster
+    one = chosen("windows", 1.0, "heard at once")
+    each = pick([one if found is None else found for found in windows], service)
+    whole = chosen("reduction_ratio", 1.0, "no technique") if faster is None else faster
+    return (whole / each).named("reduction_ratio", "of a recording of several windows")
 
 
 def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:

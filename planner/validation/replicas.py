@@ -161,12 +161,6 @@ class _Run:
         return self._number("output_tokens")
 
     @property
-    def sample_s(self) -> float:
-        """Time of the host to make ready a sample, which the accelerator waits for."""
-        own = f"benchmark.{self.benchmark}.spectrum_time"
-        return constant(own, "sample_s") if load_catalogue().has(own) else 0.0
-
-    @property
     def requests(self) -> Requests:
         """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer.
 
@@ -314,7 +308,7 @@ class _Run:
         if scenario == "Offline":
             step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
-            return full / (self.age_factor + full / self.kept_tokens * self.sample_s)
+            return full / self.age_factor
         ttft_s, tpot_s = self.targets_s(scenario)
         drafts, accepted = self.drafts(scenario)
         found = replica_capacity(

@@ -216,9 +216,27 @@ data_site = "north"
 data_moved = "140 GB"
 logs_moved = "1 TB/month"
 """
+SOUND = """
+[[services]]
+name = "calls"
+model = "whisper-large-v3"
+precision = "bf16"
+audio = "4 min"
+audio_rate = "20000 h/d"
+mean_to_peak = 0.5
+first_token = "3 s"
+per_token = "60 ms"
+availability = 0.99
+[[pools]]
+name = "archive"
+model = "whisper-large-v3"
+reference = "h100-8"
+audio_rate = "40000 h/d"
+audio = "50 s"
+"""
 GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
-        "work": POOL,
+        "work": POOL + SOUND,
         "period": "quarter",
         "carbon_price": "9000 USD/t",
         "contract": CURTAILED,
@@ -293,6 +311,14 @@ SHOWN = {
     "generated": ("runs", "data", "usd", {"origin": "generated"}),
     "feeds": ("runs", "pools", "node_h", {"pool": "writers"}),
     "need of a pool": ("runs", "needs", "needed_h", {"pool": "writers"}),
+    "audio_rate of a pool": ("pools", "needs", "needed_h", {"pool": "archive"}),
+    "audio_rate of a service": ("pools", "unit_costs", "amount", {"work": "calls", "unit": "hour of sound"}),
+    "hours that a pool hears": (
+        "pools",
+        "unit_costs",
+        "amount",
+        {"work": "archive", "unit": "hour of sound"},
+    ),
     "tables": ("runs", "placements", "imbalance_ratio", {"work": "rank"}),
     "samples of scores": ("runs", "jobs", "samples_per_s", {"job": "rank"}),
     "samples of images that are made": ("runs", "jobs", "samples_per_s", {"job": "draw"}),

@@ -242,8 +242,9 @@ def _cases(plan: Plan) -> list[_Case]:
 def _demand(inputs: Inputs, service: int, requests_per_s: float) -> Demand:
     stated = inputs.scenario.services[service]
     prompt, answer = inputs.request_tokens(stated)
+    windows = inputs.windows(stated)  # of a recording, each a request of its own
     return Demand(
-        requests_per_s=requests_per_s,
+        requests_per_s=requests_per_s * (1.0 if windows is None else float(windows.value)),
         trace_per_s=float(inputs.trace_rate(stated).value),
         trace_scv_ratio=float(inputs.arrival_scv(stated).value),
         mix=inputs.request_mix(stated),

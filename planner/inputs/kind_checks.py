@@ -36,7 +36,7 @@ HOURS_OF_SOUND = "audio_rate"  # what a model of speech does in a pool
 # What a run trains on where it has samples alone, with an example of all and of a step.
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
-OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
+OF_ENGINES = ("engine", "cache_precision", "power_caps", "routing")  # of models that write tokens
 OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 

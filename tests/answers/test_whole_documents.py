@@ -192,6 +192,7 @@ mean_to_peak = 0.5
 first_token = "1 s"
 per_token = "40 ms"
 phases = "apart"
+routing = "pooled"
 availability = 0.99
 data_moved = "20 GB"
 data_site = "near"
@@ -327,6 +328,7 @@ SHOWN = {
     "across": ("two sites", "jobs", "energy_kwh", {"job": "wide"}),
     "workers of halves": ("two sites", "feeding", "usd", {"job": "wide"}),
     "data of halves": ("two sites", "cost", "usd", {"term": "transfers"}),
+    "routing": ("two sites", "services", "capacity_per_s", {"service": "code"}),
     "phases": ("two sites", "services", "replicas", {"service": "code"}),
     "slow_nodes": ("runs", "jobs", "waiting_factor", {"job": "pretrain"}),
 }

@@ -480,7 +480,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"precisions", "models", "techniques", "quality_budget_fraction"}  # in test_ways
     keys -= {"mean_quality_budget_fraction"}  # the same
     keys -= {"across"}  # of runs that do not pause, in test_shared_runs
-    keys -= {"phases", "pipeline", "users"}  # in test_apart, test_pipelines and test_users
+    keys -= {"phases", "routing", "pipeline", "users"}  # in test_apart, test_pipelines and test_users
     keys -= {"regions", "latency_s"}  # in test_users
     keys -= {"profile", "profile_latitude_deg", "profile_longitude_deg"}  # in test_levers
     keys -= {"curve", "target_loss", "growth_per_y"}  # in place of tokens and lists, in test_scaling

@@ -153,6 +153,8 @@ def _why_not_played(plan: Plan, row: int) -> str:
         return "its requests are answered in batches, which only engines of tokens are played with"
     if replicas.candidates.unit[row].any():
         return "its prompts are read and its answers written apart, and only replicas that do both are played"
+    if stated.is_pooled:
+        return "its replicas take requests from one queue, and only those that are dealt theirs are played"
     if stated.pipeline is not None:
         return "it has a part of a response time, as a stage of a pipeline"
     if stated.homes:

@@ -472,6 +472,12 @@ class Service(Part):
         "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
         "default: together",
     )
+    routing: Annotated[Literal["random", "pooled"] | None, Choice('"pooled"', ("random", "pooled"))] = Field(
+        None,
+        description="How requests reach replicas that write tokens: dealt to one of them at random, as by a "
+        "plain load balancer, or from one queue to whichever is free first, which schedulers that know the "
+        "load of each (llm-d, Dynamo) come near to; default: random",
+    )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
         description="Pipeline of which this is a stage: services of one pipeline state the `response_time` "
@@ -538,6 +544,11 @@ class Service(Part):
     def reads_apart(self) -> bool:
         """Whether prompts are read by some replicas and answers written by others."""
         return self.phases == "apart"
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether replicas take requests from one queue."""
+        return self.routing == "pooled"
 
     @property
     def limits_quality(self) -> bool:

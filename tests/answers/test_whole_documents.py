@@ -235,6 +235,29 @@ reference = "h100-8"
 audio_rate = "40000 h/d"
 audio = "50 s"
 """
+WORLD = """
+[[services]]
+name = "world"
+model = "llama-3.1-8b"
+precision = "bf16"
+tokens_in = 500
+tokens_out = 200
+peak_rate = "60 /s"
+mean_to_peak = 0.5
+first_token = "2 s"
+per_token = "60 ms"
+availability = 0.99
+[[services.regions]]
+users = "de"
+share = 0.6
+sites = ["near"]
+busiest_time = "18 h"
+[[services.regions]]
+users = "us"
+share = 0.4
+sites = ["north"]
+busiest_time = "1 h"
+"""
 GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
         "work": POOL + SOUND,
@@ -245,7 +268,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "policy": LEVERS,
     },
     "energy": {
-        "work": TALK + POOL + RUN.format(name="tune", model="llama-3.1-8b", amount=TOKENS, more=AWAY),
+        "work": TALK + WORLD + POOL + RUN.format(name="tune", model="llama-3.1-8b", amount=TOKENS, more=AWAY),
         "period": "quarter",
         "contract": CURTAILED + STORED,
         "policy": ALL_LEVERS,
@@ -305,6 +328,7 @@ SHOWN = {
     "solar": ("energy", "cost", "usd", {"term": "sun"}),
     "curtailment of pools and runs": ("energy", "cost", "usd", {"term": "stopped"}),
     "data_moved of runs and services": ("energy", "carbon", "kgco2e", {"term": "transfers"}),
+    "hours of regions": ("energy", "services", "capacity_per_s", {"service": "world", "site": "north"}),
     "users": ("services", "services", "user_latency_s", {"service": "chat"}),
     "mean_quality_budget": ("services", "services", "mean_quality_loss_fraction", {"service": "chat"}),
     "pipeline": ("services", "services", "time_fraction", {"pipeline": "ranking"}),

@@ -321,6 +321,12 @@ class UserRegion(Part):
         alias="latency",
         description="Time to a site and back, as you measured it, by site; default: by the distance",
     )
+    busiest_time_h: Annotated[float | None, Quantity('"19 h"', "h", Range(0, 24))] = Field(
+        None,
+        alias="busiest_time",
+        description="Hour of the day, in UTC, around which most of its requests come; `peak_rate` and "
+        "`mean_to_peak` stay those of all regions together. Default: all peak together",
+    )
 
 
 class Service(Part):
@@ -539,6 +545,11 @@ class Service(Part):
         if self.users is None:
             return self.regions
         return (UserRegion.model_construct(users=self.users, share_fraction=1.0),)
+
+    @property
+    def has_region_hours(self) -> bool:
+        """Whether its regions peak at hours of their own."""
+        return any(one.busiest_time_h is not None for one in self.regions)
 
     @property
     def reads_apart(self) -> bool:

@@ -50,9 +50,11 @@ def answer_each_region(program: Program) -> None:
 
     carried[v,t] as in `meet_demand`. One row for each set n of regions of the users of i: v are options that
     answer any of them. They hold exactly where the requests of each region can be dealt to options that
-    answer it (the largest flow is the least cut). What is left out is left in all regions alike.
+    answer it (the largest flow is the least cut). What is left out is left in all regions alike. Where
+    regions peak at hours of their own, share[n] is what those of n are together in their busiest part of
+    a day, over the peak of all: replicas that stand have to do in every part, and each row in its own.
     """
-    service, answers, share = regions.sets(program.problem)
+    service, answers, share = regions.columns(program.problem)
     if service.size:
         _answer_enough(program, "region", service, answers.astype(float), share=share)
 

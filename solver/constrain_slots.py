@@ -319,12 +319,15 @@ def answer_in_time_in_a_slot(program: Program) -> None:
 
 
 def answer_each_region_in_a_slot(program: Program) -> None:
-    """sum_v awake[v,t,y] >= share[n] * ready[i,t,y] * demand * (1 - shed)
+    """sum_v awake[v,t,y] >= share[n,y] * ready[i,t,y] * demand * (1 - shed)
 
-    As `answer_each_region` by period; awake as in `keep_mean_quality_in_a_slot`.
+    As `answer_each_region` by period; awake as in `keep_mean_quality_in_a_slot`. Share[n,y] is the part of
+    the load of the slot that comes from the regions of n.
     """
-    service, answers, share = regions.sets(program.problem)
+    service, answers, _ = regions.columns(program.problem)
     if service.size:
+        count = len(program.problem.slots)
+        share = np.array([one.in_slots(count) for one in regions.sets(program.problem)])
         _answer_enough(program, "slot_region", service, answers.astype(float), share=share)
 
 
@@ -339,17 +342,20 @@ def _answer_enough(
     """The first kind of rows of `stay_ready`, each replica times counts[n,v]: rows of (n, period, slot).
 
     In the periods in which any replica of the service may rest. Where shares of time are given, their sum
-    replaces the 1; where shares of the demand are, they multiply it.
+    replaces the 1; where shares of the demand of each slot are, they multiply it.
     """
     problem, serves = program.problem, program.problem.serve_options
     if not len(problem.slots) or not made(program.quiet).any():
         return
     demand, slots = problem.services.demand[service], np.ones(len(problem.slots))
-    demand = demand * (1.0 if share is None else share[:, None])
+    most = np.ones(len(service)) if share is None else share.max(axis=1, initial=0.0)
+    demand = demand * most[:, None]
     capacity = counts[:, :, None] * serves.capacity
     scale = capacity.max(axis=1, initial=0.0)
     scale[scale == 0] = 1.0
     ready = problem.slot_demand.ready_fraction[service] * (demand / scale)[:, :, None]
+    if share is not None:
+        ready = ready * (share / np.where(most > 0, most, 1.0)[:, None])[:, None, :]
     sleeps = np.zeros(problem.services.demand.shape, dtype=bool)
     np.logical_or.at(sleeps, serves.service, made(program.quiet).any(axis=2))
     sleeps = sleeps[service][:, :, None]

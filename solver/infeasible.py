@@ -147,7 +147,7 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
                 "may on average"
             )
     yield from _too_little_time(problem)
-    for short in sorted({i for i, answers, _ in regions.every_set(problem) if not answers.any()}):
+    for short in sorted({one.service for one in regions.every_set(problem) if not one.answers.any()}):
         yield f"service {problem.services.name[short]}: nothing answers the users of one of its regions"
     options = problem.work_options
     for work in np.flatnonzero(problem.work.demand_h.any(axis=1)):

@@ -161,7 +161,8 @@ class Services(Table):
     """Demand that has to be carried in every period, at its peak hour, or paid for.
 
     Stages of one pipeline share its response time: what their options need adds up to no more than that.
-    Where users are in several regions, each region's requests go to options that may answer them.
+    Where users are in several regions, each region's requests go to options that may answer them. Regions
+    that peak at hours of their own say their load in each part of a day, over the peak of all of them.
     """
 
     name: tuple[str, ...]  # [I]
@@ -170,6 +171,7 @@ class Services(Table):
     mean_loss_limit_fraction: Floats = field(default_factory=no_numbers)  # [I] of quality; inf: any loss
     pipeline: Whole = field(default_factory=no_counts)  # [I] of which it is a stage, from 1 on; 0: of none
     region_fraction: Floats = field(default_factory=no_numbers)  # [I, R] of its requests; 0: no such region
+    region_load_fraction: Floats = field(default_factory=no_numbers)  # [I, R, D]; 0: all peak together
 
     SHAPES: ClassVar[dict[str, Shape]] = {
         "demand": Shape("*T", low=0),
@@ -177,6 +179,7 @@ class Services(Table):
         "mean_loss_limit_fraction": Shape("*", low=0, infinite=True, default=math.inf),
         "pipeline": Shape("*", int, 0, default=0.0),
         "region_fraction": Shape("*R", low=0, high=1, default=0.0),
+        "region_load_fraction": Shape("*RD", low=0, high=1, default=0.0),
     }
 
 

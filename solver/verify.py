@@ -245,16 +245,18 @@ def stages_share_the_time(problem: Problem, plan: Solution, tolerance: float) ->
 def each_region_is_answered(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
     """share[n] * demand[i,t] * (1 - shed[i,t]) <= what options carry that answer any region of the set n
 
-    For each set of regions of a service; awake replicas the same of what a slot has to be ready for.
+    For each set of regions of a service, in its busiest part of a day; awake replicas the same of what a slot
+    has to be ready for, of which the set has its own share.
     """
     carried = account.carried_by_option(problem, plan.replicas)
     wanted = problem.services.demand * (1 - plan.shed_fraction)
     awake, ready = awake_in_slots(problem, plan) if len(problem.slots) else (None, None)
-    for i, answers, share in regions.every_set(problem):
-        size = problem.services.demand[i]
-        yield from _below("region", carried[answers].sum(axis=0), share * wanted[i], tolerance, size=size)
+    for one in regions.every_set(problem):
+        i, size = one.service, problem.services.demand[one.service]
+        least = one.peak_fraction * wanted[i]
+        yield from _below("region", carried[one.answers].sum(axis=0), least, tolerance, size=size)
         if awake is not None and ready is not None:
-            got = awake[answers].sum(axis=0)
+            got, share = awake[one.answers].sum(axis=0), one.in_slots(len(problem.slots))
             yield from _below("region in a slot", got, share * ready[i], tolerance, size=size[:, None])
 
 

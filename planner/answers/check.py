@@ -75,7 +75,7 @@ def _too_large_pools(reading: Reading, catalogue: Catalogue) -> list[Problem]:
         for pool in pools
         if pool is not None
         and vars(pool).keys() >= _POOL_WORK
-        and (not pool.answers or None not in (pool.tokens_in, pool.tokens_out))
+        and (pool.way.key != "items" or None not in (pool.tokens_in, pool.tokens_out))
         and (pool.engine is None or pool.engine in known.engines)
         and works_in_pools(catalogue, pool.model, pool.answers or pool.rolls_out)
         and pool.reference in known.skus

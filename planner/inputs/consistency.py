@@ -19,6 +19,7 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.parts import entries_of, once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
+from planner.inputs.scenario.schema_pools import ANSWERED
 from planner.inputs.scenario.table_files import table_problems
 from planner.inputs.scenario.writing import tables
 from planner.inputs.techniques import techniques
@@ -174,7 +175,7 @@ def _phases(section: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Phases of a job that the work of a table is of; of pools as `planner.physics.pool_ways.phases_of`."""
     if section != "pools":
         return ("training",) if section == "training" else ("inference",)
-    if "items" in entry:
+    if any(key in entry for key in ANSWERED):
         return ("inference",)
     return ("experimentation", "fine_tuning", *(("inference",) if "prompts" in entry else ()))
 

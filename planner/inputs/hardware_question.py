@@ -11,13 +11,14 @@ TEXT, VISION = "train-text", "train-vision"
 RECOMMEND, ANSWERS = "train-recommendation", "serve-text"
 DRAW = "train-images"
 SCORE, GENERATE = "serve-recommendation", "serve-images"
-LOOK = "serve-vision"
+LOOK, HEAR = "serve-vision", "serve-speech"
+WRITTEN = (ANSWERS, HEAR)  # token by token
 WHOLE = (SCORE, GENERATE, LOOK)  # answered as a whole
 _SIZED = (TEXT, VISION, RECOMMEND, DRAW, *WHOLE)
 _MADE = (VISION, RECOMMEND, DRAW, *WHOLE)
 OF_RESULTS = "of result files that do not say it"
 OF_TRACES = "of traces, with the node, the model, its precision and all accelerators"
-_MEASURED = (TEXT, VISION, ANSWERS)
+_MEASURED = (TEXT, VISION, *WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,16 @@ class Question:
     output_tokens: float | None = question_field(
         "and their answer", reads="number", value="N", group="serving", kinds=(ANSWERS,)
     )
+    audio_s: float | None = question_field(
+        "sound of a request, '30 s'; one window",
+        reads="time",
+        option="--audio",
+        label="Sound of a request",
+        unit="s",
+        value="TIME",
+        group="serving",
+        kinds=(HEAR,),
+    )
     ttft_s: float | None = question_field(
         "time to the first token, '1 s'",
         reads="time",
@@ -156,7 +167,7 @@ class Question:
         unit="s",
         value="TIME",
         group="serving",
-        kinds=(ANSWERS,),
+        kinds=WRITTEN,
     )
     tpot_s: float | None = question_field(
         "time for each further token, '100 ms'",
@@ -167,7 +178,7 @@ class Question:
         scale=1e-3,
         value="TIME",
         group="serving",
-        kinds=(ANSWERS,),
+        kinds=WRITTEN,
     )
     quantile_fraction: float | None = question_field(
         "share in time; 0.9",
@@ -175,7 +186,7 @@ class Question:
         option="--quantile",
         value="FRACTION",
         group="serving",
-        kinds=(ANSWERS,),
+        kinds=WRITTEN,
     )
     response_s: float | None = question_field(
         "time to the whole answer, '100 ms': what one unit takes within it",
@@ -202,7 +213,7 @@ class Question:
         option="--requests-per-second",
         value="RATE",
         group="serving",
-        kinds=(ANSWERS,),
+        kinds=WRITTEN,
     )
     availability_fraction: float | None = question_field(
         "share of time in which enough replicas are up; 0.999",
@@ -210,7 +221,7 @@ class Question:
         option="--availability",
         value="FRACTION",
         group="serving",
-        kinds=(ANSWERS,),
+        kinds=WRITTEN,
     )
     disaggregated: bool = question_field(
         "prompts read by some replicas and answers written by others, of one SKU or of two",

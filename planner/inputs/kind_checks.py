@@ -16,6 +16,7 @@ from planner.inputs.model_kinds import (
     TRAINED,
     VISION,
     WORDS,
+    WRITES,
     kind_of_model,
 )
 from planner.inputs.scenario import Problem
@@ -31,10 +32,11 @@ REQUESTS = {
     SPEECH: ("audio", '"30 s"', "the sound of a request"),
 }
 TRAINS = {"training": TRAINED, "pools": (LANGUAGE, VISION)}
+HOURS_OF_SOUND = "audio_rate"  # what a model of speech does in a pool
 # What a run trains on where it has samples alone, with an example of all and of a step.
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
-OF_ENGINES = ("engine", "cache_precision", "power_caps")  # of models that write tokens
+OF_ENGINES = ("engine", "cache_precision", "power_caps", "routing")  # of models that write tokens
 OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 
@@ -45,7 +47,9 @@ def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator
     for section, kinds in TRAINS.items():
         for i, entry in entries_of(document, section):
             kind = kind_of_model(catalogue, _name(entry))
-            if kind and kind not in kinds:
+            if section == "pools" and (kind == SPEECH or HOURS_OF_SOUND in entry):
+                yield from _heard(entry, place((section, i), document), kind)
+            elif kind and kind not in kinds:
                 yield Problem(
                     f"{place((section, i), document)}.model",
                     f"'{entry['model']}' is {WORDS[kind]}: it works in {_where(kind)}, not in [[{section}]]",
@@ -62,14 +66,29 @@ def kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator
             )
 
 
+def _heard(entry: Mapping[str, Any], at: str, kind: str) -> Iterator[Problem]:
+    """Speech and hours of sound, which go together and with nothing else."""
+    if kind == SPEECH and HOURS_OF_SOUND not in entry:
+        yield Problem(
+            f"{at}.{HOURS_OF_SOUND}",
+            f"is missing, and '{entry['model']}' is {WORDS[kind]}, which writes sound down: write for "
+            f'example {HOURS_OF_SOUND} = "20000 h/d" in place of another need',
+        )
+    elif kind and kind != SPEECH:
+        yield Problem(
+            f"{at}.{HOURS_OF_SOUND}", f"works for {WORDS[SPEECH]}; '{entry['model']}' is {WORDS[kind]}"
+        )
+
+
 def works_in_pools(catalogue: Catalogue, model: str, answers: bool) -> bool:
     """Whether a model does the work of pools: trains there, or answers prompts where they ask that."""
-    return kind_of_model(catalogue, model) in ((LANGUAGE,) if answers else TRAINS["pools"])
+    return kind_of_model(catalogue, model) in (WRITES if answers else TRAINS["pools"])
 
 
 def _where(kind: str) -> str:
     """The tables in which a kind of model works."""
-    return " and ".join(["[[services]]", *(f"[[{name}]]" for name, kinds in TRAINS.items() if kind in kinds)])
+    found = [f"[[{name}]]" for name, kinds in TRAINS.items() if kind in kinds]
+    return " and ".join(["[[services]]", *(found or ["[[pools]]"] if kind == SPEECH else found)])
 
 
 def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:

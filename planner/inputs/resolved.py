@@ -29,7 +29,7 @@ from planner.inputs.scenario import (
 )
 from planner.inputs.scenario.own import pue_key
 from planner.inputs.techniques import Ways
-from planner.performance.demand import heard_tokens
+from planner.performance.demand import recording_windows, window_text_tokens
 from planner.performance.mix import (
     PromptClasses,
     RequestMix,
@@ -463,15 +463,31 @@ class Inputs:
             return self.keep(fit.repair)
         return self.yours("reliability.repair", stated, "h")
 
-    def _heard_tokens(self, service: Service) -> Traced:
-        """Frames that a model of speech hears of the sound of a request."""
-        own = f"speech.{service.model}"
+    def windows(self, service: Service) -> Traced | None:
+        """Windows of a recording, each heard as a request of its own; None where it is one, or no sound."""
+        if service.audio_s is None:
+            return None
+        found = derive(
+            recording_windows,
+            audio_s=self.yours(f"{service.place}.audio", service.audio_s, "s"),
+            window_s=self.fact(f"speech.{service.model}.window"),
+        )
+        return found if float(found.value) > 1.0 else None
+
+    def _window_tokens(self, service: Service) -> tuple[Traced, Traced]:
+        """Frames that a model of speech hears of a window, and tokens that it writes of it."""
         assert service.audio_s is not None, "asked of sound alone"
-        return derive(
-            heard_tokens,
-            audio_s=self.yours(f"services.{service.name}.audio", service.audio_s, "s"),
-            window_s=self.fact(f"{own}.window"),
-            window_tokens=self.fact(f"{own}.encoder_tokens"),
+        windows = self.windows(service)
+        frames = self.fact(f"speech.{service.model}.encoder_tokens")
+        if service.tokens_out is not None:
+            written = self.yours(f"{service.place}.tokens_out", service.tokens_out, "1")
+            return frames, written if windows is None else (written / windows).named("output_tokens")
+        one = chosen("windows", 1.0, "its sound is heard at once")
+        return frames, derive(
+            window_text_tokens,
+            audio_s=self.yours(f"{service.place}.audio", service.audio_s, "s"),
+            windows=one if windows is None else windows,
+            tokens_per_s=self.fact("speech.default.tokens_per_s"),
         )
 
     def _mean_of_classes(self, service: Service, key: str) -> Traced:
@@ -486,17 +502,14 @@ class Inputs:
         return found.named(key)
 
     def request_tokens(self, service: Service) -> tuple[Traced, Traced]:
-        """Mean prompt and answer of a service, from its trace or as the scenario states them."""
+        """Mean prompt and answer of a service, from its trace or as stated; of a window where it hears."""
         if service.traffic is not None:
             traffic = f"traffic.{service.traffic}"
             return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
         if service.classes:
             return self._mean_of_classes(service, "tokens_in"), self._mean_of_classes(service, "tokens_out")
         if service.audio_s is not None:
-            return (
-                self._heard_tokens(service),
-                self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
-            )
+            return self._window_tokens(service)
         return (
             self.yours(f"{service.place}.tokens_in", float(service.tokens_in or 0), "1"),
             self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),

@@ -19,7 +19,13 @@ from planner.trace.numbers import number_text, seconds_text
 ROUTES = "network.users.route_factor"
 MOST = 6  # regions of one service: a plan weighs each set of them
 EXACT = 1e-6  # of a sum of shares
-OWN = ("pipeline", "mean_quality_budget")  # what goes with no users in several regions
+HOUR = "busiest_time"
+# What goes with no users in several regions, and why.
+OWN = {
+    "pipeline": "the way to users is one of the whole pipeline: take it off the response_time",
+    "mean_quality_budget": "a mean over regions depends on who answers each request, which a plan does not "
+    "decide: state quality_budget, or a service for each region",
+}
 
 
 def user_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
@@ -45,9 +51,10 @@ def _regions(
     if "users" in entry:
         yield Problem(f"{at}.users", "and regions say the same thing twice: keep one")
         return
-    for key in OWN:
+    for key, why in OWN.items():
         if key in entry:
-            yield Problem(f"{at}.regions", f"works without {key}: remove one of the two")
+            yield Problem(f"{at}.regions", f"works without {key}, as {why}")
+    yield from _hours(entry, at, regions)
     if len(regions) > MOST:
         yield Problem(f"{at}.regions", f"{len(regions)} are too many: join some, so that {MOST} are left")
         return
@@ -64,6 +71,20 @@ def _regions(
     for r, region in enumerate(regions):
         if isinstance(region, dict) and isinstance(region.get("users"), str):
             yield from _home(document, catalogue, entry, f"{at}.regions[{r}]", region)
+
+
+def _hours(entry: Mapping[str, Any], at: str, regions: list[Any]) -> Iterator[Problem]:
+    """Busiest hours of all regions or of none, in place of those of the service."""
+    said = [isinstance(one, dict) and HOUR in one for one in regions]
+    if not any(said):
+        return
+    for r in (r for r, one in enumerate(said) if not one):
+        yield Problem(
+            f"{at}.regions[{r}].{HOUR}", f'is missing, and others state it: write for example {HOUR} = "19 h"'
+        )
+    for key in (HOUR, "traffic_shape", "traffic"):
+        if key in entry:
+            yield Problem(f"{at}.{key}", f"says when requests come, as {HOUR} of the regions does: keep one")
 
 
 def _home(

@@ -40,6 +40,7 @@ def throughput(
     mix: str | None = None,
     input_tokens: float | None = None,
     output_tokens: float | None = None,
+    audio_s: Quantity | None = None,
     ttft_s: Quantity | None = None,
     tpot_s: Quantity | None = None,
     quantile_fraction: Quantity | None = None,
@@ -89,6 +90,7 @@ def throughput(
         mix: trace whose requests come; azure-conversation.
         input_tokens: of requests of one length: their prompt.
         output_tokens: and their answer.
+        audio_s: sound of a request to a model of speech, "10 min"; one window.
         ttft_s: time to the first token, "1 s".
         tpot_s: time for each further token, "100 ms".
         quantile_fraction: share of requests in time; 0.9.

@@ -70,13 +70,16 @@ class Targets:
 class Limits:
     """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step.
 
-    An engine that schedules `interval_steps` at once reads prompts in every so many steps alone.
+    An engine that schedules `interval_steps` at once reads prompts in every so many steps alone. So many
+    replicas as are `pooled` take prompts from one queue, to whichever is free first; 1 where each replica is
+    dealt its own.
     """
 
     batch_limit: Entry
     queue_places: Entry
     chunk_tokens: Entry
     interval_steps: Entry = 1.0
+    pooled: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +234,7 @@ def replica_queue(
         queue_places=np.floor(limits.queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
         tpot_spread_s=None if spread_s is None else _between(spread_s[..., 0, :], tried, limit),
-        reading=step.reading(own_s, tried, limit, _wide(limits.interval_steps)),
+        reading=step.reading(own_s, tried, limit, _wide(limits.interval_steps), limits.pooled),
     )
 
 
@@ -433,7 +436,9 @@ class _Steps:
         writing = np.maximum(self.running - 1.0, 0.0)
         return self._step(writing, self.prompts / self.chunks, self._one_part_each(writing))[1]
 
-    def reading(self, own_s: Floats, found: Floats, limit: Floats, interval_steps: Floats) -> PromptReading:
+    def reading(
+        self, own_s: Floats, found: Floats, limit: Floats, interval_steps: Floats, pooled: Column
+    ) -> PromptReading:
         """What prompts wait for one another: steps without one, and with a chunk full of them.
 
         a_j = (T(C) - T(C/2))/(C/2) at the length of class j,  b_j = a_j isl_j,  h = T(0) - (T(C) - a C)
@@ -472,6 +477,7 @@ class _Steps:
             limit=limit,
             parts=np.sum(self.share * self.chunks, axis=-2)[..., 0],
             others=(self.stage_wait * (self.stages - 1.0))[..., 0, 0],
+            servers=np.broadcast_to(np.asarray(pooled, dtype=np.float64), limit.shape),
         )
 
     def _one_part_each(self, writing: Floats) -> Floats:

@@ -117,16 +117,49 @@ def growth_ratio(*, ratio: Column, period_y: Column, horizon_y: Column) -> Colum
     return grown
 
 
-def heard_tokens(*, audio_s: Column, window_s: Column, window_tokens: Column) -> Column:
-    """Frames that an encoder hears of a recording, which is cut into windows and padded to whole ones.
+def recording_windows(*, audio_s: Column, window_s: Column) -> Column:
+    """Windows that a recording is cut into, the last one padded to a whole one; each is heard by itself.
 
-    n = ceil(a / w) n_w
-
-    Windows are heard one after the other; that each attends to itself alone is left out.
+    n = ceil(a / w)
 
     Source: Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", arXiv 2212.04356,
-    section 2.1 (30 s, padded).
+    section 2.1 (30 s, padded); engines hear the windows of a recording as requests of their own (vLLM,
+    "Supported models", transcription).
     """
-    require_positive(audio_s=audio_s, window_s=window_s, window_tokens=window_tokens)
-    result: Column = np.ceil(np.asarray(audio_s) / window_s) * window_tokens
+    require_positive(audio_s=audio_s, window_s=window_s)
+    result: Column = np.ceil(np.divide(audio_s, window_s))
     return result
+
+
+def window_text_tokens(*, audio_s: Column, windows: Column, tokens_per_s: Column) -> Column:
+    """Tokens that are written of the sound in one window of a recording.
+
+    o = x a / n
+
+    Source: definition of a rate.
+    """
+    require_positive(audio_s=audio_s, windows=windows, tokens_per_s=tokens_per_s)
+    return tokens_per_s * audio_s / np.asarray(windows)
+
+
+def recordings_per_s(*, audio_ratio: Column, audio_s: Column) -> Column:
+    """Recordings that come in a second, from the time of sound that comes in a time.
+
+    lambda = r / a
+
+    Source: definition of a rate.
+    """
+    require_not_negative(audio_ratio=audio_ratio)
+    require_positive(audio_s=audio_s)
+    return audio_ratio / np.asarray(audio_s)
+
+
+def peak_recordings_per_s(*, audio_ratio: Column, audio_s: Column, mean_to_peak_fraction: Column) -> Column:
+    """Recordings that come in a second of the busiest hour, from the sound of a day.
+
+    lambda* = r / (a m)
+
+    Source: definition of the mean over the peak.
+    """
+    require_positive(mean_to_peak_fraction=mean_to_peak_fraction)
+    return recordings_per_s(audio_ratio=audio_ratio, audio_s=audio_s) / mean_to_peak_fraction

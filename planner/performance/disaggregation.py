@@ -16,11 +16,9 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.capacity import ReplicaCapacity
-from planner.performance.queueing import servers_needed
 from planner.performance.users import NOTHING_S
 
 Column = float | NDArray[np.float64]
-_HALVINGS = 16
 ROUNDING = 1e-9  # of a count of units
 
 
@@ -36,17 +34,17 @@ def reading_target_s(*, ttft_target_s: Column, transfer_s: Column) -> Column:
     return np.maximum(np.subtract(ttft_target_s, transfer_s), NOTHING_S)
 
 
-def handover_target_s(*, tpot_target_s: Column) -> Column:
-    """Longest time from the arrival of a cache to the second token.
+def handover_target_s(*, tpot_target_s: Column, accepted_tokens: Column) -> Column:
+    """Longest time from the arrival of a cache to the next tokens.
 
-    H = 2 tau
+    H = 2 a tau
 
-    The step that runs may end first, then follows its own: each at most the time per token. Who waits for a
-    place as well is late.
+    The step that runs may end first, then follows its own: each gives a tokens and takes at most as many
+    times per token. Who waits for a place as well is late.
 
     Source: definition; steps as in continuous batching, Yu et al., "Orca", OSDI 2022.
     """
-    return np.multiply(2.0, tpot_target_s)
+    return 2.0 * np.multiply(accepted_tokens, tpot_target_s)
 
 
 def dealt_scv_ratio(*, arrival_scv_ratio: Column, replicas: Column) -> Column:
@@ -233,123 +231,6 @@ def kv_transfer_s(
     require_share(exposed_fraction=exposed_fraction)
     moved_gb = input_tokens * kv_cache_gb_per_token + state_gb
     return latency_s + exposed_fraction * moved_gb / network_gb_per_s
-
-
-def prefill_replicas(
-    *,
-    requests_per_s: Column,
-    prefill_s: Column,
-    prefill_scv_ratio: Column,
-    arrival_scv_ratio: Column,
-    ttft_target_s: Column,
-    met_fraction: Column,
-    occupancy_fraction: Column,
-) -> Column:
-    """Fewest replicas that read prompts one at a time and give first tokens in time; infinite where none do.
-
-    c = min {c : 1 - C e^(-(c - A) w / (S f)) >= target and A/c <= occupancy}
-
-    w = TTFT - S,  f = (Ca^2 + Cs^2)/2
-
-    C is Erlang's chance of a wait at load A = lambda S; f stretches the wait for bursts and for prompts of
-    unequal length. `prefill_s` is the time of a mean prompt; that of a long one is for the caller to ask.
-
-    Source: M/M/c waits, Kleinrock, "Queueing Systems I", 1975, section 3.5; factor as Allen-Cunneen; pools
-    as in Zhong et al., "DistServe", OSDI 2024, arXiv 2401.09670.
-    """
-    require_positive(requests_per_s=requests_per_s, prefill_s=prefill_s, ttft_target_s=ttft_target_s)
-    stretch = _stretch(arrival_scv_ratio, prefill_scv_ratio)
-    spare_s = np.asarray(ttft_target_s - prefill_s)
-    servers = servers_needed(
-        offered_load=requests_per_s * prefill_s,
-        service_h=prefill_s / 3600.0,
-        wait_target_h=np.maximum(spare_s, 0.0) / stretch / 3600.0,
-        met_fraction=met_fraction,
-        occupancy_fraction=occupancy_fraction,
-    )
-    result = np.where(spare_s >= 0, servers, np.inf)
-    return result if result.ndim else float(result)
-
-
-def apart_requests_per_s(
-    *,
-    accelerators: float,
-    reading_s: NDArray[np.float64],
-    reading_places: NDArray[np.float64],
-    reading_accelerators: NDArray[np.float64],
-    writing_requests_per_s: NDArray[np.float64],
-    writing_accelerators: NDArray[np.float64],
-    ttft_target_s: float,
-    quantile_fraction: float,
-) -> float:
-    """Largest rate of a system that is split between replicas that read prompts and replicas that write.
-
-    max over n_w of min(n_w mu_w, lambda_r(n_r)),  n_r = floor((N - n_w a_w)/a_r)
-
-    A reading replica reads as many prompts together as it has places, each in S; lambda_r keeps
-    1 - C e^(-(c - A) (TTFT - S)/S) >= q with c = n_r places and A = lambda S. A writing replica is full:
-    whoever finds no place waits for one, which is little against a whole answer. Every way to read is tried
-    with every way to write. The cache crosses while its layers are read, inside one domain of links.
-
-    Args:
-        accelerators: N.
-        reading_s: S of each way to read.
-        reading_places: prompts that a replica reads together, in each way.
-        reading_accelerators: a_r of each way.
-        writing_requests_per_s: mu_w, what a full replica writes within the time per token, in each way.
-        writing_accelerators: a_w of each way.
-        ttft_target_s: time within which a first token is given.
-        quantile_fraction: q, share of first tokens in time.
-
-    Source: Zhong et al., "DistServe", OSDI 2024, arXiv 2401.09670; M/M/c waits as in `prefill_replicas`.
-    """
-    require_positive(accelerators=accelerators, ttft_target_s=ttft_target_s)
-    require_share(quantile_fraction=quantile_fraction)
-    tried = []
-    for rate, size in zip(writing_requests_per_s, writing_accelerators, strict=True):
-        writers = np.arange(1.0, np.floor(accelerators / size) + 1.0)
-        for seconds, places, each in zip(reading_s, reading_places, reading_accelerators, strict=True):
-            readers = np.floor((accelerators - writers * size) / each) * places
-            most = np.max(np.minimum(writers * rate, readers / seconds), initial=0.0)
-            tried.append((float(most), float(seconds), writers * rate, readers))
-    best = 0.0
-    # No way gives more than without a wait: the best of those first, and none that cannot be better.
-    for most, seconds, writes, places_left in sorted(tried, key=lambda one: -one[0]):
-        if most <= best:
-            break
-        reads = _reading_requests_per_s(places_left, seconds, ttft_target_s, quantile_fraction)
-        best = max(best, float(np.max(np.minimum(writes, reads), initial=0.0)))
-    return best
-
-
-def _reading_requests_per_s(
-    places: NDArray[np.float64], reading_s: float, ttft_target_s: float, quantile_fraction: float
-) -> NDArray[np.float64]:
-    """Largest rates at which so many places give first tokens in time, by halving."""
-    if reading_s >= ttft_target_s:
-        return np.zeros_like(places)
-    low, high = np.zeros_like(places), places / reading_s
-    for _ in range(_HALVINGS):
-        tried = (low + high) / 2.0
-        needed = prefill_replicas(
-            requests_per_s=np.maximum(tried, 1e-9),
-            prefill_s=reading_s,
-            prefill_scv_ratio=1.0,
-            arrival_scv_ratio=1.0,
-            ttft_target_s=ttft_target_s,
-            met_fraction=quantile_fraction,
-            occupancy_fraction=1.0,
-        )
-        kept = np.asarray(needed) <= places
-        low, high = np.where(kept, tried, low), np.where(kept, high, tried)
-    return low
-
-
-def _stretch(arrival_scv_ratio: Column, service_scv_ratio: Column) -> Column:
-    """How much longer than in M/M/c a wait is; no less than a hair, as something is divided by it."""
-    require_not_negative(arrival_scv_ratio=arrival_scv_ratio, service_scv_ratio=service_scv_ratio)
-    result: Column = np.maximum((arrival_scv_ratio + service_scv_ratio) / 2.0, 1e-9)
-    return result
 
 
 def _before(column: Column, like: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.queueing import erlang_c_fraction
 
 Column = float | NDArray[np.float64]
 Floats = NDArray[np.float64]
@@ -31,7 +32,7 @@ class PromptReading:
     `hidden_s` is hidden where prompts are read. `work_s` (candidates, classes) is what a prompt adds to
     a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state, `parts`
     the steps that read a prompt. So many `others` are batches on other stages that read prompts of their own,
-    for which this one waits.
+    for which this one waits. So many `servers` read the prompts of one queue: 1 where each has its own.
     """
 
     found: Floats
@@ -44,6 +45,7 @@ class PromptReading:
     limit: Floats
     parts: Floats
     others: Floats
+    servers: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ def prompt_wait(
     chunk_s: Column,
     empty_fraction: Column,
     arrival_scv_ratio: Column,
+    servers: Column = 1.0,
 ) -> PromptWait:
     """What an arriving prompt waits for other prompts and for the step in progress.
 
@@ -155,19 +158,21 @@ def prompt_wait(
     P = rho + (Ca^2-1) rho (1-rho) 4 rho/(Ca^2 + rho^2 (4 Ca^2 + Cs^2)) for Poisson's rho
 
     and a delay of more parts spreads less, as a geometric sum: v' = 1 + (v-1) E[D]/E[D']. A share
-    `empty_fraction` finds nobody.
+    `empty_fraction` finds nobody. Where c servers take prompts from one queue, fewer are delayed and for a
+    shorter time beyond the step in progress: q' = q C(c, c rho)/rho, D' = t/2 + (D - t/2)/c, C Erlang's.
 
     Source: gated service, Takagi, "Queueing Analysis", vol. 1, 1991, section 2.3; chunks, Agrawal et al.,
     "Sarathi-Serve", OSDI 2024; bursts, Kraemer and Langenbach-Belz, "Approximate formulae for the delay in
     the queueing system GI/G/1", ITC 8, 1976, and Whitt, "The queueing network analyzer", BSTJ 1983, section
-    5; geometric sum, Kleinrock, "Queueing Systems I", 1975, section 5.7.
+    5; geometric sum, Kleinrock, "Queueing Systems I", 1975, section 5.7; several
+    servers, Whitt, "Approximations for the GI/G/m queue", Production and Operations Management 2, 1993.
     """
     load = np.asarray(arrivals_per_s, dtype=np.float64)
     weighed = share_fraction * work_s
     first, second, third = (np.einsum("...j,...j->...", weighed, work_s**n) for n in (0, 1, 2))
     work_scv = np.maximum(second / np.maximum(first, _LEAST) ** 2 - 1.0, 0.0)
     calm = _delay(load, calm_s, hidden_s, (first, second, third), chunk_s)
-    bursty = _in_bursts(calm, calm_s, work_scv, arrival_scv_ratio)
+    bursty = _pooled(_in_bursts(calm, calm_s, work_scv, arrival_scv_ratio), calm_s, servers)
     delayed_s = np.where(load * first >= 1.0, np.inf, bursty.mean_s)
     alone = np.minimum(empty_fraction, 1.0 - bursty.fraction)
     in_calm = 1.0 - bursty.fraction - alone
@@ -228,6 +233,22 @@ def _in_bursts(calm: _Delay, calm_s: Column, work_scv: Floats, arrival_scv: Colu
     mean = np.maximum(calm_s / 2.0 + longer * for_prompts / (1.0 - at_once), calm.mean_s)
     scv = np.maximum(1.0 + (calm.scv - 1.0) * calm.mean_s / mean, _LEAST)
     return _Delay(1.0 - at_once, mean, np.where(spread > 1.0, scv, calm.scv), busy)
+
+
+def _pooled(own: _Delay, calm_s: Column, servers: Column) -> _Delay:
+    """Delays where several servers take prompts from one queue."""
+    count = np.asarray(servers, dtype=np.float64)
+    if np.all(count <= 1.0):
+        return own
+    busy = np.clip(own.busy_fraction, _LEAST, _HEAVIEST)
+    fewer = np.minimum(erlang_c_fraction(servers=count, offered_load=count * busy) / busy, 1.0)
+    several = count > 1.0
+    return _Delay(
+        np.where(several, np.maximum(own.fraction * fewer, _LEAST), own.fraction),
+        np.where(several, calm_s / 2.0 + np.maximum(own.mean_s - calm_s / 2.0, 0.0) / count, own.mean_s),
+        own.scv,
+        own.busy_fraction,
+    )
 
 
 def waiting_calm_s(

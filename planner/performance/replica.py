@@ -169,7 +169,7 @@ def _with_axis(replica: MixedReplica) -> MixedReplica:
     reading = replica.reading
     if reading is not None:
         behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "share_fraction": 1}
-        behind |= {"chunk_s": 0, "limit": 0, "parts": 0, "others": 0}
+        behind |= {"chunk_s": 0, "limit": 0, "parts": 0, "others": 0, "servers": 0}
         more = {name: np.expand_dims(getattr(reading, name), -1 - axes) for name, axes in behind.items()}
         reading = dataclasses.replace(reading, **more)
     return dataclasses.replace(replica, **wide, reading=reading)
@@ -269,6 +269,7 @@ def _prompts(
         chunk_s=reading.chunk_s,
         empty_fraction=empty_fraction,
         arrival_scv_ratio=arrival_scv_ratio,
+        servers=reading.servers,
     )
     return wait, found[..., :-2]
 

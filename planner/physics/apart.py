@@ -119,6 +119,18 @@ class ApartLaw:
             utilisation_fraction=self.reading.arguments["utilisation_fraction"],
         )
 
+    @property
+    def service(self) -> Indices:
+        """The service of each row."""
+        return self.reading.service
+
+    def pooled(self, units: Traced) -> ApartLaw:
+        """The same where the replicas of each kind in so many units take requests from one queue."""
+        readers, writers = (
+            derive(replicas_of_units, units=units, replicas=count) for count in (self.readers, self.writers)
+        )
+        return replace(self, reading=self.reading.pooled(readers), writing=self.writing.pooled(writers))
+
     def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
         """Mean power of an accelerator of a unit at a load or several (last axis)."""
         reads, writes = (
@@ -292,7 +304,9 @@ def knowing_prompts(law: EngineLaw) -> EngineLaw:
             draft_tokens=chosen("draft_tokens", np.zeros(many), "no token is guessed"),
             accepted_tokens=chosen("accepted_tokens", np.ones(many), "a token for each step"),
         )
-    soon = derive(handover_target_s, tpot_target_s=targets.tpot_target_s)
+    soon = derive(
+        handover_target_s, tpot_target_s=targets.tpot_target_s, accepted_tokens=guesses.accepted_tokens
+    )
     return replace(
         law,
         arguments={
@@ -319,6 +333,16 @@ def ports_of(accelerators: Indices, groups: Indices) -> Indices:
 
 def _whole(size: Indices, said: str) -> Traced:
     return chosen("accelerators", size.astype(float), f"enumerated: accelerators {said}")
+
+
+def replicas_of_units(*, units: Column, replicas: Column) -> Column:
+    """Replicas of one kind in some units, which take requests from one queue.
+
+    c = u n
+
+    Source: definition.
+    """
+    return np.multiply(units, replicas)
 
 
 def longest_tokens(*, input_tokens: Column, input_ratio: Column, share_fraction: Column) -> Column:

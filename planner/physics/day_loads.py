@@ -6,7 +6,13 @@ import numpy as np
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.physics.equations.slots import clock_load_fraction, ready_load_fraction, traced_load_fraction
+from planner.physics.equations.slots import (
+    all_regions_load_fraction,
+    clock_load_fraction,
+    ready_load_fraction,
+    region_load_fraction,
+    traced_load_fraction,
+)
 from planner.trace.numbers import fixed_text, number_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -29,10 +35,35 @@ def day_loads(inputs: Inputs) -> tuple[Traced, Traced, tuple[str, ...]]:
     return mean, most, tuple(dict.fromkeys(one[2] for one in each))
 
 
+def region_loads(inputs: Inputs, service: Service) -> Traced | None:
+    """Load of each region of a service in each part of a day (R, 12); None where all peak together."""
+    if not service.has_region_hours:
+        return None
+    at = f"services.{service.name}"
+    each = np.arange(len(service.regions))
+    shares = [
+        inputs.yours(f"{at}.regions.{one.users}.share", one.share_fraction, "1") for one in service.regions
+    ]
+    hours = [
+        inputs.yours(f"{at}.regions.{one.users}.busiest_time", float(one.busiest_time_h or 0.0), "h")
+        for one in service.regions
+    ]
+    return derive(
+        region_load_fraction,
+        mean_to_peak_fraction=inputs.yours(f"{at}.mean_to_peak", service.mean_to_peak_fraction, "1"),
+        share_fraction=pick(shares, each),
+        busiest_h=pick(hours, each),
+        slots_a_day=chosen("slots_a_day", float(PARTS_A_DAY), "two hours each"),
+    )
+
+
 def _load(inputs: Inputs, service: Service) -> tuple[Traced, Traced, str]:
     where = f"services.{service.name}"
     mean = inputs.yours(f"{where}.mean_to_peak", service.mean_to_peak_fraction, "1")
     parts = chosen("slots_a_day", float(PARTS_A_DAY), "two hours each")
+    if (regions := region_loads(inputs, service)) is not None:
+        load = derive(all_regions_load_fraction, region_load_fraction=regions)
+        return load, load, f"{service.name}: requests by a curve around the busiest hour of each region."
     if service.traffic_shape is None:
         stated = service.busiest_time_h
         busiest = (

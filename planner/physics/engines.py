@@ -419,7 +419,7 @@ def served_replica(
                 one_scale=has_one_scale(inputs, model, engine),
             )
         ),
-        with_values(engine_constants(inputs, [engine], row, split[-1])),
+        with_values(engine_constants(inputs, [engine], row, split[-1], frame_time(inputs, model))),
         with_values(replica_layout(inputs, row, *split)),
     )
 
@@ -576,13 +576,40 @@ def engine_title(inputs: Inputs, service: Service) -> str:
 
 
 def engine_constants(
-    inputs: Inputs, engines: Sequence[str], sku: Indices, pp: Traced | None = None
+    inputs: Inputs,
+    engines: Sequence[str],
+    sku: Indices,
+    pp: Traced | None = None,
+    prompt_token_s: Traced | None = None,
 ) -> Engine:
-    """What the engine of each row spends around the kernels of its accelerator."""
+    """What the engine of each row spends around the kernels of its accelerator, and on sound it hears."""
     constants = {parameter: _column(inputs, engines, sku, key) for parameter, key in ENGINE.items()}
+    if prompt_token_s is not None:
+        constants["prompt_token_s"] = prompt_token_s
     if pp is not None and np.any(np.asarray(pp.value) > 1.0):
         constants["stage_wait_fraction"] = _column(inputs, engines, sku, "stage_wait")
     return Engine(**constants)
+
+
+def frame_s(*, spectrum_s: Column, window_tokens: Column) -> Column:
+    """Time of the host for a frame of sound.
+
+    T = T_w / n_w
+
+    Source: definition.
+    """
+    return np.divide(spectrum_s, window_tokens)
+
+
+def frame_time(inputs: Inputs, model: str) -> Traced | None:
+    """Time of the host for a frame of sound; None of a model that does not hear."""
+    if kind_of_model(inputs.catalogue, model) != SPEECH:
+        return None
+    return derive(
+        frame_s,
+        spectrum_s=inputs.fact("speech.default.spectrum_time"),
+        window_tokens=inputs.fact(f"speech.{model}.encoder_tokens"),
+    )
 
 
 def limits(inputs: Inputs, engines: Sequence[str], sku: Indices, batch_limit: Traced) -> Limits:

@@ -18,6 +18,7 @@ from planner.physics.equations.serving import replica_nodes
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import check_peak, serving_candidates
+from planner.physics.serving_demand import heard_at_once
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
 from planner.physics.serving_power import accelerator_kw
 from planner.physics.techniques import SERVING_TIME, serving_ratio
@@ -42,7 +43,7 @@ ALMOST_IDLE = {
 
 
 class PoolService(Service):
-    """The prompts of a pool as a service: the pool states them."""
+    """The prompts or recordings of a pool as a service: the pool states them."""
 
     @property
     def place(self) -> str:
@@ -119,7 +120,8 @@ def _rates(inputs: Inputs, candidates: ServingCandidates) -> tuple[dict[str, Any
     split = layout_columns(candidates.accelerators, candidates.groups, candidates.stages)
     arguments = {**replica_arguments(inputs, candidates.service, sku, *split), "targets": NO_TARGETS}
     limit = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **arguments).limit_requests_per_s
-    faster = serving_ratio(inputs, candidates.service, sku, SERVING_TIME)
+    techniques = serving_ratio(inputs, candidates.service, sku, SERVING_TIME)
+    faster = heard_at_once(inputs, candidates.service, techniques)
     done = limit if faster is None else (limit * faster).named("limit_requests_per_s")
     share = derive(
         replica_nodes,
@@ -146,6 +148,9 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[st
     """The prompts of a pool as the only service, and a node of each SKU, in their order."""
     said = {key: getattr(pool, key) for key in ("name", "model", "engine", *LENGTHS)}
     said["precision"] = pool.number_format
+    if pool.way.key == "audio_rate":
+        window_s = inputs.fact(f"speech.{pool.model}.window").value
+        said["audio_s"] = window_s if pool.audio_s is None else pool.audio_s
     waits = {"first_token_s": LONGEST_S, "per_token_s": LONGEST_S}
     service = _made(PoolService, **said, **waits)
     site = _made(Site, name="site")

@@ -14,6 +14,7 @@ from planner.performance.demand import (
     campaign_accelerator_h,
     jobs_accelerator_h,
     lognormal_mean_h,
+    recordings_per_s,
     team_accelerator_h,
 )
 from planner.physics.divisible_work import NodeWork, pool_lengths
@@ -66,13 +67,45 @@ def need_node_h(inputs: Inputs, pool: Pool, reference: NodeWork, period: int) ->
 
 
 def work_per_h(inputs: Inputs, pool: Pool, period: int) -> Traced:
-    """Pieces of work that come in an hour of a period: prompts, rollouts, tokens to train on."""
-    each = {"items": ("passes", pool.passes), "jobs": ("job_tokens", pool.job_tokens)}
+    """Pieces of work that come in an hour of a period: prompts, recordings, rollouts, tokens to train on."""
+    each = {
+        "items": ("passes", pool.passes),
+        "audio_rate": ("passes", pool.passes),
+        "jobs": ("job_tokens", pool.job_tokens),
+    }
     key, times = each.get(pool.way.key, ("samples", pool.samples))
     stated = _stated(inputs, pool, period)
+    if pool.way.key == "audio_rate":
+        stated = derive(recordings_per_h, audio_ratio=stated, audio_s=recording_audio(inputs, pool))
     if times is None:
         return stated
     return (stated * inputs.yours(f"pools.{pool.name}.{key}", times, "1")).named("work_per_h")
+
+
+def recordings_per_h(*, audio_ratio: Column, audio_s: Column) -> Column:
+    """Recordings that come in an hour, from the time of sound that comes in a time.
+
+    n = 3600 r / a
+
+    Source: definition of a rate.
+    """
+    return 3600.0 * np.asarray(recordings_per_s(audio_ratio=audio_ratio, audio_s=audio_s))
+
+
+def recording_audio(inputs: Inputs, pool: Pool) -> Traced:
+    """Sound of one recording of a pool: as stated, or one full window."""
+    if pool.audio_s is None:
+        return inputs.fact(f"speech.{pool.model}.window")
+    return inputs.yours(f"pools.{pool.name}.audio", pool.audio_s, "s")
+
+
+def audio_h(inputs: Inputs, pool: Pool, period: int) -> Traced:
+    """Hours of sound that a pool hears in a period, each pass for itself."""
+    stated = _stated(inputs, pool, period)
+    if pool.passes is not None:
+        stated = (stated * inputs.yours(f"pools.{pool.name}.passes", pool.passes, "1")).named("audio_ratio")
+    hours = chosen("hours_h", inputs.scenario.horizon.hours[period], "calendar hours of the period")
+    return (stated * hours).named("audio_h")
 
 
 def tokens_of_work(inputs: Inputs, pool: Pool) -> Traced:

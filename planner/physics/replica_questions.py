@@ -14,6 +14,7 @@ from planner.physics.engines import (
     engine_constants,
     engine_of,
     engine_of_kernels,
+    frame_time,
     has_one_scale,
     limits,
     replica_layout,
@@ -73,7 +74,7 @@ def replica_arguments(
     return {
         "model": served_models(inputs, service, sku),
         "chip": stacked(chips, index.ravel()),
-        "engine": engine_constants(inputs, engines, sku, pp),
+        "engine": engine_constants(inputs, engines, sku, pp, _frame_times(inputs, service)),
         "layout": replica_layout(inputs, sku, tp, dp, pp),
         "requests": requests_of(inputs, service) if requests is None else requests,
         "limits": limits(inputs, engines, sku, held_requests(inputs, service, sku, tp, dp, pp, requests)),
@@ -89,6 +90,15 @@ def replica_arguments(
         "utilisation_fraction": inputs.fact("performance.serving.headroom"),
         **_guesses(inputs, service, sku),
     }
+
+
+def _frame_times(inputs: Inputs, service: NDArray[np.intp]) -> Traced | None:
+    """Time of the host for a frame of the sound of services; None where none of them hears."""
+    found = [frame_time(inputs, one.model) for one in inputs.scenario.services]
+    if all(found[i] is None for i in service.tolist()):
+        return None
+    none = chosen("frame_s", 0.0, "no sound", "s")
+    return pick([none if one is None else one for one in found], service)
 
 
 def _guesses(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Guesses]:

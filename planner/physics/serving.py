@@ -40,7 +40,14 @@ from planner.physics.nodes import (
 )
 from planner.physics.promises import standing_by
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
-from planner.physics.serving_demand import carried_per_s, held_in_all, with_headroom
+from planner.physics.serving_demand import (
+    carried_per_s,
+    heard_at_once,
+    held_in_all,
+    pooled_carrying,
+    sharing_replicas,
+    with_headroom,
+)
 from planner.physics.serving_options import (
     SPLITS,
     ServingCandidates,
@@ -166,6 +173,11 @@ class EngineLaw:
         arguments = self.arguments if index is None else some_rows(self.arguments, index)
         return derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
 
+    def pooled(self, replicas: Traced) -> EngineLaw:
+        """The same where so many replicas take requests from one queue."""
+        limits = replace(self.arguments["limits"], pooled=replicas)
+        return replace(self, arguments={**self.arguments, "limits": limits})
+
     def under_a_cap(self, caps: NDArray[np.float64], arrival_scv: Traced) -> EngineLaw:
         """The same with clocks that power caps lower."""
         slowed = under_a_cap(self.inputs, self.service, self.sku, caps, self.arguments, arrival_scv)
@@ -180,6 +192,10 @@ class EngineLaw:
     def check(self, limit_per_s: NDArray[np.float64]) -> None:
         """Refuse a load beyond the dense peak."""
         check_peak(self.inputs, self.service, self.sku, self.size, limit_per_s, self.arguments)
+
+
+Law = EngineLaw | BatchLaw | ApartLaw
+_POOLED = 2  # times that replicas with one queue are counted
 
 
 def engine_law(
@@ -386,11 +402,11 @@ def _kinds(
     )
     caps = found[5]
     demand: Traced = pick(demands, of_demand)
-    faster = serving_ratio(inputs, service, sku, SERVING_TIME)
-    if faster is not None:  # a request takes a part of what it took, as fewer requests would
+    faster = heard_at_once(inputs, service, serving_ratio(inputs, service, sku, SERVING_TIME))
+    if faster is not None:  # a request takes a part or a multiple of what it took, as other numbers would
         demand = (demand / faster).named("demand_per_s")
     one = inputs.scenario.services[int(service[0])] if len(service) else None
-    law: EngineLaw | BatchLaw | ApartLaw
+    law: Law
     unit = found[8:].astype(np.intp)
     if one is not None and in_batches(inputs, one):
         law = batch_law(inputs, one, sku, size)
@@ -405,6 +421,7 @@ def _kinds(
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
         carrying, scv = sharing(inputs, demand, law, alike)
+    law, carrying = pooled(inputs, demand, law, carrying, scv)
     headroom = serving_headroom(inputs, service, sku, ahead)
     carrying = derive(with_headroom, carrying_replicas=carrying, headroom_ratio=headroom)
     capacity = law.capacity(scv)
@@ -487,9 +504,7 @@ def _demands(inputs: Inputs) -> tuple[list[Traced], NDArray[np.intp]]:
     return demands, which
 
 
-def sharing(
-    inputs: Inputs, demand: Traced, law: EngineLaw | BatchLaw | ApartLaw, alike: NDArray[np.intp]
-) -> tuple[Traced, Traced]:
+def sharing(inputs: Inputs, demand: Traced, law: Law, alike: NDArray[np.intp]) -> tuple[Traced, Traced]:
     """Replicas that carry each demand, and how bursty arrivals are at one.
 
     Bursts depend on how many share the demand, and how many it takes depends on bursts: each kind of replica
@@ -510,6 +525,33 @@ def sharing(
         tried_requests_per_s=rows(tried.requests_per_s, points),
     )
     return shared.carrying_replicas, shared.arrival_scv_ratio
+
+
+def pooled(
+    inputs: Inputs, demand: Traced, law: Law, carrying: Traced, arrival_scv: Traced
+) -> tuple[Law, Traced]:
+    """The law of replicas that take requests from one queue, and how many then carry a demand.
+
+    Fewer carry it than were dealt theirs. So many are tried as these, then as many as that gives: a number
+    that carries it all the more. Bursts are those of dealt requests.
+    """
+    if isinstance(law, BatchLaw):
+        return law, carrying
+    together = np.array([inputs.scenario.services[i].is_pooled for i in law.service.tolist()], dtype=bool)
+    if not together.any():
+        return law, carrying
+    shares = chosen("together", together.astype(float), "1 where replicas take requests from one queue")
+    for _ in range(_POOLED):
+        law = law.pooled(derive(sharing_replicas, carrying_replicas=carrying, together=shares))
+        rate = law.capacity(arrival_scv).requests_per_s
+        carrying = derive(
+            pooled_carrying,
+            demand_per_s=demand,
+            requests_per_s=rate,
+            dealt_replicas=carrying,
+            together=shares,
+        )
+    return law, carrying
 
 
 def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:

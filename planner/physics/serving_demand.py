@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.quantities import Traced, chosen, derive, pick
 
 Column = float | NDArray[Any]
+LEAST_PER_S = 1e-12  # below it a replica carries nothing
 
 
 def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
@@ -31,6 +32,45 @@ def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Colum
     Source: definition of headroom.
     """
     return np.multiply(carrying_replicas, headroom_ratio)
+
+
+def sharing_replicas(*, carrying_replicas: Column, together: Column) -> Column:
+    """Whole replicas that take requests from one queue; 1 where each is dealt its own.
+
+    c = max(1, floor(n)) or 1
+
+    Source: definition.
+    """
+    return np.where(np.asarray(together) > 0, np.maximum(np.floor(carrying_replicas), 1.0), 1.0)
+
+
+def pooled_carrying(
+    *, demand_per_s: Column, requests_per_s: Column, dealt_replicas: Column, together: Column
+) -> Column:
+    """Replicas with one queue that carry a demand, no more than when each is dealt its own.
+
+    n = min(max(1, lambda/c), n_dealt)
+
+    Source: definition.
+    """
+    rate = np.maximum(requests_per_s, LEAST_PER_S)
+    own = np.where(np.asarray(demand_per_s) > 0, np.maximum(np.divide(demand_per_s, rate), 1.0), 0.0)
+    return np.where(np.asarray(together) > 0, np.minimum(own, dealt_replicas), dealt_replicas)
+
+
+def heard_at_once(inputs: Inputs, service: NDArray[np.intp], faster: Traced | None) -> Traced | None:
+    """How many times less the requests of services take than those that replicas are asked; None without.
+
+    What `faster` says, and less than one where a request is a recording of several windows, each of which
+    engines hear as a request of its own.
+    """
+    windows = [inputs.windows(one) for one in inputs.scenario.services]
+    if all(windows[i] is None for i in service.tolist()):
+        return faster
+    one = chosen("windows", 1.0, "heard at once")
+    each = pick([one if found is None else found for found in windows], service)
+    whole = chosen("reduction_ratio", 1.0, "no technique") if faster is None else faster
+    return (whole / each).named("reduction_ratio", "of a recording of several windows")
 
 
 def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import Curtailment, stopped, stopping_columns, stops_fraction
+from planner.physics.day_loads import PARTS_A_DAY, region_loads
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
 from planner.physics.nodes import Nodes
@@ -136,6 +137,7 @@ def services_of(inputs: Inputs) -> Services:
         mean_loss_limit_fraction=limits,
         pipeline=np.array(pipelines, dtype=np.int64),
         region_fraction=_region_shares(inputs),
+        region_load_fraction=_region_loads(inputs),
     )
 
 
@@ -359,6 +361,20 @@ def _region_shares(inputs: Inputs) -> NDArray[np.float64]:
     found = np.zeros((len(services), max((len(one.regions) for one in services), default=0)))
     for i, one in enumerate(services):
         found[i, : len(one.regions)] = [home.share_fraction for home in one.regions]
+    return found
+
+
+def _region_loads(inputs: Inputs) -> NDArray[np.float64]:
+    """Load of each region of each service in each part of a day (I, R, 12); none where all peak together."""
+    services = inputs.scenario.services
+    known = [region_loads(inputs, one) for one in services]
+    if all(one is None for one in known):
+        return np.zeros(0)
+    found = np.zeros((len(services), max(len(one.regions) for one in services), PARTS_A_DAY))
+    for i, one in enumerate(known):
+        if one is not None:
+            loads = np.asarray(one.value)
+            found[i, : len(loads)] = loads
     return found
 
 

@@ -61,7 +61,8 @@ _SHEETS = {
     "services": (
         "Services",
         "service period site sku model way engine tensor_parallel groups stages prefill_replicas "
-        "prefill_accelerators decode_replicas decode_accelerators power_cap_fraction replicas standby "
+        "prefill_accelerators prefill_groups prefill_stages decode_replicas decode_accelerators "
+        "decode_groups decode_stages power_cap_fraction replicas standby "
         "capacity_per_s demand_per_s first_token_s per_token_s response_s availability_fraction "
         "requests_fraction quality_loss_fraction mean_quality_loss_fraction pipeline time_fraction "
         "stage_time_s users user_latency_s",

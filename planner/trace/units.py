@@ -196,6 +196,7 @@ _EXAMPLES = {
     "1/h": "0.1 /month",
     "1/y": "30 %/year",
     "1/d": "40 /d",
+    "h/d": "20000 h/d",
     "L/kWh": "0.2 L/kWh",
     "GB/s": "1.8 GB/s",
     "GB": "80 GB",

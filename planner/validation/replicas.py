@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,9 @@ from planner.performance.capacity import (
     replica_capacity,
     step_uses,
 )
-from planner.performance.disaggregation import apart_requests_per_s
+from planner.performance.disaggregation import handover_target_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
-from planner.performance.mix import class_context_tokens
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
@@ -163,12 +164,6 @@ class _Run:
         return self._number("output_tokens")
 
     @property
-    def sample_s(self) -> float:
-        """Time of the host to make ready a sample, which the accelerator waits for."""
-        own = f"benchmark.{self.benchmark}.spectrum_time"
-        return constant(own, "sample_s") if load_catalogue().has(own) else 0.0
-
-    @property
     def requests(self) -> Requests:
         """Mean lengths; beams share their prompt, so that each holds a part of it and its own answer.
 
@@ -247,61 +242,83 @@ class _Run:
         return constant(f"{key}_drafts", "tokens"), constant(f"{key}_accepted", "tokens")
 
     def apart_tokens_per_s(self, accelerators: int, scenario: str) -> float:
-        """Tokens a second of a system that reads prompts on some accelerators and writes on the others."""
-        requests, prompt = self.requests, self._number("input_tokens")
-        context = float(
-            np.squeeze(
-                class_context_tokens(
-                    input_tokens=requests.input_tokens,
-                    output_tokens=requests.output_tokens,
-                    share_fraction=requests.share_fraction,
-                    input_ratio=requests.input_ratio,
-                    output_ratio=requests.output_ratio,
-                    output_scv_ratio=requests.output_scv_ratio,
-                    written_fraction=0.5,
-                )
-            )
-        )
-        ttft_s, tpot_s = (seconds / self.age_factor for seconds in self.targets_s(scenario))
+        """Tokens a second of a system that reads prompts on some accelerators and writes on the others.
+
+        One scheduler deals prompts to readers that are free, as to `pooled` replicas of a plan; caches cross
+        inside one domain of links while their layers are read. Time per token is compared as a mean: who
+        knows its prompts steps evenly, and a batch that is held to the target keeps it for all.
+        """
+        ways = [
+            (tp * dp, accelerators // (tp * dp), *self._phases(tp, dp, scenario))
+            for tp, dp in self.layouts(accelerators)
+            if self.held(tp, dp) >= dp
+        ]
+        tried = []
+        for reading_size, most, reads, _ in ways:
+            for size, _, _, written_per_s in ways:
+                for writers in range(1, (accelerators - reading_size) // size + 1):
+                    readers = (accelerators - writers * size) // reading_size
+                    bound = min(writers * written_per_s, readers * reads(most))
+                    tried.append((bound, readers, reads, writers * written_per_s))
+        best = 0.0
+        # The more readers share a queue the more each takes: the best of those bounds first.
+        for bound, readers, reads, written in sorted(tried, key=lambda one: -one[0]):
+            if bound <= best:
+                break
+            best = max(best, min(readers * reads(readers), written))
+        return best * self.kept_tokens / self.age_factor
+
+    def _phases(self, tp: int, dp: int, scenario: str) -> tuple[Callable[[int], float], float]:
+        """Requests/s of a replica that reads alone, by the readers of its queue, and of one that writes."""
         drafts, accepted = self.drafts(scenario)
-        read, write = [], []
-        for tp, dp in self.layouts(accelerators):
-            held = self.held(tp, dp) / dp
-            if held < 1:
-                continue
-            parts = self.parts(tp, dp)
-            prompts = 2.0 ** np.arange(7.0)
-            reading = step_times(
-                **parts,
-                writing=0.0,
-                prefill_tokens=prompt * prompts,
-                context_tokens=prompt,
-                prompt_tokens=prompt,
-            )
-            read += [(s, n * dp, tp * dp) for s, n in zip(np.asarray(reading.total_s), prompts, strict=True)]
-            running = np.unique(np.round(np.geomspace(1.0, held, 200)))
-            writing = step_times(
-                **parts,
-                writing=running,
-                prefill_tokens=0.0,
-                context_tokens=context,
-                prompt_tokens=prompt,
-                draft_tokens=drafts,
-            )
-            token_s = np.asarray(writing.total_s) / accepted
-            rates = np.where(token_s <= tpot_s, running * dp / token_s, 0.0)
-            if np.any(rates > 0):
-                write.append((float(np.max(rates)) / self.kept_tokens, tp * dp))
-        if not read or not write:
-            return 0.0
-        found = apart_requests_per_s(
-            accelerators=accelerators,
-            **_columns(("reading_s", "reading_places", "reading_accelerators"), read),
-            **_columns(("writing_requests_per_s", "writing_accelerators"), write),
-            ttft_target_s=ttft_s,
-            quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
+        ttft_s, tpot_s = (seconds / self.age_factor for seconds in self.targets_s(scenario))
+        soon_s = float(handover_target_s(tpot_target_s=tpot_s, accepted_tokens=accepted))
+        prompts = lengths(self._number("input_tokens"), 1.0, 1.0)
+        guesses = Guesses(draft_tokens=drafts, accepted_tokens=accepted, read_fraction=0.0)
+
+        @cache
+        def reads(readers: int) -> float:
+            return self._limit_per_s(tp, dp, scenario, prompts, (ttft_s, tpot_s, 0.0), pooled=readers)
+
+        return reads, self._limit_per_s(tp, dp, scenario, self.requests, (soon_s, tpot_s, 0.0), guesses)
+
+    def _limit_per_s(
+        self,
+        tp: int,
+        dp: int,
+        scenario: str,
+        requests: Requests,
+        targets_s: tuple[float, float, float],
+        guesses: Guesses | None = None,
+        *,
+        stages: int = 1,
+        pooled: int = 1,
+    ) -> float:
+        """Largest load of a replica by the function of plans; targets and the quantile of times per token."""
+        in_time = constant("benchmark.in_time", "quantile_fraction")
+        ttft_s, tpot_s, token_quantile = targets_s
+        found = replica_capacity(
+            **self.parts(tp, dp, stages),
+            requests=requests,
+            limits=Limits(
+                batch_limit=np.array([self.held(tp, dp, stages) / (dp * stages)]),
+                queue_places=4096.0,
+                chunk_tokens=self.chunk_tokens,
+                interval_steps=self.interval_steps(scenario),
+                pooled=pooled,
+            ),
+            targets=Targets(
+                ttft_target_s=ttft_s,
+                tpot_target_s=tpot_s,
+                quantile_fraction=in_time,
+                tpot_quantile_fraction=token_quantile,
+            ),
+            measured=Measured(),
+            arrival_scv_ratio=1.0,  # LoadGen's queries come as a Poisson process
+            utilisation_fraction=1.0,
+            guesses=guesses,
         )
-        return found * self.kept_tokens / self.age_factor
+        return _number(found.limit_requests_per_s)
 
     def tokens_per_s(self, tp: int, dp: int, scenario: str, stages: int = 1) -> float:
         """Tokens a second of a replica; 0 where it has no room or keeps no target.
@@ -316,30 +333,14 @@ class _Run:
         if scenario == "Offline":
             step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
             full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
-            return full / (self.age_factor + full / self.kept_tokens * self.sample_s)
-        ttft_s, tpot_s = self.targets_s(scenario)
+            return full / self.age_factor
+        ttft_s, tpot_s = (seconds / self.age_factor for seconds in self.targets_s(scenario))
+        in_time = constant("benchmark.in_time", "quantile_fraction")
         drafts, accepted = self.drafts(scenario)
-        found = replica_capacity(
-            **parts,
-            requests=self.requests,
-            limits=Limits(
-                batch_limit=np.array([held / (dp * stages)]),
-                queue_places=4096.0,
-                chunk_tokens=self.chunk_tokens,
-                interval_steps=self.interval_steps(scenario),
-            ),
-            targets=Targets(
-                ttft_target_s=ttft_s / self.age_factor,
-                tpot_target_s=tpot_s / self.age_factor,
-                quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
-                tpot_quantile_fraction=constant("benchmark.in_time", "quantile_fraction"),
-            ),
-            measured=Measured(),
-            arrival_scv_ratio=1.0,
-            utilisation_fraction=1.0,
-            guesses=Guesses(draft_tokens=drafts, accepted_tokens=accepted) if drafts else None,
-        )
-        return _number(found.limit_requests_per_s) * self.kept_tokens / self.beams / self.age_factor
+        guesses = Guesses(draft_tokens=drafts, accepted_tokens=accepted) if drafts else None
+        targets_s = ttft_s, tpot_s, in_time
+        limit = self._limit_per_s(tp, dp, scenario, self.requests, targets_s, guesses, stages=stages)
+        return limit * self.kept_tokens / self.beams / self.age_factor
 
 
 def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engine: str) -> float:
@@ -383,14 +384,6 @@ def _filed(precision: str | None, chip: str, benchmark: str) -> str:
     if own and (own != "fp8" or "fp8" in narrow):
         return str(own)
     return precision_of(precision or next(iter(narrow), "bf16"), chip)
-
-
-def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, Any]:
-    """Columns of rows by name."""
-    return {
-        name: np.array(column, dtype=np.float64)
-        for name, column in zip(names, zip(*rows, strict=True), strict=True)
-    }
 
 
 def reads_apart(chip: str, round: str) -> bool:

@@ -542,6 +542,11 @@ def test_every_problem_is_said_at_once(capsys):
     [
         (Question("llama-3.1-8b", mix="azure-code"), "--mix: has no effect on training"),
         (Question("whisper-large-v3"), "only its serving is answered"),
+        (
+            Question("whisper-large-v3", serve=True, mix="azure-code"),
+            "--mix: has no effect on writing speech down",
+        ),
+        (Question("llama-3.1-8b", serve=True, audio_s=30.0), "--audio: has no effect on serving a language"),
         (Question("llama-3.1-8b", serve=True, engine="vlm"), "--engine: the catalogue has no serving engine"),
         (Question("llama-3.1-8b", measured="fast"), "write for example 'h100-8 x 64 nodes"),
         (Question("llama-3.1-8b", measured="h100-8 x 1 nodes = 1e9 tokens/s"), "no efficiency"),

@@ -217,6 +217,7 @@ mean_to_peak = 0.5
 first_token = "1 s"
 per_token = "40 ms"
 phases = "apart"
+routing = "pooled"
 availability = 0.99
 data_moved = "20 GB"
 data_site = "near"
@@ -241,9 +242,50 @@ data_site = "north"
 data_moved = "140 GB"
 logs_moved = "1 TB/month"
 """
+SOUND = """
+[[services]]
+name = "calls"
+model = "whisper-large-v3"
+precision = "bf16"
+audio = "4 min"
+audio_rate = "20000 h/d"
+mean_to_peak = 0.5
+first_token = "3 s"
+per_token = "60 ms"
+availability = 0.99
+[[pools]]
+name = "archive"
+model = "whisper-large-v3"
+reference = "h100-8"
+audio_rate = "40000 h/d"
+audio = "50 s"
+"""
+WORLD = """
+[[services]]
+name = "world"
+model = "llama-3.1-8b"
+precision = "bf16"
+tokens_in = 500
+tokens_out = 200
+peak_rate = "60 /s"
+mean_to_peak = 0.5
+first_token = "2 s"
+per_token = "60 ms"
+availability = 0.99
+[[services.regions]]
+users = "de"
+share = 0.6
+sites = ["near"]
+busiest_time = "18 h"
+[[services.regions]]
+users = "us"
+share = 0.4
+sites = ["north"]
+busiest_time = "1 h"
+"""
 GROUPS: dict[str, dict[str, Any]] = {
     "pools": {
-        "work": POOL,
+        "work": POOL + SOUND,
         "period": "quarter",
         "carbon_price": "9000 USD/t",
         "contract": CURTAILED,
@@ -251,7 +293,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "policy": LEVERS,
     },
     "energy": {
-        "work": TALK + POOL + RUN.format(name="tune", model="llama-3.1-8b", amount=TOKENS, more=AWAY),
+        "work": TALK + WORLD + POOL + RUN.format(name="tune", model="llama-3.1-8b", amount=TOKENS, more=AWAY),
         "period": "quarter",
         "contract": CURTAILED + STORED,
         "policy": ALL_LEVERS,
@@ -319,6 +361,7 @@ SHOWN = {
     "solar": ("energy", "cost", "usd", {"term": "sun"}),
     "curtailment of pools and runs": ("energy", "cost", "usd", {"term": "stopped"}),
     "data_moved of runs and services": ("energy", "carbon", "kgco2e", {"term": "transfers"}),
+    "hours of regions": ("energy", "services", "capacity_per_s", {"service": "world", "site": "north"}),
     "users": ("services", "services", "user_latency_s", {"service": "chat"}),
     "mean_quality_budget": ("services", "services", "mean_quality_loss_fraction", {"service": "chat"}),
     "pipeline": ("services", "services", "time_fraction", {"pipeline": "ranking"}),
@@ -326,6 +369,14 @@ SHOWN = {
     "generated": ("runs", "data", "usd", {"origin": "generated"}),
     "feeds": ("runs", "pools", "node_h", {"pool": "writers"}),
     "need of a pool": ("runs", "needs", "needed_h", {"pool": "writers"}),
+    "audio_rate of a pool": ("pools", "needs", "needed_h", {"pool": "archive"}),
+    "audio_rate of a service": ("pools", "unit_costs", "amount", {"work": "calls", "unit": "hour of sound"}),
+    "hours that a pool hears": (
+        "pools",
+        "unit_costs",
+        "amount",
+        {"work": "archive", "unit": "hour of sound"},
+    ),
     "tables": ("runs", "placements", "imbalance_ratio", {"work": "rank"}),
     "samples of scores": ("runs", "jobs", "samples_per_s", {"job": "rank"}),
     "samples of images that are made": ("runs", "jobs", "samples_per_s", {"job": "draw"}),
@@ -334,6 +385,7 @@ SHOWN = {
     "across": ("two sites", "jobs", "energy_kwh", {"job": "wide"}),
     "workers of halves": ("two sites", "feeding", "usd", {"job": "wide"}),
     "data of halves": ("two sites", "cost", "usd", {"term": "transfers"}),
+    "routing": ("two sites", "services", "capacity_per_s", {"service": "code"}),
     "phases": ("two sites", "services", "replicas", {"service": "code"}),
     "single_spares": ("a rack", "purchases", "capex_usd", {"sku": "gb200-nvl72 spare"}),
     "spares on the shelf": ("a rack", "fleet", "in_service_nodes", {"sku": "gb200-nvl72 spare"}),

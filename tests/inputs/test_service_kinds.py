@@ -59,6 +59,60 @@ def problems(service: str, frame: str = FRAME) -> list[str]:
     return []
 
 
+BY_HOURS = FRAME.replace('peak_rate = "10 /s"\n', "")
+POOL = """
+[[pools]]
+name = "p"
+model = "{model}"
+reference = "h100-8"
+{need}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (HEARS + 'audio_rate = "9 h/d"\n', "services.s.audio: is missing, and audio_rate needs it"),
+        (WRITES + 'audio_rate = "9 h/d"\naudio = "3 s"\n', "services.s.audio: works for a model of speech"),
+        (HEARS + 'audio_rate = "9 h"\naudio = "3 s"\n', "services.s.audio_rate: '9 h': 'h' is a time"),
+        (HEARS + 'audio_rate = "9 h/d"\naudio = "3 s"\n', ""),
+        (HEARS + 'audio_rate = "9 h/d"\ngrowth = "50 %/year"\naudio = "3 s"\n', ""),
+    ],
+)
+def test_hours_of_sound_are_a_demand_of_their_own(said: str, wrong: str) -> None:
+    """One thing is wrong, and nothing else is said to be missing because of it."""
+    found = problems(said, BY_HOURS)
+
+    assert len(found) == bool(wrong)
+    assert all(wrong in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("model", "need", "wrong"),
+    [
+        ("whisper-large-v3", 'audio_rate = "9 h/d"', ""),
+        ("whisper-large-v3", 'audio_rate = "9 h/d"\naudio = "10 min"\npasses = 2', ""),
+        (
+            "whisper-large-v3",
+            'gpu_time = "90 h"',
+            "pools.p.audio_rate: is missing, and 'whisper-large-v3' is a",
+        ),
+        ("llama-3-8b", 'audio_rate = "9 h/d"', "pools.p.audio_rate: works for a model of speech"),
+        (
+            "whisper-large-v3",
+            'audio_rate = "9 h/d"\nsamples = 2',
+            "pools.p.samples: has no effect with audio_rate",
+        ),
+    ],
+)
+def test_pools_write_sound_down(model: str, need: str, wrong: str) -> None:
+    service = WRITES + "tokens_in = 100\ntokens_out = 10\n"
+    found = problems(service + POOL.format(model=model, need=need))
+
+    assert len(found) == bool(wrong)
+    assert all(wrong in one for one in found)
+
+
 @pytest.mark.parametrize(
     "service",
     [
@@ -69,6 +123,7 @@ def problems(service: str, frame: str = FRAME) -> list[str]:
         DRAWS + "images = 1\n",
         'model = "vit-l-16"\nimages = 8\nresponse_time = "1 s"\n',
         HEARS + 'audio = "30 s"\ntokens_out = 83\n',
+        HEARS + 'audio = "7 min"\n',
     ],
 )
 def test_each_kind_has_its_requests(service: str) -> None:
@@ -100,7 +155,7 @@ def test_what_a_request_is_comes_before_its_targets() -> None:
             WRITES + 'audio = "3 s"\ntokens_out = 5\n',
             "services.s.audio: works for a model of speech; 'llama-3-8b'",
         ),
-        (HEARS + 'audio = "3 s"\n', "services.s.tokens_out: is missing, and audio needs it"),
+        (HEARS + 'audio_rate = "9 h/d"\n', "services.s.audio_rate: and peak_rate each say how much comes"),
         (
             HEARS + 'audio = "3 s"\ntokens_in = 5\ntokens_out = 5\n',
             "services.s.tokens_in: follows from audio",

@@ -18,15 +18,12 @@ from planner.performance.capacity import (
     replica_capacity,
 )
 from planner.performance.disaggregation import (
-    apart_requests_per_s,
     best_pairs,
     dealt_scv_ratio,
     kv_transfer_s,
-    prefill_replicas,
     unit_accelerator_kw,
     unit_capacity,
 )
-from planner.performance.queueing import servers_needed
 
 H100 = "H100-80GB-SXM"
 
@@ -45,27 +42,6 @@ def test_the_cache_of_a_prompt_crosses_the_network():
 
     assert whole == pytest.approx(0.0131072)
     assert (split, layers) == pytest.approx((whole / 4, whole / 80))
-
-
-def test_readers_of_exponential_prompts_are_servers_of_an_mmc_queue():
-    """Agreement: with Ca^2 = Cs^2 = 1 the pool is M/M/c, sized by `servers_needed` for what is left."""
-    got = prefill_replicas(
-        requests_per_s=20.0,
-        prefill_s=0.4,
-        prefill_scv_ratio=1.0,
-        arrival_scv_ratio=1.0,
-        ttft_target_s=1.0,
-        met_fraction=0.95,
-        occupancy_fraction=0.9,
-    )
-
-    assert got == servers_needed(
-        offered_load=8.0,
-        service_h=0.4 / 3600,
-        wait_target_h=0.6 / 3600,
-        met_fraction=0.95,
-        occupancy_fraction=0.9,
-    )
 
 
 def parts(**hardware):
@@ -198,73 +174,6 @@ def test_a_tight_token_time_is_cheaper_apart_and_a_loose_one_is_not_out_of_reach
     assert reads > 0
     assert 1 / reads + 1 / writes < (1 / tight if tight > 0 else np.inf)
     assert loose > 0
-
-
-def apart(**change):
-    """One way to read (two places of 0.5 s on one accelerator) and one to write (3/s on four)."""
-    asked = {
-        "accelerators": 16.0,
-        "reading_s": np.array([0.5]),
-        "reading_places": np.array([2.0]),
-        "reading_accelerators": np.array([1.0]),
-        "writing_requests_per_s": np.array([3.0]),
-        "writing_accelerators": np.array([4.0]),
-        "ttft_target_s": 1e4,
-        "quantile_fraction": 0.99,
-    }
-    return apart_requests_per_s(**(asked | change))
-
-
-def test_a_system_is_split_where_readers_and_writers_meet():
-    """Three writers of four give 9/s, the four accelerators left read 16/s; with two writers 6 and 32."""
-    assert apart() == pytest.approx(9.0, rel=1e-3)
-    assert apart(reading_s=np.array([2.0])) == pytest.approx(6.0, rel=1e-3)  # 4/s by four, 8/s by eight
-    assert apart(accelerators=4.0) == 0.0
-
-
-@pytest.mark.slow
-def test_readers_keep_the_first_token():
-    """Eight places of 0.5 s and 0.7 s in all: the load at which Erlang's wait keeps 0.2 s in 99 %."""
-    got = apart(ttft_target_s=0.7, writing_requests_per_s=np.array([100.0]))
-    loads = np.linspace(0.01, 8.0, 4000)
-
-    def kept(load):
-        needed = servers_needed(
-            offered_load=load,
-            service_h=0.5 / 3600,
-            wait_target_h=0.2 / 3600,
-            met_fraction=0.99,
-            occupancy_fraction=1.0,
-        )
-        return needed <= 16  # eight accelerators read with two places each, two writers of four carry 200/s
-
-    wide = max(load for load in 2 * loads if kept(load)) / 0.5
-    narrow = apart(ttft_target_s=0.7, accelerators=12.0, writing_requests_per_s=np.array([100.0]))
-    assert narrow == pytest.approx(wide, rel=0.01)
-    assert got > narrow
-
-
-def test_the_best_way_of_each_is_found():
-    """Agreement: all ways at once give the most that any two of them give alone."""
-    ways = {
-        "reading_s": [0.5, 0.9, 3.0],
-        "reading_places": [2.0, 8.0, 32.0],
-        "reading_accelerators": [1.0, 2.0, 4.0],
-    }
-    written = {"writing_requests_per_s": [1.0, 3.0, 14.0], "writing_accelerators": [1.0, 2.0, 8.0]}
-    every = {name: np.array(values) for name, values in (ways | written).items()}
-
-    alone = [
-        apart(
-            ttft_target_s=1.5,
-            **{name: np.array(values[i : i + 1]) for name, values in ways.items()},
-            **{name: np.array(values[j : j + 1]) for name, values in written.items()},
-        )
-        for i in range(3)
-        for j in range(3)
-    ]
-
-    assert apart(ttft_target_s=1.5, **every) == pytest.approx(max(alone), rel=1e-6)
 
 
 def guessing(drafts, accepted, tpot_target_s=0.04, output_tokens=400.0):

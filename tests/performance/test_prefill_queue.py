@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_right
 
@@ -72,6 +73,38 @@ def waits(
         empty_fraction=0.0,
         arrival_scv_ratio=arrival_scv,
     )
+
+
+def test_one_queue_for_several_servers_is_that_of_drawn_prompts() -> None:
+    """Independent route: prompts one at a time, in order, by whichever server is free first."""
+    servers, calm_s = 4, 1e-6
+    draw = np.random.default_rng(5)
+    load = 0.8 / float(SHARE @ WORK_S)  # of one server
+    arrival = np.cumsum(draw.exponential(1.0 / (servers * load), 30_000)).tolist()
+    own = WORK_S[draw.choice(len(WORK_S), len(arrival), p=SHARE)].tolist()
+    free, waited = [0.0] * servers, []
+    for came, work in zip(arrival, own, strict=True):
+        begun = max(heapq.heappop(free), came)
+        waited.append(begun - came)
+        heapq.heappush(free, begun + work)
+
+    def closed(count: float) -> PromptWait:
+        return prompt_wait(
+            arrivals_per_s=load,
+            calm_s=calm_s,
+            hidden_s=0.0,
+            work_s=WORK_S,
+            share_fraction=SHARE,
+            chunk_s=1e-3,
+            empty_fraction=0.0,
+            arrival_scv_ratio=1.0,
+            servers=count,
+        )
+
+    assert closed(servers).mean_s == pytest.approx(np.mean(waited), rel=0.15)
+    assert closed(servers).delayed_fraction == pytest.approx(np.mean(np.array(waited) > calm_s), rel=0.15)
+    assert closed(1.0).mean_s > 5.0 * closed(servers).mean_s
+    assert closed(1e4).mean_s == pytest.approx(calm_s / 2.0, rel=1e-6)
 
 
 def quantile(wait: PromptWait, own_s: np.ndarray, share: float) -> float:

@@ -125,6 +125,31 @@ def test_items_of_a_day_are_node_hours_of_the_reference() -> None:
     assert more.demand_h == pytest.approx(3.0 * work.demand_h)
 
 
+def test_sound_that_waits_has_the_rate_of_throughput() -> None:
+    """`everfleet throughput whisper-large-v3 --serve` with nobody who waits: times real time of a node."""
+    question = Question(
+        model="whisper-large-v3", serve=True, skus=("h100-8",), ttft_s=3600.0, tpot_s=3600.0, audio_s=600.0
+    )
+    rows = [row for row in throughput_document(question)["rows"] if row["fits"]]
+    most = max(row["limit_per_s"] * 600.0 * 8 / row["accelerators"] for row in rows)
+    pool = 'audio_rate = "20000 h/d"\naudio = "10 min"\n'
+    node = nodes(pool, "whisper-large-v3")["h100-8"].rate_per_s.value
+
+    assert node * 600.0 == pytest.approx(most, rel=1e-3)
+    need = assemble(inputs(pool, "whisper-large-v3")).problem.work.demand_h[0]
+    assert need == pytest.approx(20_000 / 24 * HOURS_OF_QUARTERS / most)
+
+
+def test_the_last_window_of_a_recording_is_padded() -> None:
+    """31 s are two windows: nearly twice the work of 30 s for the same sound, and as many tokens."""
+    full, padded = (
+        nodes(f'audio_rate = "1 h/d"\naudio = "{audio}"\n', "whisper-large-v3")["h100-8"].rate_per_s.value
+        for audio in ("30 s", "31 s")
+    )
+
+    assert 1.2 < full / padded < 2.0
+
+
 def test_batch_inference_is_a_pool_of_the_same_program() -> None:
     """The same rows, slots and loans as a pool in accelerator-hours: only speeds and power are its own."""
     batch, hours = assembled(BATCH).problem, assembled('gpu_time = "60000 h"\n').problem
@@ -309,7 +334,10 @@ JOBS = 'jobs = "1 /d"\njob_p50 = "3 h"\njob_p99 = "9 h"\n'
 @pytest.mark.parametrize(
     ("pool", "said"),
     [
-        ("", "pools.work: gpu_time, items, jobs, prompts, campaigns and people say what a pool needs"),
+        (
+            "",
+            "pools.work: gpu_time, items, audio_rate, jobs, prompts, campaigns and people say what a pool",
+        ),
         (JOBS + "job_tokens = 4", "pools.work.job_tokens: says again what job_p50 and job_p99 say"),
         (JOBS.replace("9 h", "1 h"), "pools.work.job_p99: 1 h is below job_p50, 3 h"),
         ('jobs = "1 /d"\njob_p50 = "3 h"', "pools.work.job_p99: is missing, and jobs needs it"),

@@ -18,7 +18,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.apart import CacheWay, apart_law, in_less_time, prompts_alone
 from planner.physics.requests import FRAME
-from planner.physics.serving import engine_law
+from planner.physics.serving import engine_law, replica_kinds, serving_candidates
 from planner.physics.serving_options import requests_of
 from planner.program.plan import Plan, plan_fleet
 from planner.report.cells import opened_at
@@ -81,9 +81,9 @@ def service(more: str, rate: float = 40.0, per_token: str = "25 ms", lengths: st
     return SERVICE.format(more=more, rate=rate, per_token=per_token, lengths=lengths)
 
 
-def of(more: str, rate: float = 40.0, lengths: str = LENGTHS) -> Inputs:
+def of(more: str, rate: float = 40.0, lengths: str = LENGTHS, per_token: str = "25 ms") -> Inputs:
     text = FRAME.format(fleet='[[market]]\nsku = "h100-8"\nlead_time = "0 d"\n')
-    return Inputs(parse_scenario(text + service(more, rate, lengths=lengths), "x"), CATALOGUE)
+    return Inputs(parse_scenario(text + service(more, rate, per_token, lengths), "x"), CATALOGUE)
 
 
 @cache
@@ -157,6 +157,23 @@ def test_a_plan_and_a_single_question_count_the_same_replicas() -> None:
     assert carries(n_r, n_w)
     assert not carries(n_r - 1, n_w)
     assert not carries(n_r, n_w - 1)
+
+
+@pytest.mark.parametrize("phases", ["together", "apart"])
+def test_one_queue_takes_no_more_replicas(phases: str) -> None:
+    """Long prompts under a tight first token: fewer carry the demand, and a single one is as before."""
+    long = "tokens_in = 6000\ntokens_out = 200"
+
+    def carrying(rate: float, routing: str) -> np.ndarray:
+        inputs = of(f'phases = "{phases}"\nrouting = "{routing}"', rate, long, "300 ms")
+        kinds, _ = replica_kinds(inputs, serving_candidates(inputs, (8,))[0])
+        return np.asarray(kinds.carrying.value)
+
+    many = [carrying(60.0, routing) for routing in ("random", "pooled")]
+    assert np.all(many[1] <= many[0])
+    assert np.min(many[1] / many[0]) < 0.95
+    few = [carrying(0.01, routing) for routing in ("random", "pooled")]
+    assert np.all(few[1] <= few[0])
 
 
 @pytest.mark.solve

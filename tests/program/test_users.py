@@ -16,6 +16,7 @@ from planner.inputs.geography import spots
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.performance.users import great_circle_km, user_latency_s
+from planner.physics.equations.slots import clock_load_fraction, region_load_fraction
 from planner.physics.pipelines import answer_target
 from planner.physics.users import placings
 from planner.physics.ways import every_way
@@ -247,3 +248,58 @@ def test_bad_regions_are_answered_in_one_line(text: str, said: str) -> None:
 
     own = [one for one in refused.value.problems if "quality" not in one.path]
     assert [f"{one.path}: {one.message}".removeprefix("services.chat.")[: len(said)] for one in own] == [said]
+
+
+def test_the_peak_of_regions_that_peak_apart_is_below_the_sum_of_their_peaks() -> None:
+    """Twelve hours apart two halves are flat together; in one hour they are one curve of both."""
+    halves, hours = np.array([0.5, 0.5]), np.array([8.0, 20.0])
+
+    def loads(mean: float, busiest: Any) -> Any:
+        return region_load_fraction(
+            mean_to_peak_fraction=mean, share_fraction=halves, busiest_h=busiest, slots_a_day=12.0
+        )
+
+    apart, together = loads(0.7, hours), loads(0.7, np.array([8.0, 8.0]))
+    for each in (apart, together):
+        assert each.sum(axis=0).mean() == pytest.approx(0.7)
+        assert each.sum(axis=1) == pytest.approx(each.sum() * halves)
+        assert 0.9 < each.sum(axis=0).max() <= 1.0
+    assert apart.max(axis=1).sum() > 1.3 * apart.sum(axis=0).max()
+    alone = clock_load_fraction(
+        mean_to_peak_fraction=np.array(0.7), busiest_h=np.array(8.0), slots_a_day=12.0
+    )
+    assert together.sum(axis=0) == pytest.approx(alone, rel=1e-6)
+
+
+HOURS = """
+[[services.regions]]
+users = "de"
+share = 0.5
+{first}
+[[services.regions]]
+users = "se"
+share = 0.5
+busiest_time = "3 h"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (HOURS.format(first='busiest_time = "18 h"'), ""),
+        (HOURS.format(first=""), "services.chat.regions[0].busiest_time: is missing, and others state it"),
+        (
+            'busiest_time = "9 h"\n' + HOURS.format(first='busiest_time = "18 h"'),
+            "services.chat.busiest_time: says when requests come, as busiest_time of the regions does",
+        ),
+    ],
+)
+def test_hours_of_regions_are_said_of_all_of_them(more: str, said: str) -> None:
+    found = []
+    try:
+        checked(more)
+    except ScenarioError as error:
+        found = [f"{one.path}: {one.message}" for one in error.problems]
+
+    assert len(found) == bool(said)
+    assert all(said in one for one in found)

@@ -331,6 +331,20 @@ SCHEMAS["DynamoGraphDeployment"] = kind_schema(
     },
 )
 # The same of values.schema.json of the chart of llm-d, whose outermost table and containers are open.
+PODS = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "create": {"type": "boolean"},
+        "replicas": {"type": "integer"},
+        "nodeSelector": {"type": "object"},
+        "parallelism": {
+            "additionalProperties": False,
+            "properties": {name: {"type": "integer"} for name in ("tensor", "data", "dataLocal", "workers")},
+        },
+        "containers": {"type": "array", "items": {"type": "object"}},
+    },
+}
 VALUES = {
     "type": "object",
     "additionalProperties": False,
@@ -342,22 +356,8 @@ VALUES = {
             "additionalProperties": False,
             "properties": {"type": {"enum": ["nvidia", "amd", "google", "intel-gaudi"]}},
         },
-        "prefill": {"properties": {"create": {"type": "boolean"}}},
-        "decode": {
-            "additionalProperties": False,
-            "properties": {
-                "create": {"type": "boolean"},
-                "replicas": {"type": "integer"},
-                "nodeSelector": {"type": "object"},
-                "parallelism": {
-                    "additionalProperties": False,
-                    "properties": {
-                        name: {"type": "integer"} for name in ("tensor", "data", "dataLocal", "workers")
-                    },
-                },
-                "containers": {"type": "array", "items": {"type": "object"}},
-            },
-        },
+        "prefill": PODS,
+        "decode": PODS,
     },
 }
 
@@ -397,6 +397,64 @@ def test_workers_of_dynamo_and_pods_of_llm_d_are_the_replicas_of_the_plan(plan: 
     ):
         assert sorted((many, *box["resources"]["limits"].values()) for many, box in found) == wanted
     assert len(write_as(plan, "llm-d")) == len(rows)  # a deployment has a file of its own in each period
+
+
+# Two units of one replica that reads on two accelerators and three that write on eight, in two groups.
+APART = {
+    "replicas": 2,
+    "standby": 0.5,
+    "prefill_replicas": 2,
+    "prefill_accelerators": 2,
+    "decode_replicas": 6,
+    "decode_accelerators": 8,
+    "decode_groups": 2,
+}
+
+
+@pytest.fixture
+def apart(plan: dict[str, Any]) -> dict[str, Any]:
+    """The plan with one service, which reads its prompts apart."""
+    row = {key: value for key, value in plan["tables"]["services"][0].items() if key != "tensor_parallel"}
+    plan["tables"]["services"] = [row | APART]
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("engine", "phase"),
+    [
+        ("vLLM 0.24", '--kv-transfer-config {"kv_connector":"NixlConnector","kv_role":"kv_both"}'),
+        ("SGLang 0.5", "--disaggregation-transfer-backend nixl"),
+    ],
+)
+def test_graphs_of_dynamo_read_apart(apart: dict[str, Any], engine: str, phase: str) -> None:
+    """Workers that write and that read, each with a unit that stands by: 3 (2 + 1) and 2 + 1 replicas."""
+    apart["tables"]["services"][0]["engine"] = engine
+    (graph,) = manifests(apart, "dynamo")
+    jsonschema.validate(graph, SCHEMAS["DynamoGraphDeployment"])
+    _, *workers = graph["spec"]["components"]
+    boxes = [one["podTemplate"]["spec"]["containers"][0] for one in workers]
+
+    assert [(one["type"], one["replicas"]) for one in workers] == [("decode", 9), ("prefill", 3)]
+    assert [sum(box["resources"]["limits"].values()) for box in boxes] == [8, 2]
+    assert [" ".join(box["args"]).partition("--disaggregation-mode ")[2] for box in boxes] == [
+        f"{role} {phase}" for role in ("decode", "prefill")
+    ]
+
+
+def test_values_of_llm_d_read_apart(apart: dict[str, Any]) -> None:
+    (values,) = manifests(apart, "llm-d")
+    jsonschema.validate(values, VALUES)
+    found = [(values[kind]["replicas"], values[kind]["parallelism"]) for kind in ("decode", "prefill")]
+
+    assert found == [
+        (9, {"tensor": 4, "data": 2, "dataLocal": 2, "workers": 1}),
+        (3, {"tensor": 2, "data": 1, "dataLocal": 1, "workers": 1}),
+    ]
+    assert all(
+        "--kv-transfer-config" in values[kind]["containers"][0]["args"] for kind in ("decode", "prefill")
+    )
+    with pytest.raises(StandardError, match="an InferenceService has one kind: write llm-d or dynamo"):
+        write_as(apart, "kserve")
 
 
 @pytest.mark.parametrize(

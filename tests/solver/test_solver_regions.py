@@ -83,9 +83,54 @@ def test_one_region_or_options_that_answer_all_have_no_row() -> None:
         assert rows(constrain_services.answer_each_region, of) == ""
 
 
-def can_be_dealt(of: Problem, replicas: tuple[int, ...]) -> bool:
+# Two regions that peak one after the other, and a third: shares of the peak by part of a day.
+APART = np.array([[0.7, 0.2, 0.4], [0.2, 0.6, 0.3], [0.1, 0.2, 0.1]])
+
+
+def apart(of: Problem, loads: Any) -> Problem:
+    """The same with regions that peak at hours of their own."""
+    return dataclasses.replace(
+        of, services=dataclasses.replace(of.services, region_load_fraction=np.array([loads]))
+    )
+
+
+def test_rows_of_regions_that_peak_apart() -> None:
+    """At home up to 70 of 100 go to the first two, away up to 60 to the last two: more than 100 together."""
+    of = service([HOME, BOTH, AWAY], [10.0, 5.0, 10.0], [1.0, 1.0, 1.0])
+    loads = [[0.7, 0.4], [0.3, 0.6]]
+
+    assert rows(constrain_services.answer_each_region, apart(of, loads)) == (
+        "region_0_0: replicas_0_0 + 0.5 replicas_1_0 >= 7\nregion_1_0: 0.5 replicas_1_0 + replicas_2_0 >= 6\n"
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_peaks_apart_equal_trying_every_number_of_replicas(seed: int) -> None:
+    """What stands has to deal the requests of each part of a day, each for itself: a flow for each part."""
+    rng = np.random.default_rng(seed)
+    answers = [1, 2, int(rng.integers(3, 8)), 4]
+    capacity = rng.integers(20, 60, 4).astype(float)
+    of = apart(service(answers, capacity, rng.integers(5, 90, 4), APART.mean(axis=1)), APART)
+    tops = [int(np.ceil(100.0 / each)) for each in capacity]
+    costs = sorted(
+        (float(np.array(counts) @ of.serve_options.usd[:, 0]), counts)
+        for counts in itertools.product(*(range(top + 1) for top in tops))
+        if np.array(counts) @ capacity >= 100.0
+    )
+    wanted = next(
+        cost for cost, counts in costs if all(can_be_dealt(of, counts, part) for part in APART.T.tolist())
+    )
+
+    found = best(of)
+    assert found.objective == pytest.approx(wanted)
+    assert found.solution is not None
+    assert verify(of, found.solution, TOLERANCE) == []
+
+
+def can_be_dealt(of: Problem, replicas: tuple[int, ...], loads: Any = None) -> bool:
     """Whether the requests of each region can be dealt to options that answer it: a flow."""
-    serves, share = of.serve_options, of.services.region_fraction[0]
+    serves = of.serve_options
+    share = of.services.region_fraction[0] if loads is None else np.array(loads)
     demand, capacity = share * of.services.demand[0, 0], serves.capacity[:, 0] * replicas
     pairs = [
         (r, v)
@@ -137,11 +182,11 @@ def test_a_plan_that_leaves_a_region_short_breaks_a_rule() -> None:
     assert {one.rule for one in verify(of, short, TOLERANCE)} >= {"region"}
 
 
-def test_what_is_awake_at_night_answers_each_region() -> None:
-    """At night half of the demand: three replicas at home and two away rest, not four and one."""
+def at_night(of: Problem) -> Problem:
+    """The same with a night of half the demand, in which replicas of two options may rest."""
     hours = np.array([[[60.0, 40.0]]]) * np.ones((2, 1, 1))
-    of = dataclasses.replace(
-        service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0]),
+    return dataclasses.replace(
+        of,
         slots=Slots(hours=[[60.0], [40.0]], days=[[5.0], [5.0]], day_type=[0, 0], before=[1, 0]),  # type: ignore[arg-type]
         resting=Resting(
             may_rest=[True] * 2,  # type: ignore[arg-type]
@@ -154,6 +199,24 @@ def test_what_is_awake_at_night_answers_each_region() -> None:
         ),
         slot_demand=SlotDemand(ready_fraction=np.array([[[1.0, 0.5]]])),
     )
+
+
+def test_a_slot_is_ready_for_the_regions_that_are_awake() -> None:
+    """By day 70 of 100 requests come from home, at night 20 of 50; the others from away."""
+    of = apart(at_night(service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0])), [[0.7, 0.2], [0.3, 0.3]])
+    text = rows(constrain_slots.answer_each_region_in_a_slot, of)
+    plan = best(of).solution
+
+    assert [line.rpartition(">= ")[2] for line in text.splitlines()] == ["7", "2", "3", "3"]
+    assert plan is not None
+    assert plan.slots is not None
+    assert np.array(plan.slots.rest)[:, 0, 1].tolist() == pytest.approx([5.0, 0.0])
+    assert verify(of, plan, TOLERANCE) == []
+
+
+def test_what_is_awake_at_night_answers_each_region() -> None:
+    """At night half of the demand: three replicas at home and two away rest, not four and one."""
+    of = at_night(service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0]))
     text = rows(constrain_slots.answer_each_region_in_a_slot, of).splitlines()
     plan = best(of).solution
     assert plan is not None
@@ -170,7 +233,7 @@ def test_what_is_awake_at_night_answers_each_region() -> None:
 def test_the_largest_of_sets_that_the_same_options_answer_is_enough() -> None:
     """Three regions at one place: of six sets one row is left for it, and one for the other place."""
     of = service([1 + 2 + 4, 8], [10.0, 10.0], [1.0, 1.0], share=(0.2, 0.3, 0.1, 0.4))
-    _, answers, share = regions.sets(of)
+    _, answers, share = regions.columns(of)
 
     assert len(list(regions.every_set(of))) == 14
     assert answers.tolist() == [[True, False], [False, True]]

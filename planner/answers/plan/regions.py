@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.inputs.scenario import Service
 from planner.physics.users import latency_at, places
 from planner.program.plan import Plan
 from planner.program.solution import Solution, carried_by_option
 from planner.trace.numbers import percent_text, seconds_text
+
+Floats = NDArray[np.float64]
 
 NOTHING = 0.005  # of the requests of a region, of which nothing is said
 
@@ -28,6 +31,15 @@ def region_sentences(plan: Plan, solution: Solution) -> list[str]:
     ]
 
 
+def _peak_shares(share: Floats, loads: Floats) -> Floats:
+    """Share of each region [R] in the requests of the busiest part of a day, by loads [R, parts]."""
+    if not loads.any():
+        return share
+    at_peak: Floats = loads[:, int(np.argmax(loads.sum(axis=0)))]
+    found: Floats = at_peak / at_peak.sum()
+    return found
+
+
 def _of_service(plan: Plan, solution: Solution, i: int, service: Service) -> Iterator[str]:
     from scipy.optimize import linprog  # takes a fifth of a second to load, which other plans are spared
 
@@ -42,7 +54,8 @@ def _of_service(plan: Plan, solution: Solution, i: int, service: Service) -> Ite
     sent, taken = np.zeros((len(service.regions), len(pairs))), np.zeros((len(options), len(pairs)))
     for column, (r, k) in enumerate(pairs):
         sent[r, column] = taken[k, column] = 1.0
-    share = np.array([home.share_fraction for home in service.regions])
+    services, own = problem.services, slice(len(service.regions))
+    share = _peak_shares(services.region_fraction[i, own], services.region_load_fraction[i, own])
     room = carried[options] * (1.0 + 1e-6)  # what a check of the plan allows
     found = linprog(late_s, A_ub=taken, b_ub=room, A_eq=sent, b_eq=share * demand) if pairs else None
     if found is None or found.x is None:

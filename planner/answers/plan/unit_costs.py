@@ -16,14 +16,14 @@ from planner.answers.plan.fleet import place
 from planner.answers.plan.views import even
 from planner.inputs.model_kinds import item_of
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
-from planner.physics.needs import tokens_of_work, work_per_h
+from planner.physics.needs import audio_h, tokens_of_work, work_per_h
 from planner.physics.serving_options import requests_of
 from planner.program.ledger import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.slot_ledger import OF_SITES
 from planner.program.solution import Solution, totals_by
-from planner.trace.quantities import Traced, chosen, derive, rows, total
+from planner.trace.quantities import Traced, chosen, convert, derive, rows, total
 from planner.trace.records import Record
 
 Kind = Literal["usd", "kgco2e"]
@@ -43,6 +43,7 @@ ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
 UNUSED = ("idle", "parked", "shifted", "resting", "lent", "stopped", "transfers")
 CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
+HEARD = "hour of sound"
 
 
 def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -279,6 +280,8 @@ def _amount_of(
     inputs, problem = plan.inputs, plan.problem
     if kind == "serving":
         return _served(plan, solution, problem.services.name.index(name))
+    if kind == "pools" and inputs.scenario.pools[problem.work.name.index(name)].way.key == "audio_rate":
+        return HEARD, _pool_audio_h(plan, problem.work.name.index(name))
     if kind == "pools" and inputs.scenario.pools[problem.work.name.index(name)].answers:
         return "million tokens", _pool_million_tokens(plan, problem.work.name.index(name))
     if kind == "pools":
@@ -306,7 +309,11 @@ def _served(plan: Plan, solution: Solution, service: int) -> tuple[str, Traced]:
     inputs, one = plan.inputs, plan.inputs.scenario.services[service]
     where = f"services.{one.name}"
     load = inputs.yours(f"{where}.mean_to_peak", one.mean_to_peak_fraction, "1")
-    if one.items is None:
+    count = 1e6
+    if one.audio_s is not None:
+        sound = inputs.yours(f"{where}.audio", one.audio_s, "s")
+        each, unit, count = convert(sound, "h"), HEARD, 1.0
+    elif one.items is None:
         requests = requests_of(inputs, np.array([service]))
         each, unit = (requests.input_tokens[0] + requests.output_tokens[0]).named("tokens"), "million tokens"
     else:
@@ -314,7 +321,7 @@ def _served(plan: Plan, solution: Solution, service: int) -> tuple[str, Traced]:
         each = (inputs.yours(f"{where}.{key}", one.items, "1") * 1.0).named("items")
         item = item_of(inputs.catalogue, one.model)
         unit = f"million {item}" if item == "samples" else f"thousand {item}"
-    count = 1e3 if unit.startswith("thousand") else 1e6
+        count = 1e3 if unit.startswith("thousand") else 1e6
     parts = {}
     for t, label in enumerate(inputs.scenario.horizon.period_labels):
         peak = inputs.yours(f"{where}.peak_rate[{t}]", one.peak_requests_per_s[t], "1/s")
@@ -323,8 +330,23 @@ def _served(plan: Plan, solution: Solution, service: int) -> tuple[str, Traced]:
             "period_s", SECONDS_PER_H * inputs.scenario.horizon.hours[t], "calendar of the horizon"
         )
         needed = (peak * load * length).named("requests")
-        parts[label] = (needed * carried * each / count).named("amount")
+        amount = needed * carried * each
+        # Hours of sound are counted as they are, everything else in thousands or millions.
+        parts[label] = (amount / (chosen("hour_h", 1.0, "one hour") if unit == HEARD else count)).named(
+            "amount"
+        )
     return unit, total("amount", parts, most=len(parts))
+
+
+def _pool_audio_h(plan: Plan, number: int) -> Traced:
+    """Hours of sound that a pool hears over the horizon."""
+    inputs, pool = plan.inputs, plan.inputs.scenario.pools[number]
+    hour = chosen("hour_h", 1.0, "one hour")
+    parts = {
+        label: (audio_h(inputs, pool, t) / hour).named("amount")
+        for t, label in enumerate(inputs.scenario.horizon.period_labels)
+    }
+    return total("amount", parts, most=len(parts))
 
 
 def _pool_million_tokens(plan: Plan, number: int) -> Traced:

@@ -153,6 +153,8 @@ def _why_not_played(plan: Plan, row: int) -> str:
         return "its requests are answered in batches, which only engines of tokens are played with"
     if replicas.candidates.unit[row].any():
         return "its prompts are read and its answers written apart, and only replicas that do both are played"
+    if stated.is_pooled:
+        return "its replicas take requests from one queue, and only those that are dealt theirs are played"
     if stated.pipeline is not None:
         return "it has a part of a response time, as a stage of a pipeline"
     if stated.homes:
@@ -242,8 +244,9 @@ def _cases(plan: Plan) -> list[_Case]:
 def _demand(inputs: Inputs, service: int, requests_per_s: float) -> Demand:
     stated = inputs.scenario.services[service]
     prompt, answer = inputs.request_tokens(stated)
+    windows = inputs.windows(stated)  # of a recording, each a request of its own
     return Demand(
-        requests_per_s=requests_per_s,
+        requests_per_s=requests_per_s * (1.0 if windows is None else float(windows.value)),
         trace_per_s=float(inputs.trace_rate(stated).value),
         trace_scv_ratio=float(inputs.arrival_scv(stated).value),
         mix=inputs.request_mix(stated),

@@ -210,13 +210,15 @@ def _replica_layout(candidates: ServingCandidates, row: int, count: int) -> Reco
     Of so many units that read prompts and write answers apart: the replicas of both kinds.
     """
     if candidates.unit[row].any():
-        readers, reading, _, _, writers, writing, _, _ = (int(n) for n in candidates.unit[row])
-        return {
-            "prefill_replicas": count * readers,
-            "prefill_accelerators": reading,
-            "decode_replicas": count * writers,
-            "decode_accelerators": writing,
-        }
+        found: Record = {}
+        for kind, sizes in zip(
+            ("prefill", "decode"), candidates.unit[row].reshape(2, -1).tolist(), strict=True
+        ):
+            each, accelerators, groups, stages = sizes
+            found |= {f"{kind}_replicas": count * each, f"{kind}_accelerators": accelerators}
+            several = {f"{kind}_groups": groups, f"{kind}_stages": stages}
+            found |= {name: parts for name, parts in several.items() if parts > 1}
+        return found
     several = {"groups": int(candidates.groups[row]), "stages": int(candidates.stages[row])}
     shared = int(candidates.accelerators[row]) // (several["groups"] * several["stages"])
     return {"tensor_parallel": shared, **{name: count for name, count in several.items() if count > 1}}

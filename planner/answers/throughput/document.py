@@ -17,7 +17,7 @@ from planner.answers.throughput.serving import serving_table
 from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.hardware_question import ANSWERS, DRAW, GENERATE, LOOK, RECOMMEND, SCORE, Question
+from planner.inputs.hardware_question import DRAW, GENERATE, LOOK, RECOMMEND, SCORE, WRITTEN, Question
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.reading import own_notes
 from planner.physics.measured_serving import factors_of
@@ -51,7 +51,7 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
     kind = checked_kind(question, catalogue)
     setting = Setting(question, inputs_of(catalogue, question.skus), {})
     if question.measured:
-        setting = with_serving_point(setting) if kind == ANSWERS else with_point(setting)
+        setting = with_serving_point(setting) if kind in WRITTEN else with_point(setting)
     elif question.calibration is not None:
         setting = with_calibration(setting, question.calibration)
     table, steps = _table(kind, setting), Steps()
@@ -63,7 +63,7 @@ def throughput_document(question: Question, catalogue: Catalogue | None = None) 
         "model": question.model,
         "precision": question.precision,
         "unit": table.unit,
-        "million_of": "tokens written" if kind == ANSWERS else table.unit,
+        "million_of": "tokens written" if kind in WRITTEN else table.unit,
         "about": dict(table.about),
         "titles": {sku.name: sku.title for sku in setting.inputs.skus},
         "rows": table.rows,
@@ -98,7 +98,7 @@ def _calibrated_skus(kind: str, setting: Setting) -> list[str]:
         for sku in setting.inputs.skus
         if (
             factors_of(setting.catalogue, sku.accelerator, question.model, question.precision, 1)
-            if kind == ANSWERS
+            if kind in WRITTEN
             else sku.accelerator in setting.calibrated
         )
     ]
@@ -108,7 +108,7 @@ def _table(kind: str, setting: Setting) -> Table:
     question = setting.question
     sizes = question.nodes or (FINE if question.wants_target else SIZES)
     wanted = tuple(sorted({*sizes, *_size_of_why(question)}))
-    if kind == ANSWERS:
+    if kind in WRITTEN:
         return serving_table(setting)
     return TABLES.get(kind, training_table)(setting, wanted)
 

@@ -11,11 +11,13 @@ from planner.inputs.hardware_question import (
     ANSWERS,
     DRAW,
     GENERATE,
+    HEAR,
     LOOK,
     RECOMMEND,
     SCORE,
     TEXT,
     VISION,
+    WRITTEN,
     Question,
 )
 from planner.inputs.model_kinds import DIFFUSION, LANGUAGE, RECOMMENDATION, SPEECH, kind_of_model, models_of
@@ -50,6 +52,7 @@ WORDS = {
     SCORE: "scoring by a recommendation model",
     GENERATE: "making images or films",
     LOOK: "classifying images",
+    HEAR: "writing speech down",
 }
 
 
@@ -80,8 +83,8 @@ def mixes(catalogue: Catalogue) -> dict[str, str]:
 
 def kind_of(question: Question, catalogue: Catalogue) -> str:
     """What is done with which kind of model."""
-    served = {RECOMMENDATION: SCORE, DIFFUSION: GENERATE, SEES: LOOK}
-    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: DRAW, SEES: VISION, SPEECH: ANSWERS}
+    served = {RECOMMENDATION: SCORE, DIFFUSION: GENERATE, SEES: LOOK, SPEECH: HEAR}
+    trained = {RECOMMENDATION: RECOMMEND, DIFFUSION: DRAW, SEES: VISION, SPEECH: HEAR}
     kind = models(catalogue)[question.model]
     return served.get(kind, ANSWERS) if question.serve else trained.get(kind, TEXT)
 
@@ -96,7 +99,7 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
     kind = ""
     if question.model in models(catalogue):
         kind = kind_of(question, catalogue)
-        if kind == ANSWERS and not question.serve:
+        if kind in WRITTEN and not question.serve:
             problems.append(
                 Problem("--serve", f"{question.model} is a model of speech: only its serving is answered")
             )

@@ -77,7 +77,11 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     """What a replica of each row gives and draws at its planned load."""
     replica_kw = derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes)
     capacity = {CARRIED.get(name, name): part for name, part in kinds.capacity.items()}
-    _, answer = setting.inputs.request_tokens(setting.inputs.scenario.services[0])
+    inputs = setting.inputs
+    service = inputs.scenario.services[0]
+    _, answer = inputs.request_tokens(service)
+    if (windows := inputs.windows(service)) is not None:
+        answer = (answer * windows).named("tokens", "of all windows of a recording")
     tokens = derive(written_tokens_per_s, requests_per_s=capacity["rate_per_s"], tokens=answer)
     one = chosen("nodes", 1.0, "one replica with its share of the host")
     columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.accelerators)) | {
@@ -88,6 +92,11 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
         "tokens_per_kwh": derive(yield_per_kwh, rate_per_s=tokens, nodes=one, node_kw=replica_kw),
         **per_million(setting, kinds.sku, rate=tokens, nodes=kinds.nodes, node_kw=kinds.busy_kw),
     }
+    if service.audio_s is not None:
+        sound = inputs.yours(f"{service.place}.audio", service.audio_s, "s")
+        columns["audio_ratio"] = (capacity["rate_per_s"] * sound).named(
+            "audio_ratio", "sound in its own time"
+        )
     if setting.question.requests_per_s is not None:
         columns |= replicas_for(setting, kinds, replica_kw)
     return columns

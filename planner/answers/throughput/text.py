@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from planner.answers.throughput.question import WORDS
-from planner.inputs.hardware_question import ANSWERS, DRAW, RECOMMEND, TEXT, WHOLE
+from planner.inputs.hardware_question import DRAW, HEAR, RECOMMEND, TEXT, WHOLE, WRITTEN
 from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
 from planner.trace.explain import opened
@@ -46,10 +46,16 @@ def _title(document: Record) -> str:
             "tokens in a step, "
             f"{count_text(tokens)} tokens"
         )
-    if document["kind"] == ANSWERS:
+    if document["kind"] in WRITTEN:
+        requests = (
+            f"{about['audio_s']:g} s of sound, heard in {about['windows']:g} of {about['input_tokens']:g} "
+            f"frames, of which {number_text(about['output_tokens'])} tokens are written each"
+            if document["kind"] == HEAR
+            else f"{about['mix']}, {count_text(about['input_tokens'])} tokens in and "
+            f"{count_text(about['output_tokens'])} out on average"
+        )
         return (
-            f"{head}: {about['mix']}, {count_text(about['input_tokens'])} tokens in and "
-            f"{count_text(about['output_tokens'])} out on average; "
+            f"{head}: {requests}; "
             f"{percent_text(about['quantile_fraction'], 0)} within "
             f"{about['ttft_s']:g} s to the first token and {1000 * about['tpot_s']:g} ms a token; "
             f"one of the replicas that share {number_text(about['demand_per_s'])} requests/s"
@@ -61,7 +67,7 @@ def _title(document: Record) -> str:
 
 def _tables(document: Record) -> Iterator[str]:
     """A table for each SKU; sizes that fail for one reason share a line."""
-    cells = _answer_cells(document) if document["kind"] == ANSWERS else _cells(document)
+    cells = _answer_cells(document) if document["kind"] in WRITTEN else _cells(document)
     for sku, group in groupby(document["rows"], key=lambda row: row["sku"]):
         rows = list(group)
         works = [row for row in rows if row["fits"]]
@@ -145,6 +151,8 @@ def _answer_cells(document: Record) -> list[Column]:
         Column("USD/M", lambda row: number_text(row["million_usd"], 3), 8),
         Column("kg/M", lambda row: number_text(row["million_kgco2e"], 3), 8),
     ]
+    if document["kind"] == HEAR:
+        cells.insert(5, Column("x real time", lambda row: number_text(row["audio_ratio"]), 11))
     if any("replicas" in row for row in document["rows"]):
         cells += [
             Column("replicas", lambda row: f"{count_text(row['replicas'])}+{count_text(row['spares'])}", 8),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from planner.answers.throughput.equations import pool_accelerators, pool_kw
 from planner.answers.throughput.question import mixes
 from planner.answers.throughput.setting import Setting
+from planner.inputs.model_kinds import SPEECH, kind_of_model
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
 from planner.physics.equations.serving import needed_replicas, replica_nodes
@@ -26,6 +27,9 @@ def asking(setting: Setting) -> Setting:
     question, fact = setting.question, setting.fact
     if question.input_tokens is not None and question.output_tokens is not None:
         lengths = f"tokens_in = {question.input_tokens!r}\ntokens_out = {question.output_tokens!r}"
+    elif kind_of_model(setting.catalogue, question.model) == SPEECH:
+        window_s = fact(f"speech.{question.model}.window").value
+        lengths = f'audio = "{question.audio_s or window_s!r} s"'
     else:
         trace = mixes(setting.catalogue)[question.mix or MIX]
         lengths = f'traffic = "{trace}"'
@@ -49,7 +53,12 @@ def about(setting: Setting) -> dict[str, object]:
     """What is asked of replicas: requests and targets."""
     service = setting.inputs.scenario.services[0]
     prompt, answer = setting.inputs.request_tokens(service)
+    sound: dict[str, object] = {}
+    if service.audio_s is not None:
+        windows = setting.inputs.windows(service)
+        sound = {"audio_s": service.audio_s, "windows": 1.0 if windows is None else float(windows.value)}
     return {
+        **sound,
         "mix": service.traffic or "requests of stated mean lengths",
         "input_tokens": float(prompt.value),
         "output_tokens": float(answer.value),

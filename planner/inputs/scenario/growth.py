@@ -16,7 +16,7 @@ from planner.performance.demand import growth_ratio
 KEY = "growth"
 # Where demand may grow: the table, and the keys that state its demand.
 _GROWS: tuple[tuple[str, type[Part], tuple[str, ...]], ...] = (
-    ("services", Service, ("peak_rate",)),
+    ("services", Service, ("peak_rate", "audio_rate")),
     ("pools", Pool, tuple(way.key for way in WAYS)),
 )
 

@@ -12,6 +12,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import rates_in
 from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read_fit
 from planner.inputs.own.reading import OwnFacts
+from planner.inputs.scenario.audio import with_audio
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values
 from planner.inputs.scenario.data_mix import with_feeds
@@ -82,10 +83,11 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
     horizon = read_far(Horizon, document.get("horizon"), Frame())
     document, rows, unread = with_series(document, folder, _whole(horizon), known_facts)
     document, twice = with_growth(document, _whole(horizon))
+    document, unheard = with_audio(document, Frame(None if horizon is None else vars(horizon).get("periods")))
     document, unfed = with_feeds(document, _whole(horizon))
     document, unplaced = with_tables(document, folder)
     shapes, without = shapes_in(document, folder)
-    lost += [*unread, *twice, *unfed, *unplaced, *without]
+    lost += [*unread, *twice, *unheard, *unfed, *unplaced, *without]
     meaning = replace(meaning, document=document)
     frame = Frame(None if horizon is None else vars(horizon).get("periods"), rates_in(document))
     filled = _with_earliest(document, horizon)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
@@ -46,6 +46,7 @@ from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_places import PowerGroup, SiteLink
 from planner.inputs.scenario.schema_places import Site as Site
+from planner.inputs.scenario.schema_pools import AUDIO as _AUDIO
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_pools import Pool as Pool
 from planner.inputs.scenario.schema_rental import Rental
@@ -320,10 +321,19 @@ class UserRegion(Part):
         alias="latency",
         description="Time to a site and back, as you measured it, by site; default: by the distance",
     )
+    busiest_time_h: Annotated[float | None, Quantity('"19 h"', "h", Range(0, 24))] = Field(
+        None,
+        alias="busiest_time",
+        description="Hour of the day, in UTC, around which most of its requests come; `peak_rate` and "
+        "`mean_to_peak` stay those of all regions together. Default: all peak together",
+    )
 
 
 class Service(Part):
     """A model that answers requests within latency targets."""
+
+    # Keys that follow from another one where a file states that.
+    FOLLOWS: ClassVar = {"peak_rate": ("audio_rate", "traffic"), "mean_to_peak": ("traffic",)}
 
     name: Annotated[str, Text('"chat"')] = Field(description="Name, unique among the services")
     model: CardName = Field(description=_MODEL)
@@ -383,7 +393,10 @@ class Service(Part):
         "that running requests do not have; default: one prefix, the hits of a mean prompt",
     )
     audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
-        None, alias="audio", description="Sound of a request that a model of speech hears, with `tokens_out`"
+        None,
+        alias="audio",
+        description="Sound of a request that a model of speech hears, window by window where it is longer "
+        "than that; `tokens_out` are written of it, or what the fact speech.default.tokens_per_s says",
     )
     candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
         None, description="Samples that a recommendation model scores for a request, with `response_time`"
@@ -400,10 +413,19 @@ class Service(Part):
     peak_requests_per_s: Annotated[tuple[float, ...], EachPeriod(Quantity('"30 /s"', "1/s", _PEAK_PER_S))] = (
         Field(alias="peak_rate", description="Requests in the busiest hour of a period")
     )
+    audio_h_per_d: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"20000 h/d"', "h/d", _AUDIO))] = (
+        Field(
+            None,
+            alias="audio_rate",
+            description="In place of `peak_rate`, hours of sound that come in a day, as a mean: with `audio` "
+            "and `mean_to_peak` they say the requests of the busiest hour",
+        )
+    )
     growth_per_y: Annotated[float | None, GROWTH] = Field(
         None,
         alias="growth",
-        description="Growth of `peak_rate`, which then is that of the first period; default: none",
+        description="Growth of `peak_rate` or `audio_rate`, which then is that of the first period; "
+        "default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
         alias="mean_to_peak", description="Mean rate over peak rate"
@@ -455,6 +477,12 @@ class Service(Part):
         description="Whether one kind of replica reads prompts and writes answers, or prompts are read by "
         "some replicas and answers written by others, in units of both on one SKU, or the plan chooses; "
         "default: together",
+    )
+    routing: Annotated[Literal["random", "pooled"] | None, Choice('"pooled"', ("random", "pooled"))] = Field(
+        None,
+        description="How requests reach replicas that write tokens: dealt to one of them at random, as by a "
+        "plain load balancer, or from one queue to whichever is free first, which schedulers that know the "
+        "load of each (llm-d, Dynamo) come near to; default: random",
     )
     pipeline: Annotated[str | None, Text('"ranking"')] = Field(
         None,
@@ -519,9 +547,19 @@ class Service(Part):
         return (UserRegion.model_construct(users=self.users, share_fraction=1.0),)
 
     @property
+    def has_region_hours(self) -> bool:
+        """Whether its regions peak at hours of their own."""
+        return any(one.busiest_time_h is not None for one in self.regions)
+
+    @property
     def reads_apart(self) -> bool:
         """Whether prompts are read by some replicas and answers written by others."""
         return self.phases == "apart"
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether replicas take requests from one queue."""
+        return self.routing == "pooled"
 
     @property
     def limits_quality(self) -> bool:

@@ -30,6 +30,7 @@ GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
 _MODES = ("synchronous", "asynchronous")
 _TIME, _PER_D = Range(1, 1e12, or_none=True), Range(1e-6, 1e18, or_none=True)
+AUDIO = Range(1e-6, 1e12, or_none=True)
 _TOKENS, _JOB_H = Range(0, 1e8, open=True), Range(0, 1e9, open=True)
 
 
@@ -49,6 +50,20 @@ class Pool(Part):
         alias="items",
         description="In place of `gpu_time`, batch inference: prompts that are answered, whenever that is, "
         "by replicas that are always full",
+    )
+    audio_h_per_d: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"20000 h/d"', "h/d", AUDIO))] = (
+        Field(
+            None,
+            alias="audio_rate",
+            description="In place of `gpu_time`, hours of sound that come in a day, which a model of speech "
+            "writes down, whenever that is; tokens by the fact speech.default.tokens_per_s",
+        )
+    )
+    audio_s: Annotated[float | None, Quantity('"10 min"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        alias="audio",
+        description="Length of a recording, whose last window is padded to a whole one; "
+        "default: windows are full",
     )
     feeds: Annotated[str | None, Text('"pretrain-70b"')] = Field(
         None,
@@ -241,8 +256,8 @@ class Pool(Part):
 
     @property
     def answers(self) -> bool:
-        """Whether all of its work is prompts that are answered."""
-        return self.way.key == "items"
+        """Whether all of its work is prompts that are answered, or sound that is written down."""
+        return self.way.key in ANSWERED
 
     @property
     def rolls_out(self) -> bool:
@@ -278,6 +293,7 @@ _ROLLOUTS = ("samples", "tokens_in", "tokens_out")
 WAYS = (
     Way("gpu_time", "gpu_time_h", "h", of_reference=True),
     Way("items", "items_per_d", "1/d", ("tokens_in", "tokens_out"), ("passes", "engine", "feeds")),
+    Way("audio_rate", "audio_h_per_d", "h/d", may=("audio", "passes", "engine")),
     Way(
         "jobs",
         "jobs_per_d",
@@ -302,6 +318,7 @@ WAYS = (
     ),
     Way("people", "people", "1", may=("person_time",), of_reference=True),
 )
+ANSWERED = ("items", "audio_rate")  # ways of pools that train nothing
 # Keys of training, which all take but those who train nothing.
 _OF_TRAINING = ("method", "adapter_rank", "job_nodes", "sequence_tokens", "batch_sequences")
 _EXAMPLES = {
@@ -339,7 +356,7 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     if "job_tokens" in entry and {"job_p50", "job_p99"} & entry.keys():
         yield Problem(f"{at}.job_tokens", "says again what job_p50 and job_p99 say: keep one of both")
     for key in (*_OWN, *_OF_TRAINING):
-        trains = key in _OF_TRAINING and way.key != "items"
+        trains = key in _OF_TRAINING and way.key not in ANSWERED
         if key in entry and not trains and key not in (*way.needs, *way.may):
             homes = [one.key for one in WAYS if key in (*one.needs, *one.may)]
             said = f"only with {' or '.join(homes)}" if homes else "which trains nothing"
@@ -347,7 +364,7 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     for key in _OF_STEPS:
         if way.key == "prompts" and key in entry and not waits:
             yield Problem(f"{at}.{key}", "has no effect where no step waits for its rollouts: remove it")
-    if "adapter_rank" in entry and entry.get("method") != "lora" and way.key != "items":
+    if "adapter_rank" in entry and entry.get("method") != "lora" and way.key not in ANSWERED:
         yield Problem(f"{at}.adapter_rank", 'has no effect without method = "lora": write that, or remove it')
 
 

@@ -62,10 +62,6 @@ def _lengths(entry: Mapping[str, Any], at: str, way: str, lengths: list[str]) ->
     if way == "audio":
         if "tokens_in" in lengths:
             yield Problem(f"{at}.tokens_in", "follows from audio: remove one of them")
-        if "tokens_out" not in lengths:
-            yield Problem(
-                f"{at}.tokens_out", "is missing, and audio needs it: write for example tokens_out = 80"
-            )
     elif way in WHOLE and lengths:
         yield Problem(f"{at}.{lengths[0]}", f"has no effect next to {way}, which is answered as a whole")
     elif way and lengths:

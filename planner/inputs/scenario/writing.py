@@ -110,7 +110,8 @@ def _as_toml(value: Any, present: Any) -> Any:
 
 def part_schema(part: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema of a table."""
-    properties, required = {}, []
+    properties, required, either = {}, [], []
+    follows = getattr(part, "FOLLOWS", {})
     for attribute, field in part.model_fields.items():
         key = field.alias or attribute
         rule = rule_of(part, attribute)
@@ -122,7 +123,11 @@ def part_schema(part: type[BaseModel]) -> dict[str, Any]:
             if hasattr(part_in(field), "SHORT"):
                 entry = {"anyOf": [{"type": "string"}, table]}
         properties[key] = {**entry, "description": field.description or ""}
-        if field.is_required():
+        if field.is_required() and key in follows:
+            either.append({"anyOf": [{"required": [one]} for one in (key, *follows[key])]})
+        elif field.is_required():
             required.append(key)
     table = {"type": "object", "properties": properties, "additionalProperties": False}
+    if either:
+        table["allOf"] = either
     return {**table, "required": required} if required else table

@@ -12,6 +12,7 @@ from planner.physics.equations.serving import load_curve_fraction
 
 Column = float | NDArray[Any]
 Values = NDArray[np.float64]
+_HALVINGS = 40  # of the mean over the peak of regions that peak at hours of their own
 
 
 def signal_ratio(
@@ -181,6 +182,48 @@ def clock_load_fraction(
     place = np.argsort(np.argsort(-apart, axis=-1, kind="stable"), axis=-1, kind="stable")
     laid_out: NDArray[np.float64] = np.take_along_axis(curve, np.broadcast_to(place, curve.shape), axis=-1)
     return laid_out
+
+
+def region_load_fraction(
+    *, mean_to_peak_fraction: float, share_fraction: Values, busiest_h: Values, slots_a_day: float
+) -> NDArray[np.float64]:
+    """Requests of each region in each part of a day over those of all regions in the peak hour [R, parts].
+
+    l[r,y] = s_r l(y; m', b_r) max_y l(y; m') / max_y sum_r s_r l(y; m', b_r),  m' so that their mean is m
+
+    Each region has the curve of `clock_load_fraction` around its own busiest hour. Regions whose hours lie
+    apart are flatter together than each alone: m' is below m, and the peak of the sum below the sum of peaks.
+    The peak hour is above the busiest part as far as in the curve of one region.
+
+    Source: definition; one curve for all regions is assumed.
+    """
+    shares = np.asarray(share_fraction, dtype=np.float64)[:, None]
+
+    def together(mean: float) -> NDArray[np.float64]:
+        each = clock_load_fraction(
+            mean_to_peak_fraction=np.full(len(shares), mean), busiest_h=busiest_h, slots_a_day=slots_a_day
+        )
+        loads = shares * each
+        result: NDArray[np.float64] = loads * each.max() / loads.sum(axis=0).max()
+        return result
+
+    low, high = 1.0 / (2.0 * slots_a_day), 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        flat = together(middle).sum(axis=0).mean() >= mean_to_peak_fraction
+        low, high = (low, middle) if flat else (middle, high)
+    return together(high)
+
+
+def all_regions_load_fraction(*, region_load_fraction: Values) -> NDArray[np.float64]:
+    """Requests of all regions in each part of a day over those of its busiest part.
+
+    l[y] = sum_r l[r,y]
+
+    Source: definition.
+    """
+    result: NDArray[np.float64] = np.sum(region_load_fraction, axis=0)
+    return result
 
 
 def traced_load_fraction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.report.standards.fleet_names import (
     accelerators_per_node,
@@ -16,10 +16,16 @@ from planner.report.standards.formats import StandardError
 from planner.report.standards.periods import Period, periods_of
 from planner.trace.records import Record
 
+# How engines pass the cache of a prompt on, in the words of vLLM.
+NIXL = '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'
+
 
 @dataclass(frozen=True)
 class Deployment:
-    """A service on a SKU at a site: tensors and stages of a replica, and groups that share its attention."""
+    """A service on a SKU at a site: tensors and stages of a replica, and groups that share its attention.
+
+    Where prompts are read apart, it is the replicas that write, and `reader` those that read for them.
+    """
 
     service: str
     model: str
@@ -33,6 +39,8 @@ class Deployment:
     accelerators_per_node: int
     resource: str
     labels: dict[str, str]
+    role: str = "worker"  # or prefill, decode
+    reader: Deployment | None = None
 
     @property
     def runtime(self) -> str:
@@ -55,6 +63,11 @@ class Deployment:
         return {self.resource: min(self.accelerators, self.accelerators_per_node)}
 
     @property
+    def parts(self) -> tuple[Deployment, ...]:
+        """Each kind of replica: the one, or those that write and those that read."""
+        return (self,) if self.reader is None else (self, self.reader)
+
+    @property
     def annotations(self) -> dict[str, str]:
         """Names of the catalogue."""
         return {"everfleet/model": self.model, "everfleet/engine": self.engine}
@@ -74,11 +87,6 @@ def deployments_of(document: Record, form: str) -> Iterator[tuple[Period, str, l
     if not any("engine" in row for row in rows):
         names = ", ".join(sorted({row["service"] for row in rows}))
         raise StandardError(f"{form}: its runtime writes tokens, and {names} answer in batches")
-    if apart := sorted({row["service"] for row in rows if "prefill_replicas" in row}):
-        raise StandardError(
-            f"{form}: {', '.join(apart)} reads prompts and writes answers on replicas of their own, and only "
-            'replicas that do both are written: plan with phases = "together"'
-        )
     for period in periods_of(document):
         here = [row for row in rows if row["period"] == period.label]
         mine = [row for row in here if "engine" in row]
@@ -90,18 +98,34 @@ def deployments_of(document: Record, form: str) -> Iterator[tuple[Period, str, l
 
 
 def _deployment(row: Record) -> Deployment:
-    tensor, stages, groups = (int(row.get(name, 1)) for name in ("tensor_parallel", "stages", "groups"))
+    if "prefill_replicas" in row:
+        reader, writer = (_one_kind(row, role, *_of_unit(row, role)) for role in ("prefill", "decode"))
+        return replace(writer, reader=reader)
+    sizes = (int(row.get(name, 1)) for name in ("tensor_parallel", "stages", "groups"))
+    return _one_kind(row, "worker", 1, *sizes)
+
+
+def _of_unit(row: Record, role: str) -> tuple[int, int, int, int]:
+    """Replicas of a kind in a unit, and tensors, stages and groups of each."""
+    stages, groups = (int(row.get(f"{role}_{name}", 1)) for name in ("stages", "groups"))
+    each = int(row[f"{role}_replicas"]) // int(row["replicas"])
+    return each, int(row[f"{role}_accelerators"]) // (stages * groups), stages, groups
+
+
+def _one_kind(row: Record, role: str, each: int, tensor: int, stages: int, groups: int) -> Deployment:
+    """Replicas of one kind, so many of them in each unit."""
     return Deployment(
         service=row["service"],
         model=row["model"],
         engine=row["engine"],
         name=cluster_name(row["service"], row["site"], row["sku"], f"tp{tensor}"),
-        replicas=int(row["replicas"]),
-        standby=math.ceil(row["standby"]),
+        replicas=each * int(row["replicas"]),
+        standby=each * math.ceil(row["standby"]),
         tensor=tensor,
         stages=stages,
         groups=groups,
         accelerators_per_node=accelerators_per_node(row["sku"]),
         resource=plugin_resource(row["sku"]),
         labels=node_labels(row["site"], row["sku"]),
+        role=role,
     )

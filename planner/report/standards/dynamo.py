@@ -1,8 +1,9 @@
 """Services of a plan for NVIDIA Dynamo: a graph for each deployment, a frontend before its workers.
 
 The image of its runtime and where the weights lie are the user's to add: a plan knows a model by its name in
-the catalogue. Standby replicas are ready, so that they are among the replicas of the workers. Groups that
-share attention are data parallel ranks; Dynamo's TensorRT-LLM takes these from a file of its own.
+the catalogue. Standby replicas are ready, so that they are among the replicas of the workers. Where prompts
+are read apart, workers that read stand next to those that write; caches cross by NIXL. Groups that share
+attention are data parallel ranks; Dynamo's TensorRT-LLM takes these from a file of its own.
 
 Source: NVIDIA Dynamo, API nvidia.com/v1beta1, DynamoGraphDeployment; arguments of its vLLM, SGLang and
 TensorRT-LLM workers.
@@ -10,7 +11,7 @@ TensorRT-LLM workers.
 
 from __future__ import annotations
 
-from planner.report.standards.deployments import Deployment, deployments_of
+from planner.report.standards.deployments import NIXL, Deployment, deployments_of
 from planner.report.standards.formats import Files, StandardError
 from planner.report.standards.yaml import yaml_stream
 from planner.trace.records import Record
@@ -35,38 +36,52 @@ def _graph(one: Deployment) -> Record:
     backend = BACKENDS.get(one.runtime)
     if backend is None:
         raise StandardError(f"dynamo: {one.service} runs on {one.engine}, which Dynamo has no workers for")
-    worker = {
-        "name": "main",
-        "command": ["python3", "-m", f"dynamo.{backend}"],
-        "args": _arguments(one, backend),
-        "resources": {"limits": one.count, "requests": one.count},
-    }
-    workers = {
-        "name": "worker",
-        "type": "worker",
-        "replicas": one.replicas + one.standby,
-        "podTemplate": {"spec": {"nodeSelector": one.labels, "containers": [worker]}},
-    }
-    if one.nodes > 1:
-        workers["multinode"] = {"nodeCount": one.nodes}
     frontend = {"name": "main", "command": ["python3", "-m", "dynamo.frontend"]}
+    first = {
+        "name": "frontend",
+        "type": "frontend",
+        "replicas": 1,
+        "podTemplate": {"spec": {"containers": [frontend]}},
+    }
     return {
         "apiVersion": "nvidia.com/v1beta1",
         "kind": "DynamoGraphDeployment",
         "metadata": {"name": one.name, "annotations": one.annotations},
         "spec": {
             "backendFramework": backend,
-            "components": [
-                {
-                    "name": "frontend",
-                    "type": "frontend",
-                    "replicas": 1,
-                    "podTemplate": {"spec": {"containers": [frontend]}},
-                },
-                workers,
-            ],
+            "components": [first, *(_workers(part, backend) for part in one.parts)],
         },
     }
+
+
+def _workers(one: Deployment, backend: str) -> Record:
+    """Replicas of one kind."""
+    worker = {
+        "name": "main",
+        "command": ["python3", "-m", f"dynamo.{backend}"],
+        "args": [*_arguments(one, backend), *_phase(one, backend)],
+        "resources": {"limits": one.count, "requests": one.count},
+    }
+    found = {
+        "name": one.role,
+        "type": one.role,
+        "replicas": one.replicas + one.standby,
+        "podTemplate": {"spec": {"nodeSelector": one.labels, "containers": [worker]}},
+    }
+    if one.nodes > 1:
+        found["multinode"] = {"nodeCount": one.nodes}
+    return found
+
+
+def _phase(one: Deployment, backend: str) -> list[str]:
+    """Whether a worker reads or writes, and what carries the cache from one to the other."""
+    if one.role == "worker":
+        return []
+    carries = {
+        "vllm": ["--kv-transfer-config", NIXL],
+        "sglang": ["--disaggregation-transfer-backend", "nixl"],
+    }
+    return ["--disaggregation-mode", one.role, *carries.get(backend, [])]
 
 
 def _arguments(one: Deployment, backend: str) -> list[str]:

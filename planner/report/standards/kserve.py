@@ -10,7 +10,7 @@ Source: KServe, API serving.kserve.io/v1beta1, InferenceService; Hugging Face ru
 from __future__ import annotations
 
 from planner.report.standards.deployments import Deployment, deployments_of
-from planner.report.standards.formats import Files
+from planner.report.standards.formats import Files, StandardError
 from planner.report.standards.yaml import yaml_stream
 from planner.trace.records import Record
 
@@ -27,6 +27,11 @@ def write(document: Record) -> Files:
 
 def _service(one: Deployment) -> Record:
     """One deployment: a service on a SKU at a site."""
+    if one.reader is not None:
+        raise StandardError(
+            f"kserve: {one.service} reads prompts and writes answers on replicas of their own, and an "
+            'InferenceService has one kind: write llm-d or dynamo, or plan with phases = "together"'
+        )
     arguments = [f"--model_name={one.service}"]
     if one.nodes == 1:
         arguments += [f"--tensor-parallel-size={one.tensor}"]

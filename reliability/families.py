@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
+from reliability.columns import Floats
 from reliability.lifetimes import (
     NEARLY_LOG_NORMAL,
     Exponential,
@@ -21,7 +21,6 @@ from reliability.lifetimes import (
 from reliability.likelihood import Likelihood, NoMaximumError, highest_likelihood
 from reliability.rows import LifeRows
 
-Floats = NDArray[np.float64]
 Kind = TypeVar("Kind", bound=Lifetime)
 # The model of highest likelihood, the covariance of its parameters, and the logarithm of the likelihood.
 Maximum = tuple[Kind, Floats, float]

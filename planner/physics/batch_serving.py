@@ -28,7 +28,8 @@ from planner.physics.equations.batches import batch_items
 from planner.physics.nodes import power_curve
 from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
-from planner.physics.training_options import Indices, allowed, without_precision
+from planner.physics.training_options import allowed, without_precision
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
 
 each_row(batched_capacity)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, is_film, kind_of_model
 from planner.inputs.resolved import Inputs
@@ -51,9 +50,8 @@ from planner.physics.equations.batches import (
 from planner.physics.precisions import peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
 from planner.physics.training_step import Facts
+from planner.trace.columns import Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
-
-Indices = NDArray[np.intp]
 
 LAYERS = 3.0  # dense layers that share the weights where no width is published
 IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on

@@ -12,9 +12,9 @@ from planner.inputs.resolved import Inputs
 from planner.physics.levers import Energy, work_increment_kwh
 from planner.physics.nodes import Nodes
 from planner.physics.places import kilowatt_usd_per_kw
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
-Column = float | NDArray[Any]
 DRAIN = "curtailment.drain_time"
 
 

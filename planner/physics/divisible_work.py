@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, ScenarioError
@@ -21,9 +19,8 @@ from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.techniques import lowered_kw
 from planner.physics.training_options import LAYOUT, searched, training_arguments
 from planner.physics.training_step import Workload, model_arguments
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,8 @@ from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.nodes import Nodes
 from planner.physics.second_life import SecondLife, second_life
 from planner.physics.value import Value, standing_value
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def extra_parts_usd(

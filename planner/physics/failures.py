@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,8 @@ from planner.physics.equations.ownership import (
     rate_log_sigma,
     rate_shape,
 )
+from planner.trace.columns import Column
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 RANGE_CONFIDENCE = 0.95  # what ranges of failure rates are meant to hold, in the catalogue and in fits
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance.experts import attention_parameters
 from planner.performance.state_space import (
@@ -16,12 +15,12 @@ from planner.performance.state_space import (
     state_space_flops_per_token,
     state_space_parameters,
 )
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, convert, derive
 
 if TYPE_CHECKING:
     from planner.physics.training_step import Facts
 
-Column = float | NDArray[Any]
 # A leaf's parameter -> the fact of a model.
 STATE = {"inner": "state_inner", "state": "state_size", "groups": "state_groups"}
 

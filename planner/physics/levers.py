@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,8 @@ from planner.physics.nodes import Nodes, Parked, idle_node_items
 from planner.physics.pausable import PausableJobs
 from planner.physics.serving import Replicas
 from planner.physics.slots import SlotTimes
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column) -> Column:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
@@ -17,9 +15,8 @@ from planner.performance.demand import (
     team_accelerator_h,
 )
 from planner.physics.divisible_work import NodeWork, pool_lengths
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 MONTH_H = 730.5  # a twelfth of the mean year
 HIGH = 0.99  # the quantile that job_p99 states

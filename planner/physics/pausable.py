@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,8 @@ from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_ways import adopted_usd, usable_from_h
 from planner.physics.training import Progress, finish_for_sure, training_progress, with_policies
 from planner.physics.training_options import TrainingCandidates
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def pausable_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, restart_h: Column) -> Column:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,8 @@ from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.inputs.resolved import Inputs
 from planner.performance.power import capped_power_kw
 from planner.physics.training_options import UNCAPPED, TrainingCandidates
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 
 def cap_kw(*, tdp_kw: Column, power_cap_fraction: Column) -> Column:

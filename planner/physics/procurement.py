@@ -15,9 +15,8 @@ from planner.inputs.scenario import Rental
 from planner.physics.nodes import Nodes
 from planner.physics.training_options import Dropped
 from planner.physics.value import Value, bought_value, deposit_interest_usd, rest_worth_usd
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def rebated_usd(*, price_usd: Column, rebate_fraction: Column) -> Column:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 
 def held_in_all(*, batch_limit: Column, groups: Column) -> Column:

@@ -44,6 +44,7 @@ from planner.physics.training_step import (
     step_arguments,
     without_precision,
 )
+from planner.trace.columns import Indices
 from planner.trace.quantities import Traced
 
 __all__ = [
@@ -62,7 +63,6 @@ __all__ = [
     "without_precision",
 ]
 
-Indices = NDArray[np.intp]
 
 _Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
-
-Column = float | NDArray[Any]
 
 CURVE_YEARS = 8  # ages that the curve has a point for; beyond, the last year's fall goes on
 

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.trace.arithmetic import COLUMN_SUM, SUM, Formula
+from planner.trace.columns import Column
 from planner.trace.numbers import exact_text
 from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Column = float | NDArray[Any]
 Kind = Literal["measured", "published", "declared", "estimated", "assumed", "yours"]
 
 
@@ -611,7 +611,6 @@ __all__ = [
     "BoundaryError",
     "Call",
     "Chosen",
-    "Column",
     "Derived",
     "Fact",
     "Kind",

@@ -10,8 +10,9 @@ import numpy as np
 from planner.answers.failures.cell import IN_1000_NODE_DAYS_H, Cell, in_papers_unit
 from planner.answers.failures.rates import prior_of
 from planner.inputs.catalogue import load_catalogue
+from planner.trace.columns import Column
 from planner.trace.numbers import count_text
-from planner.trace.quantities import Column, Fact, Traced, chosen, convert, derive, derive_parts, ratio
+from planner.trace.quantities import Fact, Traced, chosen, convert, derive, derive_parts, ratio
 from reliability.checkpoint import optimal_interval_h
 from reliability.ettr import ettr_fraction
 from reliability.fleet import job_mttf_h, nodes_of_job, rate_interval, updated_rate

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 # All of a job together holds hardware of every kind.
 WHOLE = "embodied=job"

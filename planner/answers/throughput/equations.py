@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def system_per_s(*, rate_per_s_per_gpu: Column, accelerators: Column) -> Column:

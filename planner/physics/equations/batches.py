@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance.diffusion import attention_tflop, linear_tflop
-
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def mean_width(*, weights: Column, layers: Column) -> Column:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from planner.trace.columns import Column
 from reliability.fleet import gamma_prior
-
-Column = float | NDArray[Any]
 
 
 def node_failure_rate_per_node_h(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.physics.equations.serving import COUNTED_REPLICAS
+from planner.trace.columns import Column
 from reliability.spares import installed_for_availability, outage_correlation_fraction
-
-Column = float | NDArray[Any]
 
 ROUNDING = 1e-9  # of a count of replicas that fit on a node
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance.remembered import remembered
-
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 LEAST_PER_S = 1e-6  # a replica that carries less carries nothing
 COUNTED_REPLICAS = 1000.0  # beyond it the share that stands by no longer falls

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon.slots import HOURS_A_DAY, Slots, two_columns
 from planner.physics.equations.serving import load_curve_fraction
+from planner.trace.columns import Column
 
-Column = float | NDArray[Any]
 Values = NDArray[np.float64]
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from planner.trace.columns import Column
 from reliability.finish import finish_quantile_h
-
-Column = float | NDArray[Any]
 
 # What failures add is cut into slices of chance, fine at both ends (Gauss and Legendre).
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)

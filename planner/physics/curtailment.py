@@ -32,16 +32,6 @@ def curtailed_fraction(
     return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / hours_per_year_h
 
 
-def called_ratio(*, event_h: Column, restart_h: Column) -> Column:
-    """Share of the hours that work loses in which it stands still; in the others it starts anew.
-
-    c = e / (e + R)
-
-    Source: definition; to start anew draws what work does.
-    """
-    return np.divide(event_h, np.add(event_h, restart_h))
-
-
 def not_drawn_kwh(*, increment_kwh: Column, called_ratio: Column) -> Column:
     """Energy that an hour which a call takes adds to a node that idles, below zero as work does not draw it.
 
@@ -99,7 +89,12 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
         assert site.curtailment_notice_h is not None, "checked on reading"
         power.append(inputs.yours(at, site.curtailment_kw, "kW"))
         event = inputs.yours(f"{at}_event", site.curtailment_event_h, "h")
-        called.append(derive(called_ratio, event_h=event, restart_h=restart))
+        called.append(
+            (event / (event + restart)).named(
+                "called_ratio",
+                "Share of the hours that work loses in which it stands still; in the others it starts anew",
+            )
+        )
         lost.append(
             derive(
                 curtailed_fraction,

@@ -19,7 +19,6 @@ from planner.physics.equations.slots import (
     saved_slot_kwh,
     slot_kgco2e,
     slot_usd,
-    wear_usd,
 )
 from planner.physics.experiments import PoolWork
 from planner.physics.nodes import Nodes, Parked, idle_node_items
@@ -38,16 +37,6 @@ def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column
     Source: definition.
     """
     return np.asarray(working_kwh) - np.asarray(idle_kw) * active_h
-
-
-def stopped_kwh(*, increment_kwh: Column, stop_h: Column, active_h: Column) -> Column:
-    """Energy of the work that is lost when a node stops.
-
-    E = E_1 * h / h_1
-
-    Source: definition.
-    """
-    return np.asarray(increment_kwh) * stop_h / active_h
 
 
 def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Column:
@@ -230,7 +219,9 @@ def _moving(
         active_h=hour,
     )
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
-    stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
+    stopped = (each * restart / hour).named(
+        "stopped_kwh", "Energy of the work that is lost when a node stops"
+    )
     in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
     return Moving(
         node_group=group,
@@ -308,7 +299,9 @@ def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
         change_h=inputs.fact("planning.slots.wake_time"),
     )
     wake = _by_period(inputs, woken, site)
-    wear = derive(wear_usd, node_usd=inputs.fact("planning.slots.wear"), nodes=rows(replicas.nodes, tall))
+    wear = (inputs.fact("planning.slots.wear") * rows(replicas.nodes, tall)).named(
+        "wear_usd", "Money for wear and risk of switching the nodes of something"
+    )
     return Resting(
         allowed=~inputs.rented[group],
         quiet=saved(replicas.quiet_kw),

@@ -22,16 +22,6 @@ MONTH_H = 730.5  # a twelfth of the mean year
 HIGH = 0.99  # the quantile that job_p99 states
 
 
-def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
-    """Work of a pool in hours of one reference node.
-
-    W = h / a
-
-    Source: definition.
-    """
-    return accelerator_time_h / accelerators
-
-
 def work_node_h(*, work_per_h: Column, hours_h: Column, node_per_s: Column) -> Column:
     """Hours of one reference node that do what comes in a period.
 
@@ -49,10 +39,9 @@ def need_node_h(inputs: Inputs, pool: Pool, reference: NodeWork, period: int) ->
     hours = chosen("hours_h", inputs.scenario.horizon.hours[period], "calendar hours of the period")
     if pool.in_reference_hours:
         names = [sku.name for sku in inputs.skus]
-        return derive(
-            reference_node_h,
-            accelerators=inputs.server("accelerators")[names.index(pool.reference)],
-            accelerator_time_h=_HOURS[pool.way.key](inputs, pool, period, hours),
+        count = inputs.server("accelerators")[names.index(pool.reference)]
+        return (_HOURS[pool.way.key](inputs, pool, period, hours) / count).named(
+            "reference_node_h", "Work of a pool in hours of one reference node"
         )
     return derive(
         work_node_h,

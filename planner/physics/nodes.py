@@ -19,7 +19,6 @@ from planner.performance.power import host_at_load_kw, node_power_kw
 from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
-    owned_kgco2e,
     powered_racks_per_node,
     racks_per_node,
     replacement_kgco2e,
@@ -120,7 +119,9 @@ def node_columns(inputs: Inputs) -> Nodes:
     return Nodes(
         accelerators=accelerators,
         price_usd=price,
-        owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
+        owned_kgco2e=(share + replaced).named(
+            "owned_kgco2e", "Carbon for having a bought node in service, energy apart"
+        ),
         kept_usd=maintenance,
         kept_kgco2e=replaced,
         sunk_kgco2e=share,

@@ -9,26 +9,6 @@ from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
 
 
-def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
-    """Requests that a replica holds in all its groups.
-
-    b = d b_g
-
-    Source: definition.
-    """
-    return batch_limit * groups
-
-
-def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Column:
-    """Replicas that carry a demand as surely as a plan asks for.
-
-    n' = n h
-
-    Source: definition of headroom.
-    """
-    return np.multiply(carrying_replicas, headroom_ratio)
-
-
 def carried_per_s(*, demand_per_s: Column, carrying_replicas: Column) -> Column:
     """Requests that one of the replicas takes at the peak hour.
 

@@ -73,16 +73,6 @@ def straight_value_usd(
     return worth
 
 
-def yearly_fraction(*, decline_fraction: Column) -> Column:
-    """Share of its value that a node keeps in a year.
-
-    k = 1 - d
-
-    Source: declining balance.
-    """
-    return 1.0 - np.asarray(decline_fraction)
-
-
 def implied_price_usd(*, resale_usd: Column, price_usd: Column, value_at_start_usd: Column) -> Column:
     """Price at which the curve passes through what a node is stated to bring at the horizon's start.
 
@@ -240,7 +230,7 @@ def _curve(inputs: Inputs, k: int, entry: int | None) -> _Curve:
     decline = None if entry is None else inputs.scenario.fleet[entry].resale_decline_fraction
     if decline is not None:
         stated = inputs.yours(f"fleet[{entry}].resale_decline", decline, "1")
-        kept = derive(yearly_fraction, decline_fraction=stated)
+        kept = (1.0 - stated).named("yearly_fraction", "Share of its value that a node keeps in a year")
         return _Curve(value_usd, {f"year_{n}_fraction": kept for n in years})
     market = sku.resale if inputs.has(f"resale.{sku.resale}.year_1.kept") else "common"
     return _Curve(

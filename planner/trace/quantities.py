@@ -65,10 +65,13 @@ class Traced:
     unit: str
     boundary: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
-    def __add__(self, other: Traced) -> Derived:
+    def __add__(self, other: Traced | float) -> Derived:
         return _arithmetic("+", self, other)
 
-    def __sub__(self, other: Traced) -> Derived:
+    def __radd__(self, other: float) -> Derived:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: Traced | float) -> Derived:
         return _arithmetic("-", self, other)
 
     def __rsub__(self, other: float) -> Derived:
@@ -82,6 +85,9 @@ class Traced:
 
     def __truediv__(self, other: Traced | float) -> Derived:
         return _arithmetic("/", self, other)
+
+    def __rtruediv__(self, other: float) -> Derived:
+        return _arithmetic("/", other, self)
 
     def __getitem__(self, index: int | tuple[int, ...]) -> Traced:
         """One row of a column, or one entry; a scalar, or an axis of one entry, stands for all."""

@@ -35,16 +35,6 @@ def group_variance_to_mean_ratio(*, share_fraction: Column, fleet_variance_to_me
     return 1.0 + share_fraction * (fleet_variance_to_mean_ratio - 1.0)
 
 
-def mean_h(*, total_h: Column, failures: Column) -> Column:
-    """Mean time between failures.
-
-    MTTF = t / n
-
-    Source: definition.
-    """
-    return np.divide(total_h, failures)
-
-
 def rate_cell(cell: Cell) -> Traced:
     """The rate by own counts, with a prior, or for hours up."""
     name, end = cell.row["rate"], _ENDS[cell.key]
@@ -142,7 +132,7 @@ def measured_cell(cell: Cell) -> Traced:
     job_h = cell.counted("job_hours", row["node_h"] / row["nodes"], "h", "node-hours over nodes")
     failures = cell.counted("failures", row["failures"])
     if key.startswith("measured_mttf") or key == "measured_to_model_ratio":
-        seen = derive(mean_h, total_h=job_h, failures=failures)
+        seen = (job_h / failures).named("mean_h", "Mean time between failures")
         return seen if key == "measured_mttf_h" else ratio(seen, model)
     ends = derive_parts(
         rate_interval,

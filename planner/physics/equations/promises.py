@@ -77,16 +77,6 @@ def standby_replicas(*, failures: Column, carrying: Column, replica_nodes: Colum
     return result
 
 
-def short_fraction(*, availability_fraction: Column) -> Column:
-    """Share of time in which a service may be short.
-
-    e = 1 - A
-
-    Source: definition.
-    """
-    return 1.0 - np.asarray(availability_fraction)
-
-
 def promised_spares_fraction(*, availability_fraction: Column, restart_share_fraction: Column) -> Column:
     """Share of time in which nodes under repair have to be covered, by spares and by standby.
 

@@ -296,16 +296,6 @@ def changed_kwh(*, more_kw: Column, less_kw: Column, nodes: Column, pue: Column,
     return np.maximum(0.0, np.asarray(more_kw) - less_kw) * nodes * pue * change_h
 
 
-def wear_usd(*, node_usd: Column, nodes: Column) -> Column:
-    """Money for wear and risk of switching the nodes of something.
-
-    M = m * n
-
-    Source: definition.
-    """
-    return np.multiply(node_usd, nodes)
-
-
 def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:
     """Bill of energy by slot.
 

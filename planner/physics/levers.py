@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.operational import operational_kgco2e
 from planner.inputs.resolved import Inputs
-from planner.physics.equations.money import energy_usd
 from planner.physics.equations.slots import (
     changed_kwh,
     moved_kgco2e,
@@ -21,7 +19,7 @@ from planner.physics.equations.slots import (
     slot_usd,
 )
 from planner.physics.experiments import PoolWork
-from planner.physics.nodes import Nodes, Parked, idle_node_items
+from planner.physics.nodes import Nodes, Parked, bill_by_site, idle_node_items
 from planner.physics.pausable import PausableJobs
 from planner.physics.serving import Replicas
 from planner.physics.slots import SlotTimes
@@ -168,23 +166,6 @@ def _first_ways(inputs: Inputs) -> NDArray[np.intp]:
     return first
 
 
-def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:
-    """Energy at a site in a period (X, T), at the means of the period."""
-    return Energy(
-        kwh,
-        derive(
-            energy_usd,
-            facility_energy_kwh=kwh,
-            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
-        ),
-        derive(
-            operational_kgco2e,
-            facility_energy_kwh=kwh,
-            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-        ),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Met:
     """What a kilowatt-hour costs and emits in each slot over the mean, row by row (X, T, Y)."""
@@ -239,7 +220,7 @@ def _moving(
             slot_ratio=met.grid,
         ),
         stop_h=float(restart.value),
-        stop=_by_period(inputs, stopped, site),
+        stop=Energy(stopped, *bill_by_site(inputs, stopped, site)),
         lent=_by_slot(inputs, in_slot, site, met),
     )
 
@@ -298,7 +279,7 @@ def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
         pue=rows(pue, tall),
         change_h=inputs.fact("planning.slots.wake_time"),
     )
-    wake = _by_period(inputs, woken, site)
+    wake = Energy(woken, *bill_by_site(inputs, woken, site))
     wear = (inputs.fact("planning.slots.wear") * rows(replicas.nodes, tall)).named(
         "wear_usd", "Money for wear and risk of switching the nodes of something"
     )
@@ -326,7 +307,7 @@ def _switching(inputs: Inputs, times: SlotTimes, nodes: Nodes, parked: Parked) -
         pue=chosen("pue", 1.0, "both are at the meter of the facility"),
         change_h=inputs.fact("planning.slots.boot_time"),
     )
-    boot = _by_period(inputs, booted, site)
+    boot = Energy(booted, *bill_by_site(inputs, booted, site))
     wear = inputs.fact("planning.slots.wear")
     return Switching(
         off=_by_slot(inputs, kwh, site, _fixed(inputs, times, site)),

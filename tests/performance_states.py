@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
+from planner.performance.columns import Column
 from planner.performance.queueing import ReplicaState, state_probability_fraction
-
-Column = float | NDArray[np.float64]
 
 
 def replica_state(

@@ -16,10 +16,10 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.capacity import ReplicaCapacity
+from planner.performance.columns import Column
 from planner.performance.queueing import servers_needed
 from planner.performance.users import NOTHING_S
 
-Column = float | NDArray[np.float64]
 _HALVINGS = 16
 ROUNDING = 1e-9  # of a count of units
 

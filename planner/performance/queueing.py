@@ -16,8 +16,7 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 @dataclass(frozen=True, slots=True)

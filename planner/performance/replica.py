@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln, ndtr, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
+from planner.performance.columns import Column, Floats
 from planner.performance.mix import bursty_log_ratios, wait_factor
 from planner.performance.prefill_queue import (
     PromptReading,
@@ -20,9 +21,6 @@ from planner.performance.prefill_queue import (
     waiting_calm_s,
 )
 from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
 # So many halvings at once, where that makes few numbers: a call costs more than they do.

@@ -6,15 +6,13 @@ terms differ by 10 to 45 %.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
     require_positive,
     require_share,
 )
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def uncached_tokens(*, input_tokens: Column, cached_fraction: Column) -> Column:

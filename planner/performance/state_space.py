@@ -1,11 +1,9 @@
 """Layers that keep a state of constant size in place of keys and values, and hybrids with attention."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def state_space_parameters(

@@ -99,17 +99,22 @@ def _weibull_shape(sums: Callable[[float], Floats], log_death: float) -> float:
             break
         shape = new
     if not 2.0 * _FLATTEST < shape < _STEEPEST / 2.0:
-        raise ValueError("duration_h tells no shape: the likelihood grows without end; use fit_exponential")
+        raise ValueError(
+            "duration_h does not determine a shape: the likelihood grows without end; use fit_exponential"
+        )
     return shape
 
 
 def _require_spread(rows: LifeRows) -> None:
     if rows.deaths < 2:
-        raise ValueError("observed holds one death, which tells a rate but no shape; use fit_exponential")
+        raise ValueError(
+            "observed holds one death, which determines a rate but no shape; use fit_exponential"
+        )
     # The likelihood would grow with the shape without end.
     if (last_h := rows.duration_h.max()) <= rows.duration_h[rows.observed].min():
         raise ValueError(
-            f"duration_h tells no shape: every death is at the last age seen, {last_h:g}; use fit_exponential"
+            f"duration_h does not determine a shape: every death is at the last age seen, {last_h:g}; "
+            "use fit_exponential"
         )
 
 

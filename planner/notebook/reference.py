@@ -62,7 +62,7 @@ def fit(
         interval_fraction: what intervals are to hold.
         spare_confidence_fraction: share of time that spares suffice.
         period_d: length of the periods compared.
-        review_d: days until the spares are sized anew.
+        review_d: days until the spares are sized again.
         covariates: for hazard ratios; all with few levels where it is None.
         cross_check: whether lifelines works out lifetimes and ratios too; takes seconds.
         prior: published fleet to start from, "none", or "prior": all of them.

@@ -118,7 +118,7 @@ def held_sentences(held: Held) -> list[str]:
     where = "" if held.whole else ", where it is done already"
     said = (
         f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
-        f"work is placed anew on the fleet of this plan{where}: that is enough in "
+        f"work is placed again on the fleet of this plan{where}: that is enough in "
         f"{percent_text(held.share, 0)}"
     )
     if held.share < 1.0:

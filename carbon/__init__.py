@@ -5,6 +5,7 @@ Formulas of other tools, for comparison only, are in `carbon.peers`.
 
 Modules:
 - attribution: Who carries embodied carbon, and when: by the hour of the calendar, or by the hour of use.
+- columns: What an equation takes and gives: one number, or a column of them.
 - edge: A small device over its life: what its accelerator can do, and the carbon of what it is asked.
 - embodied: Embodied carbon: what it takes to make dies, memory, accelerators, servers and the room around
   them.

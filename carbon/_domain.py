@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def nonnegative(**quantities: Column) -> None:

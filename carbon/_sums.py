@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def exact_sum(values: Iterable[Column]) -> Column:

@@ -6,11 +6,9 @@ By either rule the shares of a whole life sum to the embodied carbon, no more an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 HOURS_A_YEAR = 8766.0  # 365.25 days
 

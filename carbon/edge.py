@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
+from carbon.columns import Column
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-
-Column = float | NDArray[np.float64]
 
 
 def array_operations_per_s(

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def energy_kwh(*, power_kw: Column, duration_h: Column) -> Column:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from carbon import _domain
 from carbon._sums import exact_sum
+from carbon.columns import Column
 from carbon.lines import Line
 from carbon.scopes import Category
 from carbon.signals import GridSignal
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

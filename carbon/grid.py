@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 KG_A_POUND = 0.45359237
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
+from carbon.columns import Column
 from carbon.signals import GridSignal
 
-Column = float | NDArray[np.float64]
 GapRule = Literal["line", "day before"]
 
 HOUR = np.timedelta64(1, "h")

@@ -10,16 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
 from carbon._sums import exact_sum
+from carbon.columns import Column
 from carbon.lines import Line, WaterLine
 from carbon.scopes import ACCOUNTINGS, Accounting, Category, Phase
 from carbon.signals import GridSignal
-
-Column = float | NDArray[np.float64]
 
 
 def footprint_kgco2e(*, operational_kgco2e: Column, embodied_kgco2e: Column) -> Column:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def total_reduction_ratio(*, affected_fraction: Column, lever_ratio: Column) -> Column:

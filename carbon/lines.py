@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
+from carbon.columns import Column
 from carbon.scopes import PHASES, Accounting, Category, Phase, Scope
 from carbon.signals import GridSignal
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

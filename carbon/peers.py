@@ -9,11 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon import _domain
+from carbon.columns import Column
 
-Column = float | NDArray[np.float64]
 Entry = Any  # a number or a column; a traced one while a question is put together
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def phase_kgco2e(*, known_kgco2e: Column, known_fraction: Column, wanted_fraction: Column) -> Column:

@@ -6,12 +6,8 @@ uninterruptible supplies, transformers on site and cooling are in the PUE; losse
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def facility_energy_kwh(*, it_energy_kwh: Column, pue: Column) -> Column:

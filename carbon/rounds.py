@@ -6,11 +6,9 @@ Carbon goes with sessions. Concurrency is all devices at work at once, those inc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def synchronous_sessions(*, rounds: Column, concurrency: Column) -> Column:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon import _domain
+from carbon.columns import Column
 
-Column = float | NDArray[np.float64]
 Hours = NDArray[np.float64]
 
 HOURS_A_DAY = 24

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
 from carbon._sums import exact_sum
+from carbon.columns import Column
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 
-Column = float | NDArray[np.float64]
 Entry = Any  # a number or a column; a traced one while a question is put together
 
 

@@ -7,6 +7,7 @@ Modules:
 - backtest: Did such forecasts hold? Each period of a log is forecast from what lay before it alone.
 - checkpoint: When to write a checkpoint, how long that takes, and what each state of a job costs.
 - cohorts: Ageing fleets: each cohort fails at the hazard of its age, not all at one rate.
+- columns: What an equation takes and gives: one number, or a column of them.
 - competing: What units die of, where one cause takes them before another can: cumulative incidence by
   cause.
 - covariates: Covariates of lives: how they become columns, which rows are alike, and the ratios that a

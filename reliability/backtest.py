@@ -8,17 +8,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reliability.columns import Floats
 from reliability.domain import counts_of_periods
 from reliability.forecast import Forecast, forecast_count
-
-FloatArray = NDArray[np.float64]
 
 
 class ForecastRule(Protocol):
     """What forecasts a count from past ones: `forecast_count`, `poisson_forecast` or one's own."""
 
     def __call__(
-        self, *, counts: FloatArray, exposure: FloatArray, next_exposure: float, confidence_fraction: float
+        self, *, counts: Floats, exposure: Floats, next_exposure: float, confidence_fraction: float
     ) -> Forecast:
         """Forecast the period after the last of `counts`, which are oldest first."""
 
@@ -42,10 +41,10 @@ class Scores:
 def interval_scores(
     *,
     confidence_fraction: float,
-    actual: FloatArray,
-    low: FloatArray,
-    median: FloatArray,
-    high: FloatArray,
+    actual: Floats,
+    low: Floats,
+    median: Floats,
+    high: Floats,
 ) -> Scores:
     """Scores of forecasts of as many periods as the columns have rows.
 
@@ -77,11 +76,11 @@ class Backtest:
 
     confidence_fraction: float
     period: NDArray[np.int64]
-    actual: FloatArray
-    mean: FloatArray
-    low: FloatArray
-    median: FloatArray
-    high: FloatArray
+    actual: Floats
+    mean: Floats
+    low: Floats
+    median: Floats
+    high: Floats
 
     @property
     def scores(self) -> Scores:

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import exprel, lambertw
 
+from reliability.columns import Column
 from reliability.domain import (
     require_at_least,
     require_not_negative,
     require_positive,
     require_positive_or_infinite,
 )
-
-Column = float | NDArray[np.float64]
 
 # Rounds to the least of a ratio, each of which squares the error of the one before; the weight beyond which
 # a job that goes back further than it comes is not weighed.

@@ -11,14 +11,12 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from reliability.columns import Column, Floats
 from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
 from reliability.lifetimes import Lifetime, expected_failures, failure_fraction
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 
 class AfterFailure(StrEnum):

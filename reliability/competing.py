@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reliability.columns import Floats
 from reliability.likelihood import normal_quantile
 from reliability.rows import LifeRows
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

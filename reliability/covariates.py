@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from reliability.columns import Floats
 from reliability.likelihood import normal_quantile
 from reliability.rows import LifeRows, codes, different_rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from reliability.columns import Floats, Indices
 from reliability.covariates import (
     CovariateRows,
     Ratios,
@@ -22,8 +23,6 @@ from reliability.likelihood import NoMaximumError, highest_likelihood
 from reliability.rows import LifeRows, codes
 from reliability.survival import concordance_fraction, kaplan_meier
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.intp]
 Clock = Literal["km", "rank", "age", "log_age"]
 
 
@@ -33,7 +32,7 @@ class ProportionalityTest:
 
     names: tuple[str, ...]
     chi_square: Floats
-    degrees_of_freedom: Whole
+    degrees_of_freedom: Indices
     p_value: Floats
 
 
@@ -144,16 +143,16 @@ class _RiskSets:
 
     columns: Floats
     weight: Floats
-    died: Whole
-    start: Whole
-    end: Whole
-    first: Whole
-    late: Whole
-    first_late: Whole
-    owner: Whole
+    died: Indices
+    start: Indices
+    end: Indices
+    first: Indices
+    late: Indices
+    first_late: Indices
+    owner: Indices
     tie: Floats
-    ties: Whole
-    tied: Whole
+    ties: Indices
+    tied: Indices
     always: Floats
 
 

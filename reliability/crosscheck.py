@@ -18,8 +18,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reliability.columns import Floats
 from reliability.covariates import CovariateRows, covariate_rows
 from reliability.cox import fit_cox
 from reliability.fitting import (
@@ -34,8 +35,6 @@ from reliability.lifetimes import Lifetime
 from reliability.rows import LifeRows
 from reliability.survival import kaplan_meier
 from reliability.weibull_regression import fit_weibull_regression
-
-Floats = NDArray[np.float64]
 
 # As far as double precision goes: what is left then is a difference of estimates, not of patience.
 _SEARCH = {"ftol": 1e-15, "gtol": 1e-10}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
+from reliability.columns import Column, Floats
 
 
 def require_positive(**values: Column) -> None:

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from scipy.special import gamma, gammaincc
 
 from reliability.checkpoint import hours_by_state
+from reliability.columns import Column
 from reliability.domain import (
     require_fraction,
     require_not_negative,
     require_positive,
     require_positive_or_infinite,
 )
-
-Column = float | NDArray[np.float64]
 
 # Terms of the renewal sum that are added one by one; Euler and Maclaurin's formula gives the rest.
 _SUMMED_TERMS = 200

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
+from reliability.columns import Floats
 from reliability.lifetimes import (
     NEARLY_LOG_NORMAL,
     Exponential,
@@ -21,7 +21,6 @@ from reliability.lifetimes import (
 from reliability.likelihood import Likelihood, NoMaximumError, highest_likelihood
 from reliability.rows import LifeRows
 
-Floats = NDArray[np.float64]
 Kind = TypeVar("Kind", bound=Lifetime)
 # The model of highest likelihood, the covariance of its parameters, and the logarithm of the likelihood.
 Maximum = tuple[Kind, Floats, float]
@@ -100,17 +99,22 @@ def _weibull_shape(sums: Callable[[float], Floats], log_death: float) -> float:
             break
         shape = new
     if not 2.0 * _FLATTEST < shape < _STEEPEST / 2.0:
-        raise ValueError("duration_h tells no shape: the likelihood grows without end; use fit_exponential")
+        raise ValueError(
+            "duration_h does not determine a shape: the likelihood grows without end; use fit_exponential"
+        )
     return shape
 
 
 def _require_spread(rows: LifeRows) -> None:
     if rows.deaths < 2:
-        raise ValueError("observed holds one death, which tells a rate but no shape; use fit_exponential")
+        raise ValueError(
+            "observed holds one death, which determines a rate but no shape; use fit_exponential"
+        )
     # The likelihood would grow with the shape without end.
     if (last_h := rows.duration_h.max()) <= rows.duration_h[rows.observed].min():
         raise ValueError(
-            f"duration_h tells no shape: every death is at the last age seen, {last_h:g}; use fit_exponential"
+            f"duration_h does not determine a shape: every death is at the last age seen, {last_h:g}; "
+            "use fit_exponential"
         )
 
 

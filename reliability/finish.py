@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincinv
 
+from reliability.columns import Column, Floats
 from reliability.domain import (
     require_not_negative,
     require_positive,
@@ -15,9 +15,6 @@ from reliability.domain import (
     require_share,
 )
 from reliability.rollback import useful_and_repeated_h
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 # Doubt about the failure rate is cut into slices of chance, fine at both ends (Gauss and Legendre).
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

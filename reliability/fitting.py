@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from reliability import families
+from reliability.columns import Column, Floats
 from reliability.domain import require_positive
 from reliability.families import Maximum
 from reliability.lifetimes import (
@@ -28,8 +29,6 @@ from reliability.lifetimes import (
 from reliability.likelihood import normal_quantile
 from reliability.rows import LifeRows
 
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 Model = TypeVar("Model", bound=Lifetime, covariant=True)
 Kind = TypeVar("Kind", bound=Lifetime)
 

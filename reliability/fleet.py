@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc, gammainccinv, gammaincinv, polygamma
 
+from reliability.columns import Column
 from reliability.domain import (
     require_at_least,
     require_fraction,
@@ -19,8 +20,6 @@ from reliability.domain import (
     require_positive,
     require_share,
 )
-
-Column = float | NDArray[np.float64]
 
 # A standard normal z, close enough that the chance of a count is smooth between two points.
 _Z = np.linspace(-8.5, 8.5, 6801)

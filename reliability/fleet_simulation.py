@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reliability.columns import Floats
 from reliability.domain import require_not_negative, require_positive
 from reliability.fleet_setting import FleetNodes, NodeFailures, RepairShop, StopHours
-
-Floats = NDArray[np.float64]
 
 # Random numbers drawn at once; one by one they would take most of the time.
 _BLOCK = 4096

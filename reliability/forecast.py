@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln
 
+from reliability.columns import Floats
 from reliability.domain import counts_of_periods, require_not_negative, require_positive, require_share
 from reliability.spares import fewest_counts, share_at_most
-
-FloatArray = NDArray[np.float64]
 
 # The middles of ten equal parts of 0 to 1: all shares are equally likely before anything is seen.
 EVEN_SHARES: tuple[float, ...] = tuple(float(share) for share in (np.arange(10) + 0.5) / 10)
@@ -33,12 +32,12 @@ class CountBelief:
     and the share of that which is own counts and not the prior.
     """
 
-    memory_fraction: FloatArray
-    scatter_fraction: FloatArray
-    weight_fraction: FloatArray
-    shape: FloatArray
-    exposure: FloatArray
-    own_fraction: FloatArray
+    memory_fraction: Floats
+    scatter_fraction: Floats
+    weight_fraction: Floats
+    shape: Floats
+    exposure: Floats
+    own_fraction: Floats
     periods: int
 
 
@@ -106,7 +105,7 @@ def count_belief(
     return CountBelief(memory, scatter, weight / weight.sum(), a, b, own, seen.size)
 
 
-def predicted_counts(*, belief: CountBelief, next_exposure: float, share_fractions: ArrayLike) -> FloatArray:
+def predicted_counts(*, belief: CountBelief, next_exposure: float, share_fractions: ArrayLike) -> Floats:
     """Quantiles of the next period's count.
 
         k_p = min { k : sum_i w_i * P_i(Y <= k) >= p },  P_i negative binomial as in `count_belief`
@@ -208,7 +207,7 @@ def poisson_forecast(
     return Forecast(mean, float(low), float(median), float(high), 1.0, 0.0, 0.0, 1.0, int(seen.size))
 
 
-def _grid(memory_fractions: ArrayLike, scatter_fractions: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _grid(memory_fractions: ArrayLike, scatter_fractions: ArrayLike) -> tuple[Floats, Floats]:
     """Every pair of the two columns."""
     memory = np.atleast_1d(np.asarray(memory_fractions, dtype=float))
     scatter = np.atleast_1d(np.asarray(scatter_fractions, dtype=float))
@@ -220,7 +219,7 @@ def _grid(memory_fractions: ArrayLike, scatter_fractions: ArrayLike) -> tuple[Fl
     return pairs[0].ravel(), pairs[1].ravel()
 
 
-def _predictive(belief: CountBelief, next_exposure: float) -> tuple[FloatArray, FloatArray]:
+def _predictive(belief: CountBelief, next_exposure: float) -> tuple[Floats, Floats]:
     """Mean and variance-to-mean ratio of the next count for each pair."""
     if not np.all(belief.exposure > 0):
         raise ValueError(
@@ -231,12 +230,10 @@ def _predictive(belief: CountBelief, next_exposure: float) -> tuple[FloatArray, 
     return mean, 1.0 + np.square(belief.scatter_fraction) * mean + next_exposure / belief.exposure
 
 
-def _log_probability(
-    y: float, shape: FloatArray, exposure_ratio: FloatArray, spread: FloatArray
-) -> FloatArray:
+def _log_probability(y: float, shape: Floats, exposure_ratio: Floats, spread: Floats) -> Floats:
     """Logarithm of P(Y = y), Y negative binomial of mean m = a * t/b and variance-to-mean v + t/b."""
     mean = shape * exposure_ratio
     excess = spread - 1.0 + exposure_ratio
     size = mean / excess
-    chance: FloatArray = size * -np.log1p(excess) + y * -np.log1p(1.0 / excess)
+    chance: Floats = size * -np.log1p(excess) + y * -np.log1p(1.0 / excess)
     return chance if y == 0 else chance - np.log(y) - betaln(size, y)

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc
 
+from reliability.columns import Floats
 from reliability.fitting import Fit
 from reliability.lifetimes import Lifetime
-
-Floats = NDArray[np.float64]
 
 DEATHS_IN_A_GROUP, MOST_GROUPS = 5, 10  # Cochran's rule, and no more groups than a log can fill
 STEP = 1e-4  # of a standard error

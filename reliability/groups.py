@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, chdtrc, gammainccinv, gammaincinv, gammaln
 
+from reliability.columns import Floats
 from reliability.domain import (
     require_at_least,
     require_not_negative,
@@ -20,8 +21,6 @@ from reliability.domain import (
     require_some_failure,
 )
 from reliability.fleet import RateInterval, rate_interval
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, gammainc
 
+from reliability.columns import Flags, Floats
 from reliability.domain import (
     require_at_least,
     require_not_negative,
@@ -20,9 +21,6 @@ from reliability.domain import (
     require_some_failure,
 )
 from reliability.groups import true_spread_fraction
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln, log_ndtr
 
+from reliability.columns import Column
 from reliability.domain import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
 
 # Where the numeric inversions look: beyond any age or precision that a fleet could have.
 _SHORTEST_H, _LONGEST_H = 1e-30, 1e30

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from reliability.columns import Floats
 from reliability.domain import require_share
 
-Floats = NDArray[np.float64]
 # A last step longer than this, as a part of the point, still goes somewhere.
 _STILL = 1e-3
 # The logarithm of a likelihood at a point, its gradient and its second derivatives.

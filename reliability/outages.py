@@ -12,20 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reliability.columns import Floats
 from reliability.domain import require_not_negative, require_positive, require_share
 from reliability.forecast import EVEN_SHARES, count_belief, predicted_counts
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class DownHistory:
     """Nodes down as steps: `nodes_down[i]` from `from_h[i]` to the next step, the last until `end_h`."""
 
-    from_h: FloatArray
-    nodes_down: FloatArray
+    from_h: Floats
+    nodes_down: Floats
     end_h: float
 
     @property
@@ -34,7 +33,7 @@ class DownHistory:
         return int(self.nodes_down[-1])
 
     @property
-    def step_h(self) -> FloatArray:
+    def step_h(self) -> Floats:
         """Length of each step."""
         return np.diff(self.from_h, append=self.end_h)
 
@@ -43,8 +42,8 @@ class DownHistory:
 class DownStatistics:
     """Share of time that each number of nodes was down, with mean and variance over time."""
 
-    nodes_down: FloatArray
-    time_fraction: FloatArray
+    nodes_down: Floats
+    time_fraction: Floats
     mean_down: float
     variance_to_mean_ratio: float
 
@@ -66,11 +65,11 @@ class SparesBacktest:
     Columns have a row for each origin. `past_highest` is the most nodes that were down at once before it.
     """
 
-    origin_h: FloatArray
-    spares: FloatArray
-    covered_fraction: FloatArray
-    pinball: FloatArray
-    past_highest: FloatArray
+    origin_h: Floats
+    spares: Floats
+    covered_fraction: Floats
+    pinball: Floats
+    past_highest: Floats
 
 
 def down_history(
@@ -113,13 +112,13 @@ def past_of(history: DownHistory, *, until_h: float) -> DownHistory:
     return DownHistory(history.from_h[before], history.nodes_down[before], until_h)
 
 
-def nodes_down_at(history: DownHistory, *, at_h: ArrayLike) -> FloatArray:
+def nodes_down_at(history: DownHistory, *, at_h: ArrayLike) -> Floats:
     """Nodes down at hours of the history; at its end those that are still down."""
     at = np.asarray(at_h, dtype=float)
     outside = np.atleast_1d(at)[np.atleast_1d(~(at >= history.from_h[0]) | (at > history.end_h))]
     if outside.size:
         raise ValueError(f"at_h must be from {history.from_h[0]:g} to {history.end_h:g}, got {outside[0]:g}")
-    down: FloatArray = history.nodes_down[np.searchsorted(history.from_h, at, "right") - 1]
+    down: Floats = history.nodes_down[np.searchsorted(history.from_h, at, "right") - 1]
     return down
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reliability.checkpoint import weighted_hours_ratio
+from reliability.columns import Column
 from reliability.domain import require_positive
 from reliability.search import flat_ends
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

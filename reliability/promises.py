@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammainc, gammaincc
 
+from reliability.columns import Column
 from reliability.domain import require_fraction, require_not_negative, require_positive, require_share
 from reliability.spares import LEAST_CORRELATION, SpareSteps
-
-Column = float | NDArray[np.float64]
 
 ROUNDING = 1e-9  # nodes: what a sum of shares may leave above a whole number
 # Spares, or replicas on standby, next to n nodes: where so many are not enough, the nodes fail all the time.

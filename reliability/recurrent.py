@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtr, chdtrc, ndtr
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.intp]
+from reliability.columns import Floats, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class _Log:
 
     start_h: Floats
     end_h: Floats
-    owner: Whole
+    owner: Indices
     event_h: Floats
 
 

@@ -6,17 +6,15 @@ Each form of ETTR takes one restart time; here it is put together.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import exprel, gamma, gammainc
 
+from reliability.columns import Column
 from reliability.domain import (
     require_fraction,
     require_not_negative,
     require_positive,
     require_positive_or_infinite,
 )
-
-Column = float | NDArray[np.float64]
 
 
 def initialise_h(

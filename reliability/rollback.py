@@ -7,12 +7,10 @@ near the spike, or with the wrong results in them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reliability.checkpoint import StateHours
+from reliability.columns import Column
 from reliability.domain import require_fraction, require_not_negative, require_positive_or_infinite
-
-Column = float | NDArray[np.float64]
 
 
 def joined_mttf_h(*, mttf_h: Column, other_stops_per_h: Column) -> Column:

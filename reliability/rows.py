@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.intp]
+from reliability.columns import Floats, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class LifeRows:
         return weight_from(self.entry_h[late], self.weight[late], time_h)
 
 
-def codes(column: NDArray[Any]) -> tuple[NDArray[Any], Whole]:
+def codes(column: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
     """Different values, rising, and the place of each row's among them.
 
     Source: counting.
@@ -83,7 +82,7 @@ def codes(column: NDArray[Any]) -> tuple[NDArray[Any], Whole]:
     return values, code
 
 
-def _on_grid(numbers: Floats) -> Whole | None:
+def _on_grid(numbers: Floats) -> Indices | None:
     """Place on an even grid, where a sample of the numbers seems to lie on one: days, codes, 0 and 1."""
     sample = np.unique(numbers[:: max(1, numbers.size // 1000)])
     step = float(np.diff(sample).min()) if sample.size > 1 else 1.0
@@ -96,7 +95,7 @@ def _on_grid(numbers: Floats) -> Whole | None:
     return np.rint(place, out=place).astype(np.intp)
 
 
-def different_rows(columns: Sequence[Whole]) -> tuple[Whole, Whole]:
+def different_rows(columns: Sequence[Indices]) -> tuple[Indices, Indices]:
     """The first row of each combination of codes, by the first column, then the next; each row's combination.
 
     Source: counting.

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Column = float | NDArray[np.float64]
+from reliability.columns import Column
+
 Cost = Callable[[Column], Column]
 
 # Points looked at together: on arrays they cost hardly more than one.

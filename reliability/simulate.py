@@ -9,13 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gamma
 
+from reliability.columns import Counts, Floats
 from reliability.domain import require_not_negative, require_positive
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 # Failures drawn at once: few enough to stay in a processor's cache, where drawing is quickest.
 _BLOCK = 1 << 16

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln, gammaincc, ndtri
 
+from reliability.columns import Column
 from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
-
-Column = float | NDArray[np.float64]
 
 # More units than any service has: a search that gets here will not end well.
 MOST_INSTALLED = 1e9

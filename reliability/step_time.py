@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtri, ndtri_exp
 
+from reliability.columns import Column, Floats
 from reliability.domain import require_at_least, require_not_negative, require_positive, require_share
 
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 Family = Literal["normal", "gamma", "lognormal"]
 
 # Moments are integrals over a standard normal z, by the trapezoid rule: exact to rounding for smooth curves.

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reliability.columns import Column, Floats, Indices
 from reliability.domain import require_at_least, require_not_negative
 from reliability.lifetimes import Lifetime
 from reliability.likelihood import normal_quantile
 from reliability.rows import LifeRows, weight_from
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
-Whole = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +187,7 @@ def concordance_fraction(
     return float(weights[died] @ (lower + equal / 2.0)) / pairs
 
 
-def _weight_below(ranks: Whole, weights: Floats, stop: Whole, wanted: Whole) -> tuple[Floats, Floats]:
+def _weight_below(ranks: Indices, weights: Floats, stop: Indices, wanted: Indices) -> tuple[Floats, Floats]:
     """Weight of the first `stop` items of a rank below the asked one, and of that rank.
 
     Bit by bit from the top, items are split in order into those with a 0 and with a 1 (a wavelet tree).

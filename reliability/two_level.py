@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliability.checkpoint import TwoLevelPlan
+from reliability.columns import Column
 from reliability.domain import require_not_negative, require_positive
 from reliability.search import flat_ends, least_point
 from reliability.two_level_ettr import two_level_attempts
 
-Column = float | NDArray[np.float64]
 Entry = Any  # a number or a column; a traced one while a question is put together
 
 # Patterns tried on each pass: multiples of the first-order one, then all that lie next to the best of them.

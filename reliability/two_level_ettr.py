@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import exprel
 
+from reliability.columns import Column
 from reliability.domain import require_at_least, require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
 
 
 def two_level_ettr_fraction(

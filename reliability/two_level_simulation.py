@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reliability.columns import Floats
 from reliability.domain import require_not_negative, require_positive
-
-Floats = NDArray[np.float64]
 
 
 def simulate_two_level_finish_h(

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from reliability.columns import Floats
 from reliability.covariates import (
     Design,
     centre_and_scale,
@@ -17,8 +18,6 @@ from reliability.covariates import (
 from reliability.lifetimes import Weibull
 from reliability.likelihood import NoMaximumError, highest_likelihood
 from reliability.rows import LifeRows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

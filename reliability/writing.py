@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reliability.columns import Column
 from reliability.domain import require_not_negative, require_positive, require_positive_or_infinite
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,8 @@ Where a maker declares a footprint, that is what plans take; the engine fills th
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def accelerator_kgco2e(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon import _domain
-
-Column = float | NDArray[np.float64]
+from carbon.columns import Column
 
 
 def gas_kgco2e_per_cm2(

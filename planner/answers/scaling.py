@@ -39,7 +39,7 @@ def scaling_document(
         file: CSV with a column tokens, compute or parameters, and one of losses.
         target: the loss that is wanted.
         axis: which column, where there are several.
-        model: of the catalogue, whose tokens a compute budget is told in.
+        model: of the catalogue, whose tokens a compute budget is stated in.
 
     Raises:
         InputError: the file is not understood, no law can be told from it, or the model is not known.

@@ -19,7 +19,7 @@ def add_commands(command: arguments.AddCommand) -> None:
     scaling.add_argument(
         "--axis", choices=("tokens", "compute", "parameters"), help="which column, where there are several"
     )
-    scaling.add_argument("--model", metavar="MODEL", help="whose tokens a compute budget is told in")
+    scaling.add_argument("--model", metavar="MODEL", help="whose tokens a compute budget is stated in")
 
 
 def run_scaling(options: argparse.Namespace) -> int:

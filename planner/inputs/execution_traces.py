@@ -20,10 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.streams import fields_of_message, json_entries, messages_of, pieces_of
+from planner.trace.columns import Flags, Floats
 from planner.trace.errors import InputError
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LARGEST_BYTES = 8_000_000_000  # unpacked: traces of one step are tens of megabytes
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")

@@ -39,7 +39,7 @@ class FitQuestion:
         "length of the periods compared", 91.0, reads="number", option="--period-days", value="D"
     )
     review_d: float = question_field(
-        "days until the spares are sized anew", 7.0, reads="number", option="--review-days", value="D"
+        "days until the spares are sized again", 7.0, reads="number", option="--review-days", value="D"
     )
     covariates: tuple[str, ...] | None = question_field(
         "for hazard ratios; default: all with few levels", reads="names", value="NAME,...", kinds=(FIT,)

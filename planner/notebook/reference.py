@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from planner.notebook.answer import Answer
 from planner.notebook.arguments import Quantity, Watch, given_in_python, in_python, names
+
+
+class _List(Protocol):
+    """A function that lists rows of the catalogue."""
+
+    def __call__(
+        self,
+        *words: str,
+        country: str | None = None,
+        cloud: str | None = None,
+        data: str | Path | None = None,
+    ) -> Answer: ...
 
 
 @in_python
@@ -49,7 +62,7 @@ def fit(
         interval_fraction: what intervals are to hold.
         spare_confidence_fraction: share of time that spares suffice.
         period_d: length of the periods compared.
-        review_d: days until the spares are sized anew.
+        review_d: days until the spares are sized again.
         covariates: for hazard ratios; all with few levels where it is None.
         cross_check: whether lifelines works out lifetimes and ratios too; takes seconds.
         prior: published fleet to start from, "none", or "prior": all of them.
@@ -117,156 +130,82 @@ def facts(*words: str, data: str | Path | None = None) -> Answer:
     return facts_made(facts_holding(words), " ".join(words))
 
 
-@in_python
-def skus(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """SKUs: nodes that can be planned: `everfleet skus`.
+def _list_of(
+    what: str,
+    about: str,
+    snippet: str,
+    words: str = "that a row must hold.",
+    refused: str = "there is no such country or cloud.",
+) -> _List:
+    """The function that lists one kind of row of the catalogue."""
 
-    >>> ef.skus("h100")["skus"]["sku"][0]
-    'h100-8'
+    def listing(
+        *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
+    ) -> Answer:
+        from planner.answers.lists import listed
+        from planner.notebook.other_answers import list_made
+
+        return list_made(what, listed(what, words, country=country, cloud=cloud))
+
+    listing.__name__ = listing.__qualname__ = what
+    listing.__doc__ = f"""{about}: `everfleet {what}`.
+
+    {snippet}
 
     Args:
-        words: that a row must hold.
+        words: {words}
         country: two letters.
         cloud: aws, azure or gcp.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:
-        InputError: there is no such country or cloud.
+        InputError: {refused}
     """
-    return _listed("skus", words, country, cloud)
+    return in_python(listing)
 
 
-@in_python
-def models(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Models that can be trained or served: `everfleet models`.
-
-    >>> "llama-3.1-8b" in ef.models()["models"]["model"]
-    True
-
-    Args:
-        words: that a row must hold.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: there is no such country or cloud.
-    """
-    return _listed("models", words, country, cloud)
-
-
-@in_python
-def grids(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Grid regions with their carbon: `everfleet grids`.
-
-    >>> ef.grids(country="DE")["grids"]["grid"][0]
-    'de'
-
-    Args:
-        words: that a row must hold.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: there is no such country or cloud.
-    """
-    return _listed("grids", words, country, cloud)
-
-
-@in_python
-def regions(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Regions of AWS, Azure and Google Cloud, and your own: grid, PUE and WUE: `everfleet regions`.
-
-    >>> ef.regions("frankfurt", cloud="azure")["regions"]["region"]
-    ['azure/germanywestcentral']
-
-    Args:
-        words: that a row must hold.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: there is no such country or cloud.
-    """
-    return _listed("regions", words, country, cloud)
-
-
-@in_python
-def prices(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Prices of nodes, rented hours and electricity: `everfleet prices`.
-
-    >>> ef.prices("server.hgx-h100")["prices"]["unit"][0]
-    'USD'
-
-    Args:
-        words: that a row must hold.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: there is no such country or cloud.
-    """
-    return _listed("prices", words, country, cloud)
-
-
-@in_python
-def traces(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Traces of requests, and hours of grids: `everfleet traces`.
-
-    >>> "gb-2021" in ef.traces()["traces"]["trace"]
-    True
-
-    Args:
-        words: that a row must hold.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: there is no such country or cloud.
-    """
-    return _listed("traces", words, country, cloud)
-
-
-@in_python
-def techniques(
-    *words: str, country: str | None = None, cloud: str | None = None, data: str | Path | None = None
-) -> Answer:
-    """Published techniques: scope, effect with its range, quality: `everfleet techniques`.
-
-    >>> card = ef.techniques("layerskip")["techniques"][0]
+skus = _list_of(
+    "skus",
+    "SKUs: nodes that can be planned",
+    """>>> ef.skus("h100")["skus"]["sku"][0]
+    'h100-8'""",
+)
+models = _list_of(
+    "models",
+    "Models that can be trained or served",
+    """>>> "llama-3.1-8b" in ef.models()["models"]["model"]
+    True""",
+)
+grids = _list_of(
+    "grids",
+    "Grid regions with their carbon",
+    """>>> ef.grids(country="DE")["grids"]["grid"][0]
+    'de'""",
+)
+regions = _list_of(
+    "regions",
+    "Regions of AWS, Azure and Google Cloud, and your own: grid, PUE and WUE",
+    """>>> ef.regions("frankfurt", cloud="azure")["regions"]["region"]
+    ['azure/germanywestcentral']""",
+)
+prices = _list_of(
+    "prices",
+    "Prices of nodes, rented hours and electricity",
+    """>>> ef.prices("server.hgx-h100")["prices"]["unit"][0]
+    'USD'""",
+)
+traces = _list_of(
+    "traces",
+    "Traces of requests, and hours of grids",
+    """>>> "gb-2021" in ef.traces()["traces"]["trace"]
+    True""",
+)
+techniques = _list_of(
+    "techniques",
+    "Published techniques: scope, effect with its range, quality",
+    """>>> card = ef.techniques("layerskip")["techniques"][0]
     >>> card["handle"], card["low"], card["times_less"], card["high"]
-    ('decode_time', 1.34, 1.81, 2.16)
-
-    Args:
-        words: that a row must hold; the name of one gives it alone.
-        country: two letters.
-        cloud: aws, azure or gcp.
-        data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
-
-    Raises:
-        InputError: techniques are of no country or cloud.
-    """
-    return _listed("techniques", words, country, cloud)
-
-
-def _listed(what: str, words: Iterable[str], country: str | None, cloud: str | None) -> Answer:
-    from planner.answers.lists import listed
-    from planner.notebook.other_answers import list_made
-
-    return list_made(what, listed(what, words, country=country, cloud=cloud))
+    ('decode_time', 1.34, 1.81, 2.16)""",
+    words="that a row must hold; the name of one gives it alone.",
+    refused="techniques are of no country or cloud.",
+)

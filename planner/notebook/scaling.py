@@ -28,7 +28,7 @@ def scaling(
         runs: CSV with a column tokens, compute or parameters, and one of losses.
         target: loss that is wanted.
         axis: which column, where there are several.
-        model: of the catalogue, whose tokens a compute budget is told in.
+        model: of the catalogue, whose tokens a compute budget is stated in.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.
 
     Raises:

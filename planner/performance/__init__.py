@@ -16,6 +16,7 @@ Modules:
 - ceilings: What no hardware can do: a rate beyond it is a fault of this program, never of its input.
 - collectives: Time of one collective by itself, on links of stated bandwidth and latency: between sites,
   say.
+- columns: What an equation takes and gives: one number, or a column of them.
 - communication: Time that accelerators spend sending to each other while training.
 - demand: How much compute a quantity of work asks for: jobs of unlike size, data to go through, agents,
   growth.

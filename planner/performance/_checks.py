@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def require_positive(**named: Column) -> None:

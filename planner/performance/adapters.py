@@ -1,11 +1,9 @@
 """Low-rank adapters next to frozen weights (LoRA)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def adapter_parameters(

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Floats
 from planner.performance.mix import RequestMix
 from planner.performance.simulation import Outage, Stream
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

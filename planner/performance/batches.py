@@ -20,10 +20,8 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.capacity import ReplicaCapacity, ReplicaUse
+from planner.performance.columns import Column, Floats
 from planner.performance.remembered import remembered
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 _HALVINGS = 14  # of the bracket: the rate is found to 1e-4 of what full batches take
 _MOST_REMEMBERED = 64

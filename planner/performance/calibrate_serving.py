@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def measured_rate_per_s(*, batch: Column, inter_token_s: Column) -> Column:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 from planner.performance.bundles import Entry
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
+from planner.performance.columns import Column, Floats
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -24,9 +24,6 @@ from planner.performance.queueing import state_probability_fraction
 from planner.performance.remembered import remembered
 from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 from planner.performance.serving import prefill_steps
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 
 def _one() -> Floats:

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 _ROUNDING = 1e-9  # of the peak
 

@@ -4,11 +4,9 @@ Collectives inside a training step, with their overlap and fitted efficiencies, 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 # What one rank sends on to all, or all sum up for one: everything passes each link once.
 CHAINED = ("broadcast", "reduce")

@@ -5,12 +5,10 @@ fast links (8 in most nodes, 72 in a rack-scale domain).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_share
+from planner.performance.columns import Column
 from planner.performance.experts import token_copies
-
-Column = float | NDArray[np.float64]
 
 VALUE_BYTES = 2.0  # bf16 activations and gathered weights, whatever the precision of the multiplications
 FIT_NODE = 8.0  # accelerators in a node of the data that the gather was fitted on

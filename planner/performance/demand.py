@@ -3,11 +3,9 @@
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def lognormal_mean_h(*, median_h: Column, high_h: Column, high_fraction: float) -> Column:

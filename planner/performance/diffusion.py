@@ -16,9 +16,8 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.bundles import Links, Waits, named
+from planner.performance.columns import Column
 from planner.performance.communication import gradient_exchange_s, weight_gather_s
-
-Column = float | NDArray[np.float64]
 
 
 def latent_tokens(

@@ -16,9 +16,9 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.capacity import ReplicaCapacity
+from planner.performance.columns import Column
 from planner.performance.users import NOTHING_S
 
-Column = float | NDArray[np.float64]
 ROUNDING = 1e-9  # of a count of units
 
 

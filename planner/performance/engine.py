@@ -10,7 +10,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
@@ -19,8 +18,7 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.bundles import Bundle, Entry
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 MATRICES = 4.0  # of a layer: queries to values, output of attention, up, down; experts hold the last two
 NORM = 4.0  # of the roofline's corner: measured matrices between 16 and 16,384 rows lie within a few percent

@@ -9,11 +9,9 @@ the rest of the layer (t, c and d fold into one expert-parallel group).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 @dataclass(frozen=True, slots=True)

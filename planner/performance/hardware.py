@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 # A doubled figure, less what rounding and clock bins of a data sheet may take off.
 DOUBLED = 1.9

@@ -1,16 +1,14 @@
 """Feeding data to trainers: preprocessing workers, drives, and the fast tier in front of them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
     require_open_share,
     require_positive,
 )
+from planner.performance.columns import Column
 from planner.performance.rounding import rounded_up
-
-Column = float | NDArray[np.float64]
 
 
 def preprocessing_workers(*, trainers: Column, workers_per_trainer: Column) -> Column:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Column
 
 _PARTS = 8  # of equal chance, of answers that spread like exponential ones
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Electrical power from utilisation, in place of rated power times hours."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
@@ -10,8 +9,7 @@ from planner.performance._checks import (
     require_share,
 )
 from planner.performance.adapters import training_flops_ratio
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def accelerator_power_kw(

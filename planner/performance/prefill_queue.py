@@ -9,14 +9,11 @@ a server that serves what it finds at the start of a round (gated), and whose ro
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Column, Floats
 from planner.performance.queueing import erlang_c_fraction
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 _ROUNDS = 4  # of Newton's method for the mean step: to 1e-6 of it
 _HEAVIEST = 0.99  # share of time that reading takes, from which on the queue counts as without end

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln, ndtr, xlogy
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
+from planner.performance.columns import Column, Floats
 from planner.performance.mix import bursty_log_ratios, wait_factor
 from planner.performance.prefill_queue import (
     PromptReading,
@@ -20,9 +21,6 @@ from planner.performance.prefill_queue import (
     waiting_calm_s,
 )
 from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
 
 _HALVINGS = 20  # of the bracket: the rate is found to 1e-6 of the saturation rate
 # So many halvings at once, where that makes few numbers: a call costs more than they do.
@@ -188,8 +186,9 @@ def mixed_state(*, replica: MixedReplica, arrivals_per_s: Column) -> MixedState:
 
     Below the batch limit the replica is a shared processor: its states depend on lengths by their mean only.
 
-    Source: Kelly, "Reversibility and Stochastic Networks", 1979, section 3.3 (insensitivity); otherwise as
-    `replica_state` and `mean_latencies_s`.
+    Source: Kelly, "Reversibility and Stochastic Networks", 1979, section 3.3 (insensitivity); Little's law;
+    Allen, "Probability, Statistics and Queueing Theory", 1990 (factor of the wait); Wolff, Operations
+    Research 1982 (arrivals see time averages).
     """
     return _in_state(replica)(arrivals_per_s)
 
@@ -291,10 +290,10 @@ def first_tokens_in_time_fraction(
 
     W_p and r_j as of `mixed_state`; without `reading` F(k+1) = sum_j w_j 1(prefill_j(k+1) <= T) instead. r =
     lambda/mu(B), n places to wait. Who finds the replica full waits for departures at rate mu(B), so
-    that the states beyond B fall by r each and the sum of `ttft_met_fraction` over them is closed
+    that the states beyond B fall by r each and the sum over them is closed
     (`_waited_in_time`).
 
-    Source: as `ttft_met_fraction`.
+    Source: Wolff, Operations Research 1982 (arrivals see time averages); Erlang waiting times of M/M/c.
     """
     return _in_time(replica, ttft_target_s)(state, arrivals_per_s)
 

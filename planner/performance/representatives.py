@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from planner.performance.columns import Floats
 
 MOST_TRIED = 20_000  # sets of members
 

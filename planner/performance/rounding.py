@@ -1,9 +1,8 @@
 """Things that are counted whole: devices, nodes, replicas, workers, drives."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def rounded_up(value: Column) -> Column:

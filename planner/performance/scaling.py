@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_positive
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
+from planner.performance.columns import Column, Floats
 
 FEWEST_RUNS = 4  # one more than the law has parameters
 _FLOORS = 40  # tried first, from none to just below the smallest loss

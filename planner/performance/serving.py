@@ -6,15 +6,13 @@ terms differ by 10 to 45 %.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
     require_positive,
     require_share,
 )
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def uncached_tokens(*, input_tokens: Column, cached_fraction: Column) -> Column:
@@ -85,18 +83,3 @@ def prefill_steps(*, input_tokens: Column, chunk_tokens: Column) -> Column:
     require_not_negative(input_tokens=input_tokens)
     result: Column = np.maximum(1.0, np.ceil(input_tokens / chunk_tokens))
     return result
-
-
-def ttft_s(*, wait_s: Column, prefill_steps: Column, prefill_step_s: Column) -> Column:
-    """Time from the arrival of a request to its first token.
-
-    TTFT = wait + c T(b, isl/c)
-
-    `prefill_step_s` is that of `step_times` with the chunk as prefill tokens. Network and tokenizer are left
-    out.
-
-    Source: as in the llm-d autoscaler, with the step time in place of its straight line.
-    """
-    require_not_negative(wait_s=wait_s)
-    require_positive(prefill_steps=prefill_steps, prefill_step_s=prefill_step_s)
-    return wait_s + prefill_steps * prefill_step_s

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
 from planner.performance.calibrate_serving import serving_factor_at, step_arithmetic_s
 from planner.performance.capacity import Measured
+from planner.performance.columns import Column, Counts, Flags, Floats
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -26,11 +26,6 @@ from planner.performance.engine import (
     matrix_parameters,
     step_times,
 )
-
-Column = float | NDArray[np.float64]
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _TO_A_DOUBLING = 4  # points at which a step is worked out; between them it is a plane
 _TELL_EVERY = 512  # steps

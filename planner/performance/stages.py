@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_share
-
-Floats = NDArray[np.float64]
+from planner.performance.columns import Floats
 
 
 def sum_in_time_fractions(first: Floats, second: Floats) -> Floats:

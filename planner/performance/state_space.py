@@ -1,11 +1,9 @@
 """Layers that keep a state of constant size in place of keys and values, and hybrids with attention."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.performance._checks import require_not_negative, require_positive, require_share
-
-Column = float | NDArray[np.float64]
+from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Column
 
 
 def state_space_parameters(
@@ -99,30 +97,3 @@ def state_gb_per_sequence(
     require_positive(convolution_tokens=convolution_tokens)
     channels = inner * state + (convolution_tokens - 1.0) * (inner + 2.0 * groups * state)
     return layers * channels * state_bytes / tp / 1e9
-
-
-def hybrid_cache_gb(
-    *,
-    kv_cache_gb_per_token: Column,
-    context_tokens: Column,
-    attention_fraction: Column,
-    state_gb_per_sequence: Column,
-) -> Column:
-    """Keys, values and states of one sequence where a share of the layers attends.
-
-    C = x k T + (1 - x) S
-
-    k and S are those of a model in which all layers were of one kind.
-
-    Source: counting of layers; Lieber et al., "Jamba", arXiv 2403.19887 (one layer in eight attends).
-    """
-    require_share(attention_fraction=attention_fraction)
-    require_not_negative(
-        kv_cache_gb_per_token=kv_cache_gb_per_token,
-        context_tokens=context_tokens,
-        state_gb_per_sequence=state_gb_per_sequence,
-    )
-    return (
-        attention_fraction * kv_cache_gb_per_token * context_tokens
-        + (1.0 - attention_fraction) * state_gb_per_sequence
-    )

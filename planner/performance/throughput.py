@@ -1,11 +1,9 @@
 """From step time to rates, hours, utilisation and spread, and the one-point calibration."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive, require_share
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def tokens_per_s_per_gpu(

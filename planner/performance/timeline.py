@@ -1,9 +1,9 @@
 """What an accelerator did when, from the intervals of its kernels: busy, communicating, waiting."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from planner.performance.columns import Floats
 
 
 def covered_s(*, start_s: ArrayLike, end_s: ArrayLike) -> float:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from planner.performance._checks import require_open_share, require_positive
+from planner.performance.columns import Floats
 from planner.performance.prefill_queue import at_state, prompt_times, step_moments, waiting_calm_s
 from planner.performance.replica import MixedReplica, mixed_state
-
-Floats = NDArray[np.float64]
 
 _STATES = 16  # equally likely ones that a request meets
 _HALVINGS = 40  # of the bracket: to 1e-12 of it

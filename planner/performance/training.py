@@ -8,7 +8,6 @@ arguments. Layout codes (recompute, sharding) are explained in `memory.py`.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import (
     require_not_negative,
@@ -24,6 +23,7 @@ from planner.performance.bundles import (
     TrainingRun,
     TrainingSoftware,
 )
+from planner.performance.columns import Column
 from planner.performance.communication import (
     VALUE_BYTES,
     context_exchange_s,
@@ -40,8 +40,6 @@ from planner.performance.memory import (
     rank_parameters,
     stage_layers,
 )
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

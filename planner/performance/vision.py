@@ -1,11 +1,9 @@
 """Vision transformers: images as sequences of patches that all attend to each other."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def patch_tokens(*, image_pixels: Column, patch_pixels: Column, class_tokens: Column = 1.0) -> Column:

@@ -105,7 +105,9 @@ def activations(
         **link.terms,
         micro_batch_s=(stage / micro_batches).named("micro_batch_s", "of one stage"),
     )
-    crossing = derive(both_ways_gb, activation_gb=activation, micro_batches=micro_batches, copies=copies)
+    crossing = (2.0 * micro_batches * copies * activation).named(
+        "both_ways_gb", "Bytes that cross each link in a step: activations one way, their gradients the other"
+    )
     return Waits(waits, crossing)
 
 
@@ -147,13 +149,3 @@ def activation_gb(*, micro_batch: float, sequence_tokens: float, hidden: float) 
     Source: Narayanan et al., SC 2021, arXiv 2104.04473.
     """
     return micro_batch * sequence_tokens * hidden * 2.0 / 1e9
-
-
-def both_ways_gb(*, activation_gb: float, micro_batches: float, copies: float) -> float:
-    """Bytes that cross each link in a step: activations one way, their gradients the other.
-
-    V = 2 m d A
-
-    Source: definition.
-    """
-    return 2.0 * micro_batches * copies * activation_gb

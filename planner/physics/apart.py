@@ -8,7 +8,7 @@ requests cross the network ports of its accelerators.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from planner.physics.serving_options import (
     served_models,
     split_state_gb,
 )
-from planner.physics.training_options import Indices
+from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ for _function in (dealt_scv_ratio, unit_capacity, unit_accelerator_kw, shared_pe
 MOST = 6  # replicas of one kind in a unit
 WHOLE = "the cache is sent after the prompt, so that its whole way is waited for"
 CALM = chosen("arrival_scv_ratio", 1.0, "Poisson, to compare units")
-Column = float | NDArray[Any]
 
 
 class OfEngines(Protocol):

@@ -24,11 +24,11 @@ from planner.performance.batches import (
 from planner.performance.ceilings import check_ceiling
 from planner.performance.power import served_power_kw
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
-from planner.physics.equations.batches import batch_items
 from planner.physics.nodes import power_curve
 from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
-from planner.physics.training_options import Indices, allowed, without_precision
+from planner.physics.training_options import allowed, without_precision
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, pick, rows
 
 each_row(batched_capacity)
@@ -108,11 +108,10 @@ def _work(
     """Batches of so many requests (a row for each SKU, a column for each size of a batch)."""
     assert service.items is not None, "asked for on reading"
     key = "candidates" if service.candidates is not None else "images"
-    items = derive(
-        batch_items,
-        requests=chosen("requests", requests, "enumerated: requests that are answered together"),
-        items=inputs.yours(f"services.{service.name}.{key}", service.items, "1"),
-    )
+    items = (
+        chosen("requests", requests, "enumerated: requests that are answered together")
+        * inputs.yours(f"services.{service.name}.{key}", service.items, "1")
+    ).named("batch_items", "Samples or images of a batch of requests")
     units = chosen("accelerators", size.astype(float), "enumerated: accelerators of a unit")
     imbalance = imbalance_column(inputs, service.tables, f"services.{service.name}", sku, size)
     return batch_work(inputs, service.model, service.precision, sku, items, units, imbalance)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, is_film, kind_of_model
 from planner.inputs.resolved import Inputs
@@ -40,20 +39,15 @@ from planner.physics.equations.batches import (
     mean_width,
     moved_gb,
     operators_tflop_per_s,
-    pass_values,
     rank_samples,
     sample_tflop,
-    scored_parameters,
-    step_s,
     transformer_tflop,
-    wide_ratio,
 )
 from planner.physics.precisions import peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
 from planner.physics.training_step import Facts
+from planner.trace.columns import Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
-
-Indices = NDArray[np.intp]
 
 LAYERS = 3.0  # dense layers that share the weights where no width is published
 IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
@@ -179,7 +173,9 @@ def scored_batch(
         value_bytes=size,
         accelerators=chosen("accelerators", 1.0, whole) if alone else _tall(units, tall),
     )
-    work = derive(scored_parameters, bottom=fact(f"{own}.bottom"), top=fact(f"{own}.top"))
+    work = (fact(f"{own}.bottom") + fact(f"{own}.top")).named(
+        "scored_parameters", "Multiplications of one sample through all layers"
+    )
     return BatchWork(
         memory_gb=held,
         batch=samples,
@@ -332,7 +328,9 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
             touched_gb=weights,
             memory_gb_per_s=memory["memory_gb_per_s"],
             cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
-            step_s=derive(step_s, time_s=time, steps=steps),
+            step_s=(time / steps).named(
+                "step_s", "Time of one denoising step; the parts that run once are spread over the steps"
+            ),
         ),
         compute_use=derive(
             generation_compute_use_fraction,
@@ -392,7 +390,9 @@ def _encoder(facts: Facts, model: str, block_bytes: Traced) -> dict[str, Traced]
     shape: dict[str, Traced] = {
         "layers": fact(f"{own}.layers"),
         "hidden": fact(f"{own}.hidden"),
-        "ffn_ratio": derive(wide_ratio, ffn=fact(f"{own}.ffn"), hidden=fact(f"{own}.hidden")),
+        "ffn_ratio": (fact(f"{own}.ffn") / fact(f"{own}.hidden")).named(
+            "wide_ratio", "Width of a feed-forward part over that of the layer"
+        ),
     }
     tokens = image_tokens(facts, model)
     return _transformer(shape, tokens, block_bytes, _run_once("nothing runs but the layers"))
@@ -419,7 +419,9 @@ def _transformer(
             moved_gb,
             block_bytes=block_bytes,
             norm_values=chosen("norm_values", 0.0, "in the blocks"),
-            block_values=derive(pass_values, layers=shape["layers"], hidden=shape["hidden"], tokens=tokens),
+            block_values=(shape["layers"] * shape["hidden"] * tokens).named(
+                "pass_values", "Values that element-wise work of one pass goes over"
+            ),
         ),
         **once,
     }

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.performance.calibrate_serving import serving_factor, step_arithmetic_s
@@ -24,10 +23,10 @@ from planner.performance.serving import output_tokens_per_s, prefill_tokens
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
+from planner.trace.columns import Floats
 from planner.trace.quantities import Traced, derive, derive_parts
 
 Bundle = TypeVar("Bundle")
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Chosen, Traced, pick
 from planner.trace.sums import over_all, over_rows, sums
 
-Column = float | NDArray[Any]
 Part = tuple[Traced, Chosen]
 
 

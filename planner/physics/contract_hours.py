@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon.slots import HOURS_A_DAY
 from carbon.synthetic import sun_height
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario.schema_fleet import Contract
 from planner.physics.hour_series import Day, whole_days
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 
-Floats = NDArray[np.float64]
 DEGREES_AN_HOUR = 15.0
 A_YEAR = 2025  # of 365 days: profiles are laid over their days by date
 

@@ -12,9 +12,9 @@ from planner.inputs.resolved import Inputs
 from planner.physics.levers import Energy, work_increment_kwh
 from planner.physics.nodes import Nodes
 from planner.physics.places import kilowatt_usd_per_kw
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
-Column = float | NDArray[Any]
 DRAIN = "curtailment.drain_time"
 
 
@@ -30,16 +30,6 @@ def curtailed_fraction(
     Source: definition; calls lie anywhere in the year, as many in every period as it is long.
     """
     return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / hours_per_year_h
-
-
-def called_ratio(*, event_h: Column, restart_h: Column) -> Column:
-    """Share of the hours that work loses in which it stands still; in the others it starts anew.
-
-    c = e / (e + R)
-
-    Source: definition; to start anew draws what work does.
-    """
-    return np.divide(event_h, np.add(event_h, restart_h))
 
 
 def not_drawn_kwh(*, increment_kwh: Column, called_ratio: Column) -> Column:
@@ -99,7 +89,12 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
         assert site.curtailment_notice_h is not None, "checked on reading"
         power.append(inputs.yours(at, site.curtailment_kw, "kW"))
         event = inputs.yours(f"{at}_event", site.curtailment_event_h, "h")
-        called.append(derive(called_ratio, event_h=event, restart_h=restart))
+        called.append(
+            (event / (event + restart)).named(
+                "called_ratio",
+                "Share of the hours that work loses in which it stands still; in the others it starts anew",
+            )
+        )
         lost.append(
             derive(
                 curtailed_fraction,

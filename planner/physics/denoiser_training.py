@@ -36,9 +36,8 @@ from planner.physics.equations.batches import (
 from planner.physics.links import link_domain
 from planner.physics.nodes import power_curve
 from planner.physics.training_step import Facts, hardware_arguments
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
-
-Indices = NDArray[np.intp]
 
 # ZeRO stage -> what each accelerator holds.
 HELD = {1: "weights copied, optimizer cut across all", 3: "weights cut across all"}

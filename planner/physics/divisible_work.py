@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, ScenarioError
@@ -21,9 +19,8 @@ from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.techniques import lowered_kw
 from planner.physics.training_options import LAYOUT, searched, training_arguments
 from planner.physics.training_step import Workload, model_arguments
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +29,6 @@ class NodeWork:
 
     rate_per_s: Traced
     busy_kw: Traced
-
-
-def node_tokens_per_s(*, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
-    """Training rate of one node.
-
-    x = x_gpu * a
-
-    Source: definition.
-    """
-    return tokens_per_s_per_gpu * accelerators
 
 
 def step_rollouts_per_s(
@@ -91,16 +78,6 @@ def rollouts_per_s(
     return 1.0 / (overhead_ratio * (writing_s + training_s))
 
 
-def trained_tokens(*, input_tokens: Column, output_tokens: Column, wasted_fraction: Column) -> Column:
-    """Tokens of a rollout that are trained on, on average over those that are kept and those that are not.
-
-    L = (1 - u) (i + o)
-
-    Source: definition.
-    """
-    return (1.0 - np.asarray(wasted_fraction)) * (np.asarray(input_tokens) + output_tokens)
-
-
 def mean_kw(
     *, writing_kw: Column, training_kw: Column, writing_per_s: Column, rollouts_per_s: Column
 ) -> Column:
@@ -114,18 +91,6 @@ def mean_kw(
     """
     share = np.divide(rollouts_per_s, writing_per_s)
     return share * writing_kw + (1.0 - share) * training_kw
-
-
-def scored_tokens_per_s(
-    *, node_tokens_per_s: Column, reference_passes: Column, step_passes: Column
-) -> Column:
-    """Training rate of a node whose tokens are also scored by weights that do not change.
-
-    x = x_t / (1 + k/f)
-
-    Source: counting of passes; Rafailov et al., "Direct Preference Optimization", arXiv 2305.18290.
-    """
-    return node_tokens_per_s / (1.0 + np.divide(reference_passes, step_passes))
 
 
 def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> dict[int, NodeWork | str]:
@@ -216,8 +181,9 @@ def _rolled_out(
         rollouts_per_s,
         writing_per_s=written_per_s,
         node_tokens_per_s=training.rate_per_s,
-        trained_tokens=derive(
-            trained_tokens, input_tokens=read, output_tokens=written, wasted_fraction=wasted
+        trained_tokens=((1.0 - wasted) * (read + written)).named(
+            "trained_tokens",
+            "Tokens of a rollout that are trained on, on average, kept or not",
         ),
         reference_passes=_reference_passes(inputs, pool),
         step_passes=_step_passes(inputs, pool),
@@ -401,12 +367,10 @@ def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
         inputs.accelerator("tdp")[sku],
         curve,
     )
-    each = derive(node_tokens_per_s, tokens_per_s_per_gpu=rate, accelerators=count)
+    each = (rate * count).named("node_tokens_per_s", "Training rate of one node")
     if pool.reference_passes and not pool.rolls_out:
-        each = derive(
-            scored_tokens_per_s,
-            node_tokens_per_s=each,
-            reference_passes=_reference_passes(inputs, pool),
-            step_passes=_step_passes(inputs, pool),
+        each = (each / (1.0 + _reference_passes(inputs, pool) / _step_passes(inputs, pool))).named(
+            "scored_tokens_per_s",
+            "Training rate of a node whose tokens are also scored by weights that do not change",
         )
     return NodeWork(each, working_node_kw(host_facts(inputs.fact, inputs.skus[sku]), count, busy))

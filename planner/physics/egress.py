@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Service, Site, TrainingJob
 from planner.physics.equations.money import egress_kgco2e, egress_usd
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
 PRICE = "network.egress.price"
-Column = float | NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,8 @@ from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.nodes import Nodes
 from planner.physics.second_life import SecondLife, second_life
 from planner.physics.value import Value, standing_value
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def extra_parts_usd(
@@ -64,16 +62,6 @@ def extension_usd(*, extension_usd_per_h: Column, beyond_life_h: Column) -> Colu
     return extension_usd_per_h * beyond_life_h
 
 
-def aged_kept_usd(*, kept_usd: Column, extra_parts_usd: Column, extension_usd: Column) -> Column:
-    """Money for keeping an ageing node.
-
-    K' = K + parts beyond maintenance + extension
-
-    Source: sum of parts.
-    """
-    return kept_usd + extra_parts_usd + extension_usd
-
-
 def up_fraction(
     *, failure_rate_per_node_h: Column, usual_failure_rate_per_node_h: Column, repair_h: Column
 ) -> Column:
@@ -103,18 +91,6 @@ def moving_usd(*, carriage_usd: Column, kept_usd: Column, lead_periods: Column) 
     Source: sum of parts.
     """
     return carriage_usd + lead_periods * kept_usd
-
-
-def carriage_kgco2e(*, mass_kg: Column, distance_km: Column, truck_kgco2e_per_kg_km: Column) -> Column:
-    """Carbon of carrying a node by road.
-
-    C = m * d * e
-
-    Packing is left out.
-
-    Source: distance method of freight, GHG Protocol Scope 3, category 4.
-    """
-    return mass_kg * distance_km * truck_kgco2e_per_kg_km
 
 
 @dataclass(frozen=True)
@@ -250,7 +226,7 @@ def _keeping(
     beyond = chosen("beyond_life_h", _beyond_life_h(inputs)[home], "hours of the period past the stated life")
     extension = derive(extension_usd, extension_usd_per_h=pick(each, home[:, None]), beyond_life_h=beyond)
     return (
-        derive(aged_kept_usd, kept_usd=usd, extra_parts_usd=parts, extension_usd=extension),
+        (usd + parts + extension).named("aged_kept_usd", "Money for keeping an ageing node"),
         derive(aged_replacement_kgco2e, replacement_kgco2e=kgco2e, **rates),
         derive(up_fraction, **rates, repair_h=inputs.repair()),
     )
@@ -336,12 +312,11 @@ def _carriage(inputs: Inputs, m: int, sku: str) -> Traced:
     move = inputs.scenario.moves[m]
     if move.carbon_kgco2e is not None:
         return inputs.yours(f"moves[{m}].carbon", move.carbon_kgco2e, "kgCO2e")
-    mass = f"server.{inputs.catalogue.node(sku).server}.mass"
-    return derive(
-        carriage_kgco2e,
-        mass_kg=inputs.fact(mass if inputs.catalogue.has(mass) else "transport.server_mass"),
-        distance_km=inputs.fact("transport.truck.distance")
-        if move.distance_km is None
-        else inputs.yours(f"moves[{m}].distance", move.distance_km, "km"),
-        truck_kgco2e_per_kg_km=inputs.fact("transport.truck.intensity"),
-    )
+    own = f"server.{inputs.catalogue.node(sku).server}.mass"
+    mass = inputs.fact(own if inputs.catalogue.has(own) else "transport.server_mass")
+    if move.distance_km is None:
+        distance = inputs.fact("transport.truck.distance")
+    else:
+        distance = inputs.yours(f"moves[{m}].distance", move.distance_km, "km")
+    carried = mass * distance * inputs.fact("transport.truck.intensity")
+    return carried.named("carriage_kgco2e", "Carbon of carrying a node by road")

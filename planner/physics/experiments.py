@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,9 @@ from planner.physics.nodes import energy_by_site, idle_node_items
 from planner.physics.pool_ways import PoolTechniques, pool_techniques
 from planner.physics.promises import node_up_fraction
 from planner.physics.training_options import Dropped, allowed
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
-
-Column = float | NDArray[Any]
 
 
 def speed_ratio(*, node_per_s: Column, reference_per_s: Column) -> Column:

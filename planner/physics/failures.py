@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,8 @@ from planner.physics.equations.ownership import (
     rate_log_sigma,
     rate_shape,
 )
+from planner.trace.columns import Column
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 RANGE_CONFIDENCE = 0.95  # what ranges of failure rates are meant to hold, in the catalogue and in fits
 
@@ -31,18 +29,6 @@ def interruption_rate_per_node_h(*, taken_back_fraction: Column, month_h: Column
     Source: constant hazard; providers publish the share by class of instance.
     """
     return -np.log1p(np.negative(taken_back_fraction)) / month_h
-
-
-def stopping_rate_per_node_h(
-    *, failure_rate_per_node_h: Column, interruption_rate_per_node_h: Column
-) -> Column:
-    """How often a node stops working: it fails, or it is taken back.
-
-    r = r_failure + r_interruption
-
-    Source: rates of independent causes add.
-    """
-    return np.add(failure_rate_per_node_h, interruption_rate_per_node_h)
 
 
 def mean_restart_h(
@@ -69,10 +55,8 @@ def stops_by_node_group(inputs: Inputs, failure_rate_per_node_h: Traced) -> Trac
     """Stops of a node an hour in each node group: failures, and interruptions where nodes are spot."""
     if not inputs.spot.any():
         return failure_rate_per_node_h
-    return derive(
-        stopping_rate_per_node_h,
-        failure_rate_per_node_h=failure_rate_per_node_h,
-        interruption_rate_per_node_h=_interruptions(inputs),
+    return (failure_rate_per_node_h + _interruptions(inputs)).named(
+        "stopping_rate_per_node_h", "How often a node stops working: it fails, or it is taken back"
     )
 
 

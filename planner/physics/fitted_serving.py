@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.catalogue import make_fact
 from planner.inputs.resolved import Inputs
@@ -15,9 +14,8 @@ from planner.physics.calibrated_serving import MeasuredReplica, stacked_replicas
 from planner.physics.engines import engine_fact, kernel
 from planner.physics.measured_serving import CALIBRATED_ERROR, RATE_ERROR, RATE_POINTS
 from planner.physics.precisions import kernels_of
+from planner.trace.columns import Floats
 from planner.trace.quantities import Fact, Source
-
-Floats = NDArray[np.float64]
 
 # Constant -> columns of the chip that it multiplies, and kernels behind them: of each precision that was
 # measured, of experts where some were, and of 16 bits always.

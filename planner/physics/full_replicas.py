@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Cohort, Pool, Service, Site
@@ -22,10 +21,8 @@ from planner.physics.serving_demand import heard_at_once
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
 from planner.physics.serving_power import accelerator_kw
 from planner.physics.techniques import SERVING_TIME, serving_ratio
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, rows
-
-Column = float | NDArray[Any]
-Indices = NDArray[np.intp]
 
 P = TypeVar("P", bound=Part)
 LENGTHS = ("tokens_in", "tokens_out")

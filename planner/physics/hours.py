@@ -11,7 +11,6 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import HOURS_PER_YEAR
 from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
-from planner.physics.equations.ownership import owned_usd
 from planner.physics.equations.time import drawn_kwh
 from planner.trace.quantities import Fact, Traced, chosen, derive
 
@@ -56,7 +55,9 @@ def had_usd(
         space_usd_per_kw_h=space_price or fact("finance.space"),
         hours_h=hour,
     )
-    return derive(owned_usd, capital_usd=capital, maintenance_usd=upkeep, space_usd=space)
+    return (capital + upkeep + space).named(
+        "owned_usd", "Money for having a bought node in service, energy apart"
+    )
 
 
 def made_kgco2e(fact: Callable[[str], Fact], sku: Sku, life: Traced) -> Traced:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance.experts import attention_parameters
 from planner.performance.state_space import (
@@ -16,12 +15,12 @@ from planner.performance.state_space import (
     state_space_flops_per_token,
     state_space_parameters,
 )
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, convert, derive
 
 if TYPE_CHECKING:
     from planner.physics.training_step import Facts
 
-Column = float | NDArray[Any]
 # A leaf's parameter -> the fact of a model.
 STATE = {"inner": "state_inner", "state": "state_size", "groups": "state_groups"}
 
@@ -51,26 +50,6 @@ def state_flops_per_token(facts: Facts, model: str) -> Traced:
     )
 
 
-def attention_fraction(*, state_layers: Column, layers: Column) -> Column:
-    """Share of layers that attend.
-
-    x = 1 - L_s / L
-
-    Source: definition.
-    """
-    return 1.0 - np.divide(state_layers, layers)
-
-
-def mean_mixer_parameters(*, attending: Column, with_state: Column, attention_fraction: Column) -> Column:
-    """Weights of what mixes the tokens of a layer, mean over layers that attend and layers with a state.
-
-    W = x W_a + (1 - x) W_s
-
-    Source: counting of layers.
-    """
-    return attention_fraction * attending + (1.0 - attention_fraction) * with_state
-
-
 def hybrid_arguments(facts: Facts, model: str) -> dict[str, Traced]:
     """What a training step takes of a model's mixers; of one in which every layer attends, too."""
     own = f"model.{model}"
@@ -83,8 +62,8 @@ def hybrid_arguments(facts: Facts, model: str) -> dict[str, Traced]:
             "state_space_flops_per_token": chosen("flops_per_token", 0.0, "every layer attends"),
         }
     widths = state_arguments(facts, model)
-    share = derive(
-        attention_fraction, state_layers=facts.fact(f"{own}.state_layers"), layers=facts.fact(f"{own}.layers")
+    share = (1.0 - facts.fact(f"{own}.state_layers") / facts.fact(f"{own}.layers")).named(
+        "attention_fraction", "Share of layers that attend"
     )
     if is_first_kind(facts, model):
         with_state = derive(
@@ -102,8 +81,9 @@ def hybrid_arguments(facts: Facts, model: str) -> dict[str, Traced]:
             **widths,
         )
     return {
-        "mixer_parameters": derive(
-            mean_mixer_parameters, attending=attending, with_state=with_state, attention_fraction=share
+        "mixer_parameters": (share * attending + (1.0 - share) * with_state).named(
+            "mean_mixer_parameters",
+            "Weights of what mixes the tokens of a layer, a mean over attention and state layers",
         ),
         "attention_fraction": share,
         "state_space_flops_per_token": state_flops_per_token(facts, model),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.performance.stages import each_alone_fraction, least_in_time_fraction
@@ -13,11 +12,11 @@ from planner.physics.batch_serving import batch_law, in_batches
 from planner.physics.pipelines import QUANTILE, TIME_STEPS
 from planner.physics.serving import tried_bursts
 from planner.physics.serving_options import ServingCandidates
+from planner.trace.columns import Floats
 
 PARTS = 10  # of a step of the response time, in which laws are added
 LOOKS = 4
 CLOSE = 0.1  # of the answers that may be late: how near to what is asked of all stages together is enough
-Floats = NDArray[np.float64]
 
 
 def with_joint_tails(inputs: Inputs, candidates: ServingCandidates) -> Inputs:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.operational import operational_kgco2e
 from planner.inputs.resolved import Inputs
-from planner.physics.equations.money import energy_usd
 from planner.physics.equations.slots import (
     changed_kwh,
     moved_kgco2e,
@@ -20,16 +17,14 @@ from planner.physics.equations.slots import (
     saved_slot_kwh,
     slot_kgco2e,
     slot_usd,
-    wear_usd,
 )
 from planner.physics.experiments import PoolWork
-from planner.physics.nodes import Nodes, Parked, idle_node_items
+from planner.physics.nodes import Nodes, Parked, bill_by_site, idle_node_items
 from planner.physics.pausable import PausableJobs
 from planner.physics.serving import Replicas
 from planner.physics.slots import SlotTimes
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column) -> Column:
@@ -40,16 +35,6 @@ def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column
     Source: definition.
     """
     return np.asarray(working_kwh) - np.asarray(idle_kw) * active_h
-
-
-def stopped_kwh(*, increment_kwh: Column, stop_h: Column, active_h: Column) -> Column:
-    """Energy of the work that is lost when a node stops.
-
-    E = E_1 * h / h_1
-
-    Source: definition.
-    """
-    return np.asarray(increment_kwh) * stop_h / active_h
 
 
 def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Column:
@@ -181,23 +166,6 @@ def _first_ways(inputs: Inputs) -> NDArray[np.intp]:
     return first
 
 
-def _by_period(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> Energy:
-    """Energy at a site in a period (X, T), at the means of the period."""
-    return Energy(
-        kwh,
-        derive(
-            energy_usd,
-            facility_energy_kwh=kwh,
-            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
-        ),
-        derive(
-            operational_kgco2e,
-            facility_energy_kwh=kwh,
-            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-        ),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Met:
     """What a kilowatt-hour costs and emits in each slot over the mean, row by row (X, T, Y)."""
@@ -232,7 +200,9 @@ def _moving(
         active_h=hour,
     )
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
-    stopped = derive(stopped_kwh, increment_kwh=each, stop_h=restart, active_h=hour)
+    stopped = (each * restart / hour).named(
+        "stopped_kwh", "Energy of the work that is lost when a node stops"
+    )
     in_slot = derive(lent_kwh, increment_kwh=each, slot_h=times.slot_h, active_h=hour)
     return Moving(
         node_group=group,
@@ -250,7 +220,7 @@ def _moving(
             slot_ratio=met.grid,
         ),
         stop_h=float(restart.value),
-        stop=_by_period(inputs, stopped, site),
+        stop=Energy(stopped, *bill_by_site(inputs, stopped, site)),
         lent=_by_slot(inputs, in_slot, site, met),
     )
 
@@ -309,8 +279,10 @@ def _resting(inputs: Inputs, times: SlotTimes, replicas: Replicas) -> Resting:
         pue=rows(pue, tall),
         change_h=inputs.fact("planning.slots.wake_time"),
     )
-    wake = _by_period(inputs, woken, site)
-    wear = derive(wear_usd, node_usd=inputs.fact("planning.slots.wear"), nodes=rows(replicas.nodes, tall))
+    wake = Energy(woken, *bill_by_site(inputs, woken, site))
+    wear = (inputs.fact("planning.slots.wear") * rows(replicas.nodes, tall)).named(
+        "wear_usd", "Money for wear and risk of switching the nodes of something"
+    )
     return Resting(
         allowed=~inputs.rented[group],
         quiet=saved(replicas.quiet_kw),
@@ -335,7 +307,7 @@ def _switching(inputs: Inputs, times: SlotTimes, nodes: Nodes, parked: Parked) -
         pue=chosen("pue", 1.0, "both are at the meter of the facility"),
         change_h=inputs.fact("planning.slots.boot_time"),
     )
-    boot = _by_period(inputs, booted, site)
+    boot = Energy(booted, *bill_by_site(inputs, booted, site))
     wear = inputs.fact("planning.slots.wear")
     return Switching(
         off=_by_slot(inputs, kwh, site, _fixed(inputs, times, site)),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool
@@ -18,22 +16,11 @@ from planner.performance.demand import (
     team_accelerator_h,
 )
 from planner.physics.divisible_work import NodeWork, pool_lengths
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
 
 MONTH_H = 730.5  # a twelfth of the mean year
 HIGH = 0.99  # the quantile that job_p99 states
-
-
-def reference_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
-    """Work of a pool in hours of one reference node.
-
-    W = h / a
-
-    Source: definition.
-    """
-    return accelerator_time_h / accelerators
 
 
 def work_node_h(*, work_per_h: Column, hours_h: Column, node_per_s: Column) -> Column:
@@ -53,10 +40,9 @@ def need_node_h(inputs: Inputs, pool: Pool, reference: NodeWork, period: int) ->
     hours = chosen("hours_h", inputs.scenario.horizon.hours[period], "calendar hours of the period")
     if pool.in_reference_hours:
         names = [sku.name for sku in inputs.skus]
-        return derive(
-            reference_node_h,
-            accelerators=inputs.server("accelerators")[names.index(pool.reference)],
-            accelerator_time_h=_HOURS[pool.way.key](inputs, pool, period, hours),
+        count = inputs.server("accelerators")[names.index(pool.reference)]
+        return (_HOURS[pool.way.key](inputs, pool, period, hours) / count).named(
+            "reference_node_h", "Work of a pool in hours of one reference node"
         )
     return derive(
         work_node_h,

@@ -19,7 +19,6 @@ from planner.performance.power import host_at_load_kw, node_power_kw
 from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
     facility_power_kw,
-    owned_kgco2e,
     powered_racks_per_node,
     racks_per_node,
     replacement_kgco2e,
@@ -117,26 +116,21 @@ def node_columns(inputs: Inputs) -> Nodes:
     idle_node = by_node_group(idle_node_items(inputs))
     idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
     idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=_idle_h(inputs))
+    idle_usd, idle_kgco2e = bill_by_site(inputs, idle_kwh, site)
     return Nodes(
         accelerators=accelerators,
         price_usd=price,
-        owned_kgco2e=derive(owned_kgco2e, embodied_share_kgco2e=share, replacement_kgco2e=replaced),
+        owned_kgco2e=(share + replaced).named(
+            "owned_kgco2e", "Carbon for having a bought node in service, energy apart"
+        ),
         kept_usd=maintenance,
         kept_kgco2e=replaced,
         sunk_kgco2e=share,
         idle_node_kw=idle_node,
         idle_facility_kw=idle_kw,
         idle_kwh=idle_kwh,
-        idle_usd=derive(
-            energy_usd,
-            facility_energy_kwh=idle_kwh,
-            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
-        ),
-        idle_kgco2e=derive(
-            operational_kgco2e,
-            facility_energy_kwh=idle_kwh,
-            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-        ),
+        idle_usd=idle_usd,
+        idle_kgco2e=idle_kgco2e,
         failure_rate_per_node_h=stops_by_node_group(inputs, rate),
         racks=_racks(inputs),
     )
@@ -228,17 +222,16 @@ def power_curve(inputs: Inputs, sku: NDArray[np.intp]) -> dict[str, Traced]:
 def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tuple[Traced, Traced, Traced]:
     """Facility energy, its bill and its carbon, for IT energy by row and period at each row's site."""
     facility = derive(facility_energy_kwh, it_energy_kwh=it_kwh, pue=pick(inputs.pue, site[:, None]))
-    bill = derive(
-        energy_usd,
-        facility_energy_kwh=facility,
-        electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
+    return facility, *bill_by_site(inputs, facility, site)
+
+
+def bill_by_site(inputs: Inputs, kwh: Traced, site: NDArray[np.intp]) -> tuple[Traced, Traced]:
+    """Bill and carbon of facility energy by row and period, at the means of the period at each row's site."""
+    electricity, grid = (inputs.site_by_period(each, site) for each in (inputs.electricity, inputs.grid))
+    return (
+        derive(energy_usd, facility_energy_kwh=kwh, electricity_usd_per_kwh=electricity),
+        derive(operational_kgco2e, facility_energy_kwh=kwh, grid_kgco2e_per_kwh=grid),
     )
-    emitted = derive(
-        operational_kgco2e,
-        facility_energy_kwh=facility,
-        grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-    )
-    return facility, bill, emitted
 
 
 @dataclass(frozen=True)
@@ -262,17 +255,4 @@ def parked_nodes(inputs: Inputs) -> Parked | None:
         pue=pick(inputs.pue, site[:, None]),
     )
     energy = derive(drawn_kwh, power_kw=power, active_h=inputs.period_h)
-    return Parked(
-        facility_kw=power,
-        kwh=energy,
-        usd=derive(
-            energy_usd,
-            facility_energy_kwh=energy,
-            electricity_usd_per_kwh=inputs.site_by_period(inputs.electricity, site),
-        ),
-        kgco2e=derive(
-            operational_kgco2e,
-            facility_energy_kwh=energy,
-            grid_kgco2e_per_kwh=inputs.site_by_period(inputs.grid, site),
-        ),
-    )
+    return Parked(power, energy, *bill_by_site(inputs, energy, site))

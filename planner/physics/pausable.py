@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +17,8 @@ from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_ways import adopted_usd, usable_from_h
 from planner.physics.training import Progress, finish_for_sure, training_progress, with_policies
 from planner.physics.training_options import TrainingCandidates
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
-
-
-def pausable_duration_h(*, duration_h: Column, pauses: Column, write_h: Column, restart_h: Column) -> Column:
-    """Expected hours of work of a job that pauses: each pause costs a checkpoint and a restart.
-
-    T = D + p * (C + R)
-
-    Source: definition; what is kept at a pause is a checkpoint like any other.
-    """
-    return duration_h + pauses * (np.asarray(write_h) + restart_h)
-
-
-def pausable_node_h(*, nodes: Column, duration_h: Column) -> Column:
-    """Node-hours of a job in all.
-
-    W = N * T
-
-    Source: definition.
-    """
-    return nodes * duration_h
 
 
 def period_node_h(*, nodes: Column, window_h: Column, duration_h: Column, finish_h: Column) -> Column:
@@ -82,12 +60,13 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
     progress = training_progress(inputs, nodes, candidates, policy, speed)
     window = derive(active_h, **_window(inputs, candidates))
     pauses = (window.value > 0).sum(axis=1).astype(float)
-    duration = derive(
-        pausable_duration_h,
-        duration_h=progress.duration_h,
-        pauses=chosen("pauses", pauses, "one in each period of its window"),
-        write_h=progress.renewal["write_h"],
-        restart_h=progress.renewal["restart_h"],
+    duration = (
+        progress.duration_h
+        + chosen("pauses", pauses, "one in each period of its window")
+        * (progress.renewal["write_h"] + progress.renewal["restart_h"])
+    ).named(
+        "pausable_duration_h",
+        "Expected hours of work of a job that pauses: each pause costs a checkpoint and a restart",
     )
     tall = np.arange(len(candidates))[:, None]
     site = inputs.node_group_site[candidates.node_group]
@@ -99,7 +78,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
         policy=policy,
         speed=speed,
         progress=progress,
-        node_h=derive(pausable_node_h, nodes=speed.nodes, duration_h=duration),
+        node_h=(speed.nodes * duration).named("pausable_node_h", "Node-hours of a job in all"),
         limit_node_h=derive(
             period_node_h,
             nodes=rows(speed.nodes, tall),

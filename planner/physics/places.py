@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.sums import over_rows, sums
-
-Column = float | NDArray[Any]
 
 
 def kilowatt_usd_per_kw(*, price_usd_per_kw_h: Column, hours_h: Column) -> Column:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,39 +9,8 @@ from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.inputs.resolved import Inputs
 from planner.performance.power import capped_power_kw
 from planner.physics.training_options import UNCAPPED, TrainingCandidates
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
-
-Column = float | NDArray[Any]
-
-
-def cap_kw(*, tdp_kw: Column, power_cap_fraction: Column) -> Column:
-    """Cap of an accelerator.
-
-    P_cap = f * TDP
-
-    Source: definition.
-    """
-    return np.multiply(tdp_kw, power_cap_fraction)
-
-
-def capped_tokens_per_s(*, tokens_per_s: Column, throughput_fraction: Column) -> Column:
-    """Training rate under a cap.
-
-    x' = x * phi
-
-    Source: definition.
-    """
-    return np.multiply(tokens_per_s, throughput_fraction)
-
-
-def clocked_tflop_per_s(*, peak_tflop_per_s: Column, clock_fraction: Column) -> Column:
-    """Matrix rate at a lower clock; memory, links and the host keep theirs.
-
-    R' = R * f
-
-    Source: definition.
-    """
-    return np.multiply(peak_tflop_per_s, clock_fraction)
 
 
 def at_least_cap_kw(*, power_kw: Column, cap_kw: Column) -> Column:
@@ -59,7 +26,7 @@ def at_least_cap_kw(*, power_kw: Column, cap_kw: Column) -> Column:
 def cap_of(tdp: Traced, power_cap_fraction: NDArray[np.float64]) -> Traced:
     """Cap of an accelerator, from the scenario's share of its rated power."""
     share = chosen("power_cap_fraction", power_cap_fraction, "enumerated: the scenario's caps")
-    return derive(cap_kw, tdp_kw=tdp, power_cap_fraction=share)
+    return (tdp * share).named("cap_kw", "Cap of an accelerator")
 
 
 def clock_under(inputs: Inputs, cap: Traced, uncapped_kw: Traced, sku: NDArray[np.intp]) -> Traced:
@@ -88,5 +55,5 @@ def capped(
     )
     return (
         derive(capped_power_kw, power_kw=busy, cap_kw=cap),
-        derive(capped_tokens_per_s, tokens_per_s=tokens_per_s, throughput_fraction=slower),
+        (tokens_per_s * slower).named("capped_tokens_per_s", "Training rate under a cap"),
     )

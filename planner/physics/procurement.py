@@ -15,9 +15,8 @@ from planner.inputs.scenario import Rental
 from planner.physics.nodes import Nodes
 from planner.physics.training_options import Dropped
 from planner.physics.value import Value, bought_value, deposit_interest_usd, rest_worth_usd
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 
 def rebated_usd(*, price_usd: Column, rebate_fraction: Column) -> Column:
@@ -229,16 +228,6 @@ def rented_kgco2e(
     return owned_kgco2e / (np.multiply(owned_h, utilisation_fraction)) * node_h
 
 
-def committed_usd_per_h(*, on_demand_usd_per_h: Column, price_ratio: Column) -> Column:
-    """Price of an hour under a commitment, or of spot, where only that on demand is known.
-
-    p' = p * f
-
-    Source: discounts that providers publish, as ratios to the price on demand.
-    """
-    return np.multiply(on_demand_usd_per_h, price_ratio)
-
-
 @dataclass(frozen=True)
 class Rented:
     """Node groups that are rented by the hour (rows); what an hour of a node costs and emits by period."""
@@ -373,10 +362,11 @@ def catalogue_usd_per_h(inputs: Inputs, commitment: str, accelerator: str) -> Tr
     own = f"rental.{accelerator}.{RATIOS.get(commitment, 'price')}"
     if commitment == "on demand" or inputs.has(own):
         return inputs.fact(own)
-    return derive(
-        committed_usd_per_h,
-        on_demand_usd_per_h=inputs.fact(f"rental.{accelerator}.price"),
-        price_ratio=inputs.fact(f"rental.{RATIOS[commitment]}.ratio"),
+    return (
+        inputs.fact(f"rental.{accelerator}.price") * inputs.fact(f"rental.{RATIOS[commitment]}.ratio")
+    ).named(
+        "committed_usd_per_h",
+        "Price of an hour under a commitment, or of spot, where only that on demand is known",
     )
 
 

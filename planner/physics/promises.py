@@ -11,7 +11,6 @@ from planner.physics.equations.promises import (
     joint_outages_fraction,
     promised_spares_fraction,
     restart_ratio,
-    short_fraction,
     standby_replicas,
 )
 from planner.physics.equations.serving import COUNTED_REPLICAS, at_most
@@ -103,7 +102,9 @@ def standing_by(
             replica_nodes=share,
             restart_h=restart,
         ),
-        short_fraction=derive(short_fraction, availability_fraction=target),
+        short_fraction=(1.0 - target).named(
+            "short_fraction", "Share of time in which a service may be short"
+        ),
         restart_share_fraction=inputs.fact(RESTART_SHARE),
         spare_confidence_fraction=sure,
     )

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.inputs.resolved import Inputs
-from planner.physics.equations.training import missed_fraction, other_stops_per_h
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive
 from reliability.rollback import corruptions_per_h, joined_mttf_h, mean_rolled_back_h
 
@@ -81,7 +80,9 @@ def run_stops(
         return RunStops(failures_mttf_h)
     no_rate, no_work = chosen("per_h", 0.0, "not asked for", "1/h"), chosen("back_h", 0.0, "not asked for")
     one, other = spikes or Cause(no_rate, no_work), found or Cause(no_rate, no_work)
-    others = derive(other_stops_per_h, spikes_per_h=one.per_h, found_per_h=other.per_h)
+    others = (one.per_h + other.per_h).named(
+        "other_stops_per_h", "How often a run goes back next to the failures of its nodes"
+    )
     mttf = derive(joined_mttf_h, mttf_h=failures_mttf_h, other_stops_per_h=others)
     back = derive(
         mean_rolled_back_h,
@@ -99,7 +100,9 @@ def unfound_per_h(fact: Facts, accelerators: Traced, *, detected: bool) -> Trace
     """Silent corruptions of a run an hour that nobody notices."""
     missed: Traced = chosen("missed_fraction", 1.0, "nothing is checked")
     if detected:
-        missed = derive(missed_fraction, found_fraction=fact("reliability.corruption.found"))
+        missed = (1.0 - fact("reliability.corruption.found")).named(
+            "missed_fraction", "Share of silent corruptions that checks do not find"
+        )
     return _corruptions(fact, accelerators, missed)
 
 

@@ -10,9 +10,8 @@ from planner.inputs.scenario import TrainingJob
 from planner.inputs.techniques import RUNS, technique_named
 from planner.physics.techniques import in_scope, ratio_column
 from planner.physics.ways import people_h, sets_together, usable_h
+from planner.trace.columns import Indices
 from planner.trace.quantities import Traced, pick
-
-Indices = NDArray[np.intp]
 
 
 def run_sets(inputs: Inputs) -> tuple[tuple[str, ...], ...]:

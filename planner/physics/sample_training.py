@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
@@ -23,9 +22,8 @@ from planner.physics.equations.batches import (
 from planner.physics.links import link_domain
 from planner.physics.nodes import power_curve
 from planner.physics.recommendation_step import CHIP, SHAPE, recommendation_arguments
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

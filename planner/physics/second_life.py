@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,8 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.nodes import Nodes
 from planner.physics.value import Value
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, rows
-
-Column = float | NDArray[Any]
 
 
 def reuse_usd(*, value_usd: Column, kept_value_fraction: Column, sale_usd: Column) -> Column:

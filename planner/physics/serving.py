@@ -21,7 +21,6 @@ from planner.physics.equations.serving import (
     day_loads_per_s,
     day_mean_kw,
     replica_increment_kw,
-    replica_node_h,
     replica_nodes,
     shared_demand,
     shared_node_kw,
@@ -43,10 +42,8 @@ from planner.physics.replica_questions import Arguments, replica_arguments, some
 from planner.physics.serving_demand import (
     carried_per_s,
     heard_at_once,
-    held_in_all,
     pooled_carrying,
     sharing_replicas,
-    with_headroom,
 )
 from planner.physics.serving_options import (
     SPLITS,
@@ -166,7 +163,8 @@ class EngineLaw:
     def largest_batch(self) -> Traced:
         """Requests that each replica holds in all its groups."""
         groups = chosen("groups", self.groups.astype(float), "enumerated: groups of all stages")
-        return derive(held_in_all, batch_limit=self.arguments["limits"].batch_limit, groups=groups)
+        limit: Traced = self.arguments["limits"].batch_limit
+        return (limit * groups).named("held_in_all", "Requests that a replica holds in all its groups")
 
     def capacity(self, arrival_scv: Traced, index: NDArray[np.intp] | None = None) -> Parts:
         """Planned load and latencies there; of some rows where `index` says which."""
@@ -337,7 +335,9 @@ def replica_columns(
         covered_nodes=covered,
         standby_ratio=derive(standby_ratio, carrying=carrying, standby=standby),
         planned_kw=replica_kw(kinds.busy_kw),
-        node_h=derive(replica_node_h, replica_nodes=rows(share, tall), hours_h=inputs.period_h),
+        node_h=(rows(share, tall) * inputs.period_h).named(
+            "replica_node_h", "Node-hours that a replica holds in a period: it stands all the time"
+        ),
         increment_kw=derive(
             replica_increment_kw, busy_kw=busiest_kw, idle_kw=idle_kw, replica_nodes=share, pue=pue
         ),
@@ -423,7 +423,9 @@ def _kinds(
         carrying, scv = sharing(inputs, demand, law, alike)
     law, carrying = pooled(inputs, demand, law, carrying, scv)
     headroom = serving_headroom(inputs, service, sku, ahead)
-    carrying = derive(with_headroom, carrying_replicas=carrying, headroom_ratio=headroom)
+    carrying = (carrying * headroom).named(
+        "with_headroom", "Replicas that carry a demand as surely as a plan asks for"
+    )
     capacity = law.capacity(scv)
     whole = chosen("accelerators", size.astype(float), "enumerated: accelerators of a replica")
     accelerators = inputs.of_sku(inputs.server("accelerators"), sku)

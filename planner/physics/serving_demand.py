@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
 
-Column = float | NDArray[Any]
 LEAST_PER_S = 1e-12  # below it a replica carries nothing
-
-
-def held_in_all(*, batch_limit: Column, groups: Column) -> Column:
-    """Requests that a replica holds in all its groups.
-
-    b = d b_g
-
-    Source: definition.
-    """
-    return batch_limit * groups
-
-
-def with_headroom(*, carrying_replicas: Column, headroom_ratio: Column) -> Column:
-    """Replicas that carry a demand as surely as a plan asks for.
-
-    n' = n h
-
-    Source: definition of headroom.
-    """
-    return np.multiply(carrying_replicas, headroom_ratio)
 
 
 def sharing_replicas(*, carrying_replicas: Column, together: Column) -> Column:

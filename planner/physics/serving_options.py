@@ -28,7 +28,6 @@ from planner.physics.techniques import CACHE, serving_ratio
 from planner.physics.training_options import (
     UNCAPPED,
     Dropped,
-    Indices,
     allowed,
     is_mixture,
     link_domain,
@@ -36,9 +35,8 @@ from planner.physics.training_options import (
     without_precision,
 )
 from planner.physics.ways import service_said
+from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
-
-Column = float | NDArray[Any]
 
 SPLITS = (1, 2, 4, 8)
 NODES = (2, 4)  # that a replica may span where one is too small

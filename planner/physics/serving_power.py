@@ -11,7 +11,7 @@ from planner.inputs.resolved import Inputs
 from planner.performance.capacity import replica_capacity, replica_use
 from planner.performance.power import capped_power_kw, served_power_kw
 from planner.physics.nodes import POWER_CURVE
-from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under, clocked_tflop_per_s
+from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under
 from planner.physics.replica_questions import Arguments
 from planner.physics.training_options import UNCAPPED, is_mixture
 from planner.trace.quantities import Traced, derive, derive_parts, pick, rows
@@ -49,7 +49,9 @@ def under_a_cap(
     clock = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=drawn, cap_kw=cap), sku)
     chip = arguments["chip"]
     slowed = {
-        name: derive(clocked_tflop_per_s, peak_tflop_per_s=getattr(chip, name), clock_fraction=clock)
+        name: (getattr(chip, name) * clock).named(
+            "clocked_tflop_per_s", "Matrix rate at a lower clock; memory, links and the host keep theirs"
+        )
         for name in ("peak_tflop_per_s", "half_peak_tflop_per_s")
     }
     return {**arguments, "chip": replace(chip, **slowed)}

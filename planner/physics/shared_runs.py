@@ -13,9 +13,8 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics import across
 from planner.physics.across import CROSSES, PIPELINE, Link, Waits
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
-
-Indices = NDArray[np.intp]
 
 SITES = 2
 FIRST_SHARES = (0.25, 0.5, 0.75)  # of the nodes of a run, at the first site of its link

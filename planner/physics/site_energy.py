@@ -17,9 +17,9 @@ from planner.physics.equations.money import capital_charge_usd
 from planner.physics.equations.slots import slot_kgco2e, slot_usd
 from planner.physics.levers import Energy
 from planner.physics.slots import SLOTS_A_DAY, Ratios, SlotTimes
+from planner.trace.columns import Floats
 from planner.trace.quantities import Traced, chosen, derive, pick
 
-Floats = NDArray[np.float64]
 MONTH_DAYS = 365.25 / 12
 DEGREES_AN_HOUR = 15.0
 

@@ -14,7 +14,6 @@ from planner.physics.egress import Egress, egress_of_deployments
 from planner.physics.equations.serving import (
     deployment_usd,
     setting_up_usd,
-    started_kwh,
     starting_h,
     starting_kgco2e,
     starting_usd,
@@ -111,7 +110,9 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
             CHARGED,
         ),
     )
-    kwh = derive(started_kwh, facility_kwh=replicas.facility_kwh, starting_h=hours, period_h=inputs.period_h)
+    kwh = (replicas.facility_kwh * hours / inputs.period_h).named(
+        "started_kwh", "Energy of a replica while it starts, at its mean power of the period"
+    )
     taken_h = derive(node_h, nodes=rows(replicas.nodes, tall), active_h=hours)
     return Starts(
         hours=hours,

@@ -6,10 +6,8 @@ The functions are those by which a job counts the same, so that a plan and a job
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import (
@@ -22,9 +20,8 @@ from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 from planner.inputs.resolved import Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
-
-Column = float | NDArray[Any]
 
 
 def stored_kwh(*, stored_gb: Column, copies: Column, power_kw_per_gb: Column, duration_h: Column) -> Column:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.placement_question import COLUMNS, COPIES, HBM, HOST, ROWS, SSD, WHOLE, PlacementQuestion
@@ -16,9 +15,8 @@ from planner.performance.recommendation.parts import exchange_s
 from planner.performance.recommendation.tiers import moved_gb, vectors_sent
 from planner.physics.recommendation_step import CARDS
 from planner.physics.training_options import link_domain
+from planner.trace.columns import Floats
 from planner.trace.quantities import Traced, chosen
-
-Floats = NDArray[np.float64]
 
 UPDATED_RATIO = 2.0  # what an update moves over what the look-up reads: one state a row
 STATE_BYTES = 4.0  # of such a state

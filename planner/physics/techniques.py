@@ -12,9 +12,8 @@ from carbon.levers import total_reduction_ratio
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import RUNS, effect_key, technique_named
 from planner.physics.training_step import Facts
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
-
-Column = float | NDArray[Any]
 
 # Handles that make work take less time, by what does it; each reaches the whole or a share of it.
 DATA_TIME = ("throughput", "preprocessing")

@@ -26,7 +26,6 @@ from planner.physics.equations.training import (
     persist_h,
     run_finish_quantile_h,
     run_increment_kw,
-    run_power_kw,
     stall_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
@@ -192,7 +191,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     into_h = np.maximum(start_value[:, None] - inputs.period_start_h.value, 0.0)
     until_h = start_value[:, None] + rows(finish_h, tall).value - inputs.period_start_h.value
     through = until_h >= inputs.period_end_h.value - inputs.period_start_h.value
-    power = derive(run_power_kw, nodes=speed.nodes, node_kw=progress.node_kw)
+    power = (speed.nodes * progress.node_kw).named("run_power_kw", "Power of all nodes of a run")
     it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
     site = inputs.node_group_site[group[candidate]]
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)

@@ -23,7 +23,6 @@ from planner.physics.denoiser_training import run_stage
 from planner.physics.hybrids import is_hybrid
 from planner.physics.links import link_domain
 from planner.physics.placed_tables import no_room
-from planner.physics.precisions import value_bytes
 from planner.physics.run_ways import sets_of
 from planner.physics.sample_training import run_memory_gb
 from planner.physics.shared_runs import Halves, Split, splits
@@ -44,6 +43,7 @@ from planner.physics.training_step import (
     step_arguments,
     without_precision,
 )
+from planner.trace.columns import Indices
 from planner.trace.quantities import Traced
 
 __all__ = [
@@ -62,7 +62,6 @@ __all__ = [
     "without_precision",
 ]
 
-Indices = NDArray[np.intp]
 
 _Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
 
@@ -212,11 +211,6 @@ def job_workload(inputs: Inputs, job: TrainingJob) -> Workload:
     assert job.sequence_tokens is not None, "asked of runs by tokens"
     sequences = max(1, round(job.batch_tokens / job.sequence_tokens))
     return Workload(job.model, job.precision, job.sequence_tokens, sequences)
-
-
-def weight_bytes(precision: str) -> float:
-    """Bytes of one weight, or of one cached value: by definition of the format."""
-    return value_bytes(precision)
 
 
 def allowed(inputs: Inputs, wish: Any, sku: int, site: int) -> bool:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
-
-Column = float | NDArray[Any]
 
 CURVE_YEARS = 8  # ages that the curve has a point for; beyond, the last year's fall goes on
 
@@ -73,16 +71,6 @@ def straight_value_usd(
     aged = np.clip(np.divide(age_y, life_y), 0.0, 1.0)
     worth: Column = price_usd * (1.0 - (1.0 - np.asarray(residual_fraction)) * aged)
     return worth
-
-
-def yearly_fraction(*, decline_fraction: Column) -> Column:
-    """Share of its value that a node keeps in a year.
-
-    k = 1 - d
-
-    Source: declining balance.
-    """
-    return 1.0 - np.asarray(decline_fraction)
 
 
 def implied_price_usd(*, resale_usd: Column, price_usd: Column, value_at_start_usd: Column) -> Column:
@@ -242,7 +230,7 @@ def _curve(inputs: Inputs, k: int, entry: int | None) -> _Curve:
     decline = None if entry is None else inputs.scenario.fleet[entry].resale_decline_fraction
     if decline is not None:
         stated = inputs.yours(f"fleet[{entry}].resale_decline", decline, "1")
-        kept = derive(yearly_fraction, decline_fraction=stated)
+        kept = (1.0 - stated).named("yearly_fraction", "Share of its value that a node keeps in a year")
         return _Curve(value_usd, {f"year_{n}_fraction": kept for n in years})
     market = sku.resale if inputs.has(f"resale.{sku.resale}.year_1.kept") else "common"
     return _Curve(

@@ -88,10 +88,9 @@ def quality_loss(
             stated_lost_fraction=_format_loss(inputs, service.precision),
         )
     if model != service.model and service.limits_quality:
-        lost["another model"] = derive(
-            model_loss_fraction,
-            score_fraction=inputs.fact(score_key(inputs.catalogue, model)),
-            stated_score_fraction=inputs.fact(score_key(inputs.catalogue, service.model)),
+        score, stated = (inputs.fact(score_key(inputs.catalogue, name)) for name in (model, service.model))
+        lost["another model"] = (1.0 - score / stated).named(
+            "model_loss_fraction", "Share of the quality that another model loses"
         )
     return total("quality_loss_fraction", lost, "next to the service as it is stated")
 
@@ -104,16 +103,6 @@ def format_loss_fraction(*, lost_fraction: float, stated_lost_fraction: float) -
     Source: definition (both are next to 16 bits; no format is taken to gain).
     """
     return max(0.0, lost_fraction) - max(0.0, stated_lost_fraction)
-
-
-def model_loss_fraction(*, score_fraction: float, stated_score_fraction: float) -> float:
-    """Share of the quality that another model loses.
-
-    L = 1 - s / s_0
-
-    Source: definition (both by one score).
-    """
-    return 1.0 - score_fraction / stated_score_fraction
 
 
 def _format_loss(inputs: Inputs, precision: str) -> Traced:

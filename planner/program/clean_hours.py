@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon.market import Contract, scope_two
 from carbon.slots import HOURS_A_DAY
@@ -14,8 +13,7 @@ from planner.physics.slots import SLOTS_A_DAY
 from planner.program.plan import Plan
 from planner.program.slot_use import slot_nodes
 from planner.program.solution import Solution
-
-Floats = NDArray[np.float64]
+from planner.trace.columns import Floats
 
 
 @dataclass(frozen=True, slots=True)

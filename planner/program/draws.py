@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Scenario
@@ -14,11 +13,11 @@ from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.program.future_scenarios import in_future, without_futures
 from planner.program.grids import drawn
 from planner.program.plan import plan_fleet
+from planner.trace.columns import Floats
 from planner.trace.uncertainty import cause_of, ranged_facts, tornado
 from planner.trace.units import parse_quantity
 from solver.reduction import representatives
 
-Floats = NDArray[np.float64]
 Stop = Callable[[], bool]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from planner.program.draws import Stop, drawn_futures
 from planner.program.engines import refusing, require_trusted
 from planner.program.future_scenarios import in_future, mean_future, require_one_objective
 from planner.program.plan import Plan
+from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
 from solver.answer import Answer, answer
@@ -27,8 +27,6 @@ from solver.backend import EXACT
 from solver.problem import Problem, Solution
 from solver.stochastic import Aim, FirstStage, Futures, Hedge, aim_value, hedge, in_each_future
 from solver.tables import ProblemError
-
-Column = float | NDArray[Any]
 
 
 def expected_usd(*, each_usd: Column, probability_fraction: Column) -> Column:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from planner.physics.experiments import PoolWork
 from planner.physics.training import TrainingRuns
+from planner.trace.columns import Floats
 from planner.trace.quantities import Chosen, Traced, chosen, pick, rows
 from solver.account_slots import lost_node_h, worked_h
 from solver.problem import Problem, Solution
@@ -16,7 +17,6 @@ from solver.problem import Problem, Solution
 if TYPE_CHECKING:
     from planner.program.ledger import PausableUse
 
-Floats = NDArray[np.float64]
 Part = tuple[Traced, Chosen]
 
 

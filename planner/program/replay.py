@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.consistency import with_cards
@@ -30,12 +29,12 @@ from planner.program.future_scenarios import (
     without_futures,
 )
 from planner.program.plan import Plan
+from planner.trace.columns import Floats
 from solver import bounds
 from solver.answer import Answer, answer
 from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held
 
-Floats = NDArray[np.float64]
 # job, node groups, first period, nodes of the first, hours into it -> how many such runs
 Begun = dict[tuple[int, tuple[int, ...], int, int, float], int]
 

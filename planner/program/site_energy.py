@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.physics.site_energy import states_energy as states
 from planner.program.plan import Plan
 from planner.program.slot_use import slot_nodes
+from planner.trace.columns import Floats
 from solver.account import peak_kw
 from solver.account_energy import flows_kw, matched_fractions
 from solver.account_slots import above_kw
 from solver.solution import Solution
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

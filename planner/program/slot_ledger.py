@@ -17,6 +17,7 @@ from planner.physics.equations.slots import (
 )
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.site_energy import SiteEnergy
+from planner.trace.columns import Floats
 from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
 from planner.trace.sums import over_rows, sums
 from solver.account_slots import shrinking
@@ -32,7 +33,6 @@ SUMS: dict[str, Callable[..., Any]] = {
     "kwh": over_slots_kwh,
 }
 Part = tuple[Traced, Chosen]
-Floats = NDArray[np.float64]
 
 
 for _function in (in_slots_kwh, *SUMS.values()):

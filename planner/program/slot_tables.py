@@ -19,6 +19,7 @@ from planner.physics.nodes import idle_node_items
 from planner.physics.serving import Replicas
 from planner.physics.site_energy import SiteEnergy
 from planner.physics.slots import SLOTS_A_DAY
+from planner.trace.columns import Floats
 from solver.problem import (
     Drawing,
     PausableOptions,
@@ -30,8 +31,6 @@ from solver.problem import (
     Windows,
 )
 from solver.problem import SiteEnergy as EnergyTable
-
-Floats = NDArray[np.float64]
 
 
 def slot_tables(

@@ -13,12 +13,12 @@ from planner.program.assembly import Assembled
 from planner.program.ledger import PlanLedger
 from planner.program.slot_ledger import DECIDED, sites_with_nodes
 from planner.program.slot_ledger import TERMS as LEVER_TERMS
+from planner.trace.columns import Floats
 from planner.trace.quantities import Chosen, Traced, chosen, derive, each_row, rows
 from solver.account import nodes_under_way, totals_by
 from solver.account_slots import shrinking, use_of
 from solver.problem import Solution
 
-Floats = NDArray[np.float64]
 Use = tuple[str, Traced, NDArray[np.intp], Chosen]  # its name, energy of one, node group and how many
 
 for _function in (served_slot_kwh, spread_slot_kwh):

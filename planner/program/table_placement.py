@@ -19,13 +19,13 @@ from planner.performance.recommendation.tiers import (
     tier_s,
 )
 from planner.physics.table_tiers import Device, Way, ways_of
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.numbers import number_text
 from planner.trace.quantities import Traced, chosen, derive
 from solver.placing import Placement, Placing
 from solver.placing_search import Found, by_weight, place
 
-Floats = NDArray[np.float64]
 CLOSE = 1e-6
 EVEN = "of whole tables, as if every device had an even part"
 MOST_CELLS = 40_000_000  # parts of tables by devices by tiers: 320 MB of an answer

@@ -131,7 +131,7 @@ _FIT: Mapping[str, Mapping[str, str]] = {
     },
     "pool_backtest": {
         "pool": "nodes that share spares",
-        "reviews": "times at which spares were set anew",
+        "reviews": "times at which spares were set again",
         "covered_fraction": "share of the time in which they were enough",
         "mean_spares": "spares in the mean",
         "pinball": "mean pinball loss: what being off costs at the promised chance",
@@ -202,7 +202,7 @@ _SIZE = {
     "node_kw": "power of a node",
     "per_kwh": "tokens, requests or images for a kilowatt-hour at the nodes",
     "each_j": "energy of each",
-    "million_usd": "money of a million, on nodes of one's own",
+    "million_usd": "money of a million, on your own nodes",
     "million_kgco2e": "carbon of a million, the making of nodes included",
     "mfu_fraction": "model FLOP/s as a share of the peak",
 }

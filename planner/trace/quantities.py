@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.trace.arithmetic import COLUMN_SUM, SUM, Formula
+from planner.trace.columns import Column
 from planner.trace.numbers import exact_text
 from planner.trace.units import DIMENSIONLESS, UnitError, convert_factor, unit_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Column = float | NDArray[Any]
 Kind = Literal["measured", "published", "declared", "estimated", "assumed", "yours"]
 
 
@@ -65,10 +65,13 @@ class Traced:
     unit: str
     boundary: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
-    def __add__(self, other: Traced) -> Derived:
+    def __add__(self, other: Traced | float) -> Derived:
         return _arithmetic("+", self, other)
 
-    def __sub__(self, other: Traced) -> Derived:
+    def __radd__(self, other: float) -> Derived:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: Traced | float) -> Derived:
         return _arithmetic("-", self, other)
 
     def __rsub__(self, other: float) -> Derived:
@@ -82,6 +85,9 @@ class Traced:
 
     def __truediv__(self, other: Traced | float) -> Derived:
         return _arithmetic("/", self, other)
+
+    def __rtruediv__(self, other: float) -> Derived:
+        return _arithmetic("/", other, self)
 
     def __getitem__(self, index: int | tuple[int, ...]) -> Traced:
         """One row of a column, or one entry; a scalar, or an axis of one entry, stands for all."""
@@ -611,7 +617,6 @@ __all__ = [
     "BoundaryError",
     "Call",
     "Chosen",
-    "Column",
     "Derived",
     "Fact",
     "Kind",

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.trace.columns import Column
 from planner.trace.quantities import (
     Call,
-    Column,
     Derived,
     Fact,
     Pick,

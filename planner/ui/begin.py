@@ -292,7 +292,7 @@ def _review(found: Guided, files: session.Files) -> None:
             on_click="ignore",
             icon=":material/download:",
         )
-        st.button("Begin anew", key="begin.anew", icon=":material/restart_alt:", on_click=_begin_anew)
+        st.button("Start again", key="begin.anew", icon=":material/restart_alt:", on_click=_begin_anew)
     facts, notes = st.columns(2)
     with facts:
         st.markdown("**The scenario**")

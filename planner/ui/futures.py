@@ -1,4 +1,4 @@
-"""Futures: one plan for several futures and what hedging is worth, and a plan made anew each period."""
+"""Futures: one plan for several futures and what hedging is worth, and a plan made again each period."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _opened(document: Document, table: str, keys: Record, row: int, key: str) ->
 
 def replay(draft: session.Draft, changes: Record) -> None:
     """The scenario planned again each period, in a future that comes by chance."""
-    st.markdown("Plan, see what comes, plan again: how a plan made anew each period would have fared.")
+    st.markdown("Plan, see what comes, plan again: how a plan made again each period would have fared.")
     left, right = st.columns(2)
     draw = int(left.number_input("Which chance (a seed)", 0, 10_000, 1, key="fut.draw"))
     persist = right.toggle("Expect later periods as the last one was", key="fut.persist")

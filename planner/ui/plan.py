@@ -85,7 +85,7 @@ def left_out() -> None:
     if lines := scenario_edits.not_taken():
         st.warning("Not in this plan: what was typed on the page Scenario and does not check.")
         shared.lines(lines)
-        st.page_link(PAGES / "scenario.py", label="Mend it, or give it up", icon=":material/tune:")
+        st.page_link(PAGES / "scenario.py", label="Correct it, or discard it", icon=":material/tune:")
 
 
 def begin_by_name() -> None:

@@ -99,7 +99,7 @@ def _came_to_nothing(key: str, seen: Seen) -> None:
         )
         st.error(said, icon=":material/block:")
         st.code(seen.error, language=None, wrap_lines=True)
-    st.button("Begin anew", key=f"anew-{key}", on_click=forget, args=(key,))
+    st.button("Start again", key=f"anew-{key}", on_click=forget, args=(key,))
 
 
 def _visitor() -> str:

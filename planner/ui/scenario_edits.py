@@ -24,7 +24,7 @@ from planner.ui import session, shared
 _WAITING, _SAID, _TURN = "scenario.waiting", "scenario.said", "scenario.turn"
 _SEEDS = "scenario.seeds"
 TEXT, FILE = "text", "file"
-REWRITTEN = "The text was written anew, without its comments: this change could not be made line by line."
+REWRITTEN = "The text was written again, without its comments: this change could not be made line by line."
 
 
 @dataclass(frozen=True, slots=True)

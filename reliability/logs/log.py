@@ -7,11 +7,9 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from reliability.columns import Floats
 from reliability.logs.problems import BadRow
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class FailureLog:
 class Gaps:
     """Hours between failures, and how many gaps of zero were left out."""
 
-    gap_h: Numbers
+    gap_h: Floats
     zero_gaps: int
 
 

@@ -150,7 +150,7 @@ def test_a_market_based_plan_has_its_contracts_in_its_electricity() -> None:
 def test_it_says_what_the_plan_does_not_minimise() -> None:
     said = " ".join(ledger_sentences(planned(), ledger()))
     assert "The total counts" in said
-    assert "network, storage, building and end of life of the nodes of one's own" in said
+    assert "network, storage, building and end of life of the nodes of your own" in said
     bare = replace(ledger(), entries=tuple(one for one in ledger().entries if "storage" not in one.name))
     assert "network, building and end of life" in " ".join(ledger_sentences(planned(), bare))
     assert "m3 of water on site" in said

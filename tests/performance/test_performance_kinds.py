@@ -5,19 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import FITTED, MODERN, hardware_arguments
+from performance_states import mean_latencies_s, replica_state, ttft_met_fraction
 
 from planner.performance.adapters import adapter_parameters
 from planner.performance.bundles import memory_bundles, search_bundles, step_bundles
 from planner.performance.hardware import precision_peak_tflop_per_s, require_dense_peak, require_one_way_link
 from planner.performance.layouts import Layout, best_layout
 from planner.performance.memory import layer_parameters, training_memory_parts
-from planner.performance.queueing import (
-    departures_per_s,
-    mean_latencies_s,
-    replica_state,
-    state_probability_fraction,
-    ttft_met_fraction,
-)
+from planner.performance.queueing import departures_per_s, state_probability_fraction
 from planner.performance.throughput import (
     exposed_communication_fraction,
     samples_per_s,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from performance_states import replica_state, ttft_met_fraction
 from sizes import at_night, size
 
 from planner.performance.mix import (
@@ -18,7 +19,7 @@ from planner.performance.mix import (
     request_mix,
     wait_factor,
 )
-from planner.performance.queueing import departures_per_s, replica_state, ttft_met_fraction
+from planner.performance.queueing import departures_per_s
 from planner.performance.replica import (
     first_tokens_in_time_fraction,
     largest_mix_rate_per_s,

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from performance_states import replica_state, ttft_met_fraction
 
 from planner.performance.queueing import (
     departures_per_s,
     erlang_c_fraction,
     mmc_wait_h,
-    replica_state,
     servers_needed,
     servers_wait_h,
     state_probability_fraction,
-    ttft_met_fraction,
 )
 
 

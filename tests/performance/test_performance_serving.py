@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, VLLM_B200, served_chip, served_layout, served_transformer
+from performance_states import replica_state
 
 from planner.performance.calibrate_serving import (
     calibrated_step_s,
@@ -33,12 +34,11 @@ from planner.performance.engine import (
     touched_routed_parameters,
 )
 from planner.performance.memory import kv_cache_gb_per_token
-from planner.performance.queueing import departures_per_s, replica_state
+from planner.performance.queueing import departures_per_s
 from planner.performance.serving import (
     latent_head_dim,
     output_tokens_per_s,
     prefill_steps,
-    ttft_s,
     uncached_tokens,
 )
 
@@ -314,7 +314,6 @@ def test_first_token_waits_for_whole_chunks():
     steps = prefill_steps(input_tokens=np.array([0.0, 1.0, 4096.0, 9000.0]), chunk_tokens=4096)
 
     assert steps.tolist() == [1, 1, 1, 3]
-    assert ttft_s(wait_s=0.5, prefill_steps=3.0, prefill_step_s=0.2) == pytest.approx(1.1)
 
 
 def chat_arguments(**change):

@@ -136,7 +136,7 @@ def test_one_kind_of_row_is_enough_unless_a_shape_is_asked():
 
     assert fit_exponential(**rows).model.mean_h == pytest.approx(10)
     with pytest.raises(
-        ValueError, match="duration_h tells no shape: every death is at the last age seen, 10"
+        ValueError, match="duration_h does not determine a shape: every death is at the last age seen, 10"
     ):
         fit_weibull(**rows)
 
@@ -638,7 +638,7 @@ def test_one_failure_tells_a_rate_and_no_shape():
     rows = {"duration_h": [10.0, 30.0], "observed": [True, False]}
 
     assert fit_exponential(**rows).model.mean_h == pytest.approx(40)
-    with pytest.raises(ValueError, match="observed holds one death, which tells a rate but no shape"):
+    with pytest.raises(ValueError, match="observed holds one death, which determines a rate but no shape"):
         fit_weibull(**rows)
 
 

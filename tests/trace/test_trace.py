@@ -12,6 +12,7 @@ from planner.trace.quantities import (
     Fact,
     Source,
     TraceError,
+    UnitError,
     by_rows,
     chosen,
     convert,
@@ -402,3 +403,15 @@ def test_numbers_of_one_name_are_distinguished_wherever_they_meet() -> None:
 
     assert found.value == 1.0 + (10.0 - 100.0) * 2.0 + (100.0 - 1.0)
     assert (first + (second - first)).value == 10.0
+
+
+def test_a_number_may_be_on_either_side_of_an_operation() -> None:
+    """What stands in the text is what was worked out, in that order: no digit is lost on the way back."""
+    rate, share = chosen("failures_per_h", 3.0, "for the test"), chosen("share_fraction", 0.1, "for the test")
+    found = ((1.0 + share) / (share + 2.0) * (1.0 / rate)).named("mean_h", "Time for one")
+
+    assert found.value == (1.0 + 0.1) / (0.1 + 2.0) * 1.0 / 3.0
+    assert found.call.function.text == "((1 + share_fraction) / (share_fraction + 2)) * 1 / failures_per_h"
+    assert recompute([found], {}) == [found.value]
+    with pytest.raises(UnitError, match="'\\+' wants one unit"):
+        1.0 + rate

@@ -174,7 +174,7 @@ def test_a_worker_that_dies_leaves_the_page_alive(monkeypatch: pytest.MonkeyPatc
 
     assert not page.exception
     assert "signal 9" in page.code[0].value
-    assert any(one.label == "Begin anew" for one in page.button)
+    assert any(one.label == "Start again" for one in page.button)
 
 
 def test_a_log_being_read_shows_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ def test_a_solver_that_is_killed_says_so_and_leaves_nothing(
     assert not page.exception
     assert "The work ended before it was done." in [error.value for error in page.error]
     assert "(signal 9). Nothing of the scenario was lost: solve again." in codes(page)
-    assert page.button(f"anew-{key}").label == "Begin anew"
+    assert page.button(f"anew-{key}").label == "Start again"
     assert page.session_state[session._KEY].now.text == text
     assert not list(tmp_path.glob("everfleet-*"))
 

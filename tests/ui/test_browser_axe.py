@@ -91,7 +91,7 @@ def a_wrong_scenario(page: Page, app_url: str) -> None:
     """Every problem of a file, in an error."""
     opened(page, f"{app_url}/plan")
     Visitor(page).bring(TESTS / "broken" / "many-problems.toml")
-    expect(page.get_by_role("button", name="Begin anew")).to_be_visible()
+    expect(page.get_by_role("button", name="Start again")).to_be_visible()
 
 
 def a_clash(page: Page, app_url: str) -> None:

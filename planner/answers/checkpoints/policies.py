@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.answers.checkpoints.equations import (
-    absent_h,
     both_levels_h,
-    checked_ratio,
-    hours_ratio,
-    local_rate_per_h,
     local_restart_h,
-    remote_rate_per_h,
-    slowed_kgco2e,
-    slowed_usd,
     state_fraction,
-    stops_per_h,
-    useful_hour_kgco2e,
-    useful_hour_usd,
 )
 from planner.answers.checkpoints.setting import HOST, Rates, Setting
 from planner.physics.equations.training import ettr_ratio
@@ -181,8 +171,8 @@ class TwoLevel:
         share = setting.terms.fact("checkpoint.local_fraction")
         restart = restart_h or setting.restart_h
         return {
-            "local_rate_per_h": derive(
-                local_rate_per_h, mttf_h=setting.failures_mttf_h, local_fraction=share
+            "local_rate_per_h": (share / setting.failures_mttf_h).named(
+                "local_rate_per_h", "Failures an hour after which a local copy is still there"
             ),
             "remote_rate_per_h": _remote_rate(setting, share),
             "local_write_h": setting.host_write_h,
@@ -263,50 +253,60 @@ def weights_of(policy: Policy, objective: str) -> dict[str, Traced]:
 def usd_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Money of one useful hour of the job."""
     weighted, waiting = policy.weighted(pattern, weights_of(policy, "money")), policy.setting.waiting
-    each = derive(
-        useful_hour_usd,
-        nodes=policy.setting.nodes,
-        working_usd=policy.rates["work"].usd,
-        weighted_hours_ratio=weighted,
+    each = (policy.setting.nodes * policy.rates["work"].usd * weighted).named(
+        "useful_hour_usd", "Money of one useful hour of the job, with stalls, lost work and restarts"
     )
-    return each if waiting is None else derive(slowed_usd, useful_hour_usd=each, waiting_factor=waiting)
+    if waiting is None:
+        return each
+    return (each * waiting).named(
+        "slowed_usd", "Money of an hour of work at full pace, which takes w hours of one's own"
+    )
 
 
 def kgco2e_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
     """Carbon of one useful hour of the job."""
     weighted, waiting = policy.weighted(pattern, weights_of(policy, "carbon")), policy.setting.waiting
-    each = derive(
-        useful_hour_kgco2e,
-        nodes=policy.setting.nodes,
-        working_kgco2e=policy.rates["work"].kgco2e,
-        weighted_hours_ratio=weighted,
+    each = (policy.setting.nodes * policy.rates["work"].kgco2e * weighted).named(
+        "useful_hour_kgco2e", "Carbon of one useful hour of the job, with stalls, lost work and restarts"
     )
-    return each if waiting is None else derive(slowed_kgco2e, useful_hour_kgco2e=each, waiting_factor=waiting)
+    if waiting is None:
+        return each
+    return (each * waiting).named(
+        "slowed_kgco2e", "Carbon of an hour of work at full pace, which takes w hours of one's own"
+    )
 
 
 def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:
     """What an objective minimizes: hours, money or carbon of one useful hour."""
     if objective == "time":
-        return derive(hours_ratio, ettr_ratio=policy.hours(pattern).ettr)
+        return (1.0 / policy.hours(pattern).ettr).named("hours_ratio", "Hours that pass for one useful hour")
     return (usd_per_useful_h if objective == "money" else kgco2e_per_useful_h)(policy, pattern)
 
 
 def absent(policy: Policy) -> Traced:
     """Hours without progress after a failure, the queue in."""
-    return derive(absent_h, restart_h=policy.setting.restart_h, queue_h=policy.setting.queue_h)
+    return (policy.setting.restart_h + policy.setting.queue_h).named(
+        "absent_h", "Hours without progress after each failure, in the queue or restarting"
+    )
 
 
 def _checked(setting: Setting, hours: Traced) -> Traced:
     """Weighted hours with checks of the results next to the work, where they are asked for."""
     overhead = setting.stops.check_fraction
-    return hours if overhead is None else derive(checked_ratio, hours_ratio=hours, check_fraction=overhead)
+    if overhead is None:
+        return hours
+    return (hours * (1.0 + overhead)).named("checked_ratio", "Weighted hours with checks of the results")
 
 
 def _remote_rate(setting: Setting, local_fraction: Traced) -> Traced:
     """Stops an hour that go back to storage: some failures, and all that throws stored work away."""
-    failures = derive(remote_rate_per_h, mttf_h=setting.failures_mttf_h, local_fraction=local_fraction)
+    failures = ((1.0 - local_fraction) / setting.failures_mttf_h).named(
+        "remote_rate_per_h", "Failures an hour that take the local copies with them"
+    )
     others = setting.stops.others_per_h
-    return failures if others is None else derive(stops_per_h, failures_per_h=failures, others_per_h=others)
+    if others is None:
+        return failures
+    return (failures + others).named("stops_per_h", "Stops of failures and of what throws stored work away")
 
 
 def _of(pattern: Pattern) -> dict[str, Traced]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.answers.checkpoints.equations import (
-    failures_per_h,
     in_a_month,
-    lost_in_a_month_h,
     mixed_restart_h,
-    waited_in_a_month_h,
     without_image_h,
 )
 from planner.answers.checkpoints.policies import (
@@ -37,7 +34,9 @@ def stop_rows(policy: Policy) -> list[Record]:
     setting = policy.setting
     interval = policy.best(weights_of(policy, "time")).interval_h
     none = chosen("back_h", 0.0, "what is stored stays")
-    failures = Cause(derive(failures_per_h, mttf_h=setting.failures_mttf_h), none)
+    failures = Cause(
+        (1.0 / setting.failures_mttf_h).named("failures_per_h", "Failures of a job an hour"), none
+    )
     causes = {"failure": failures, "loss spike": setting.stops.spikes, "corruption": setting.stops.found}
     return [
         {
@@ -45,13 +44,8 @@ def stop_rows(policy: Policy) -> list[Record]:
             "per_month": derive(in_a_month, per_h=cause.per_h, month_h=month()),
             "restart_min": convert(setting.restart_h, "min"),
             "rolled_back_min": convert(cause.back_h, "min"),
-            "lost_h": derive(
-                lost_in_a_month_h,
-                per_h=cause.per_h,
-                month_h=month(),
-                restart_h=setting.restart_h,
-                interval_h=interval,
-                back_h=cause.back_h,
+            "lost_h": (cause.per_h * month() * (setting.restart_h + interval / 2.0 + cause.back_h)).named(
+                "lost_in_a_month_h", "Hours that a kind of stop takes of a month, to first order"
             ),
         }
         for name, cause in causes.items()
@@ -70,7 +64,10 @@ def waiting_rows(setting: Setting, ettr: Traced) -> list[Record]:
             "slowdown_factor": slow.slowdown,
             "spread_fraction": slow.variation,
             "waiting_factor": waiting,
-            "waited_h": derive(waited_in_a_month_h, month_h=month(), ettr_ratio=ettr, waiting_factor=waiting),
+            "waited_h": (month() * ettr * (1.0 - 1.0 / waiting)).named(
+                "waited_in_a_month_h",
+                "Hours of a month in which a run trains, and its nodes wait for slow ones of them",
+            ),
         }
     ]
 

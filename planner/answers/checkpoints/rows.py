@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from planner.answers.checkpoints.equations import more_fraction
 from planner.answers.checkpoints.policies import (
     NAMES,
     OBJECTIVES,
@@ -24,7 +23,6 @@ from planner.trace.quantities import (
     Traced,
     chosen,
     convert,
-    derive,
     derive_parts,
     end_of,
     ratio,
@@ -101,7 +99,9 @@ def flat_of(policy: Policy, pattern: Pattern, objective: str) -> tuple[Traced, T
 
 def more_than(value: Traced, least: Traced) -> Traced:
     """How much more something is than the least of its kind."""
-    return derive(more_fraction, to_best_ratio=ratio(value, least))
+    return (ratio(value, least) - 1.0).named(
+        "more_fraction", "How much more is taken than at the best interval"
+    )
 
 
 def optimum_rows(policies: Mapping[str, Policy]) -> tuple[list[Record], dict[str, Traced]]:

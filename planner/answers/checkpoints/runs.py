@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from planner.answers.checkpoints.equations import lost_accelerator_h, slowed_h
 from planner.answers.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
 from planner.answers.checkpoints.rows import ends_of
 from planner.physics.equations.training import accelerators_in_use, expected_duration_h
@@ -103,10 +102,15 @@ def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Trace
     )
     whole, waiting = useful, policy.setting.waiting
     if waiting is not None:
-        whole = derive(slowed_h, useful_time_h=useful, waiting_factor=waiting)
+        whole = (useful * waiting).named(
+            "slowed_h", "Hours that work takes where its steps are w times as long"
+        )
 
     def lost(finish: Traced) -> Traced:
-        return derive(lost_accelerator_h, finish_h=finish, useful_time_h=useful, accelerators=accelerators)
+        return ((finish - useful) * accelerators).named(
+            "lost_accelerator_h",
+            "Accelerator-hours of a run that did not last: lost work, stalls and restarts",
+        )
 
     def expected(restart: Traced | None) -> Traced:
         ettr = policy.hours(pattern, restart).ettr

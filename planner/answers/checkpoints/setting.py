@@ -7,16 +7,8 @@ from dataclasses import dataclass, replace
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from planner.answers.checkpoints.equations import (
-    kept_gb,
-    kept_kgco2e,
-    kept_kw,
-    kept_usd,
     node_hour_kgco2e,
-    node_hour_usd,
-    spares_kgco2e,
     spares_ratio,
-    spares_usd,
-    state_kw,
     written_kw,
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
@@ -133,7 +125,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         blocking_fraction=fact(f"{storage}.blocking_fraction"),
     )
     spares = _spares(terms, size, rate)
-    kept = derive(kept_gb, size_gb=state_gb, checkpoints=fact("checkpoint.kept"))
+    kept = (fact("checkpoint.kept") * state_gb).named("kept_gb", "Storage that a job's checkpoints fill")
     failing = derive(job_mttf_h, nodes=size, failure_rate_per_node_h=rate)
     stops = run_stops(
         fact,
@@ -206,25 +198,21 @@ class _Costs:
         """Money and carbon of a node's hour at a share of its accelerators' TDP."""
         none = chosen("written_kw", 0.0, "nothing is written in this state")
         bill, burnt = self._energy(
-            derive(state_kw, node_kw=self._node_kw(power), kept_kw=self.kept_kw, written_kw=written or none)
+            (self._node_kw(power) + self.kept_kw + (written or none)).named(
+                "state_kw", "Power of a node in a state, its share of the storage in"
+            )
         )
         spare_bill, spare_burnt = self._energy(self._node_kw("performance.power.idle"))
-        spare_usd = derive(
-            spares_usd, spares_ratio=self.spares_ratio, owned_usd=self.owned_usd, energy_usd=spare_bill
+        spare_usd = (self.spares_ratio * (self.owned_usd + spare_bill)).named(
+            "spares_usd", "Money of the spares on standby for one node, for as long as it runs"
         )
-        spare_kgco2e = derive(
-            spares_kgco2e,
-            spares_ratio=self.spares_ratio,
-            embodied_kgco2e=self.embodied_kgco2e,
-            operational_kgco2e=spare_burnt,
+        spare_kgco2e = (self.spares_ratio * (self.embodied_kgco2e + spare_burnt)).named(
+            "spares_kgco2e", "Carbon of the spares on standby for one node, for as long as it runs"
         )
         return Rates(
-            derive(
-                node_hour_usd,
-                owned_usd=self.owned_usd,
-                spares_usd=spare_usd,
-                storage_usd=self.storage_usd,
-                energy_usd=bill,
+            (self.owned_usd + spare_usd + self.storage_usd + bill).named(
+                "node_hour_usd",
+                "Money of one node for one hour in a state, with its share of spares and storage",
             ),
             derive(
                 node_hour_kgco2e,
@@ -250,24 +238,22 @@ class _Costs:
 def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced, kept: Traced) -> _Costs:
     fact, one = terms.fact, terms.catalogue.skus[sku]
     storage, hour = f"checkpoint_storage.{terms.storage}", one_hour()
-    stored = derive(
-        kept_kgco2e, kept_gb=kept, storage_kgco2e_per_gb=fact(f"{storage}.embodied_per_tb"), nodes=nodes
+    stored = (kept * fact(f"{storage}.embodied_per_tb") / nodes).named(
+        "kept_kgco2e", "Embodied carbon of the storage that holds a job's checkpoints, one node's share"
     )
     life = derive(lifetime_h, lifetime_y=terms.embodied_life)
     return _Costs(
         terms=terms,
         host=host_facts(fact, one),
         accelerators=count,
-        kept_kw=derive(kept_kw, kept_gb=kept, storage_kw_per_gb=fact(f"{storage}.power"), nodes=nodes),
+        kept_kw=(kept * fact(f"{storage}.power") / nodes).named(
+            "kept_kw", "Power of the storage that holds a job's checkpoints, one node's share"
+        ),
         owned_usd=had_usd(
             fact, f"server.{one.server}", terms.price(one.server), terms.discount, terms.capital_life
         ),
-        storage_usd=derive(
-            kept_usd,
-            kept_gb=kept,
-            storage_usd_per_gb_h=fact(f"{storage}.price_per_tb_month"),
-            hours_h=hour,
-            nodes=nodes,
+        storage_usd=(kept * fact(f"{storage}.price_per_tb_month") * hour / nodes).named(
+            "kept_usd", "Money for the storage that holds a job's checkpoints, one node's share"
         ),
         embodied_kgco2e=made_kgco2e(fact, one, terms.embodied_life),
         storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),

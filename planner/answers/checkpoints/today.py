@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 
 from planner.answers.checkpoints.equations import (
-    freed_h,
-    month_useful_h,
     point_kgco2e,
     spared_kgco2e,
     spared_usd,
@@ -51,7 +49,7 @@ def today_rows(policy: OneLevel, today_min: float, intervals: Mapping[str, Trace
         )
     now = Pattern(given("today", today_min / 60.0, "h"))
     ettr, length = policy.hours(now).ettr, month()
-    useful = derive(month_useful_h, ettr_ratio=ettr, month_h=length)
+    useful = (ettr * length).named("month_useful_h", "Useful hours of a month")
     usd, kgco2e = usd_per_useful_h(policy, now), kgco2e_per_useful_h(policy, now)
     rows = []
     for name in BEST:
@@ -61,8 +59,9 @@ def today_rows(policy: OneLevel, today_min: float, intervals: Mapping[str, Trace
                 "change_to": name,
                 "interval_min": convert(intervals[name], "min"),
                 "ettr_fraction": policy.hours(best).ettr,
-                "freed_h": derive(
-                    freed_h, useful_h=useful, today_ettr_ratio=ettr, best_ettr_ratio=policy.hours(best).ettr
+                "freed_h": (useful / ettr - useful / policy.hours(best).ettr).named(
+                    "freed_h",
+                    "Hours sooner that the same work is done at another interval; below zero: later",
                 ),
                 "spared_usd": derive(
                     spared_usd, useful_h=useful, today_usd=usd, best_usd=usd_per_useful_h(policy, best)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.downtime import outages_of, spares_scores
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import log_fact
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps
 from planner.trace.numbers import fixed_text, number_text
@@ -19,7 +19,6 @@ from reliability.forecast import Forecast, forecast_count, poisson_forecast
 from reliability.logs import FailureLog
 from reliability.outages import backtest_spares
 
-Floats = NDArray[np.float64]
 RULES: dict[str, ForecastRule] = {"drifting": forecast_count, "Poisson of the last four": poisson_forecast}
 
 

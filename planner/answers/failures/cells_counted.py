@@ -10,8 +10,9 @@ import numpy as np
 from planner.answers.failures.cell import IN_1000_NODE_DAYS_H, Cell, in_papers_unit
 from planner.answers.failures.rates import prior_of
 from planner.inputs.catalogue import load_catalogue
+from planner.trace.columns import Column
 from planner.trace.numbers import count_text
-from planner.trace.quantities import Column, Fact, Traced, chosen, convert, derive, derive_parts, ratio
+from planner.trace.quantities import Fact, Traced, chosen, convert, derive, derive_parts, ratio
 from reliability.checkpoint import optimal_interval_h
 from reliability.ettr import ettr_fraction
 from reliability.fleet import job_mttf_h, nodes_of_job, rate_interval, updated_rate
@@ -32,16 +33,6 @@ def group_variance_to_mean_ratio(*, share_fraction: Column, fleet_variance_to_me
     Source: a burst of v failures of the fleet, shared out at random.
     """
     return 1.0 + share_fraction * (fleet_variance_to_mean_ratio - 1.0)
-
-
-def mean_h(*, total_h: Column, failures: Column) -> Column:
-    """Mean time between failures.
-
-    MTTF = t / n
-
-    Source: definition.
-    """
-    return np.divide(total_h, failures)
 
 
 def rate_cell(cell: Cell) -> Traced:
@@ -141,7 +132,7 @@ def measured_cell(cell: Cell) -> Traced:
     job_h = cell.counted("job_hours", row["node_h"] / row["nodes"], "h", "node-hours over nodes")
     failures = cell.counted("failures", row["failures"])
     if key.startswith("measured_mttf") or key == "measured_to_model_ratio":
-        seen = derive(mean_h, total_h=job_h, failures=failures)
+        seen = (job_h / failures).named("mean_h", "Mean time between failures")
         return seen if key == "measured_mttf_h" else ratio(seen, model)
     ends = derive_parts(
         rate_interval,

@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 from planner.answers.failures.cell import IN_1000_NODE_DAYS_H, Cell, in_papers_unit
+from planner.trace.columns import Column
 from planner.trace.numbers import count_text
-from planner.trace.quantities import Column, Fact, Source, Traced, chosen, convert, derive
+from planner.trace.quantities import Fact, Source, Traced, chosen, convert, derive
 from reliability.cohorts import cohort_forecast
 from reliability.competing import cumulative_incidence
 from reliability.cox import fit_cox

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from planner.trace.columns import Floats
 from reliability.groups import Dispersion, dispersion
 from reliability.logs import FailureLog
-
-Floats = NDArray[np.float64]
 
 FEWEST_PERIODS, USUAL_PERIODS, FEWEST_EXPECTED = 6, 12, 5.0
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
 from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
 from planner.inputs.catalogue import Catalogue, make_fact
+from planner.trace.columns import Column, Floats
 from planner.trace.errors import InputError
 from planner.trace.numbers import fixed_text, number_text
-from planner.trace.quantities import Column, Derived, Fact, Source, Traced, chosen, derive_parts
+from planner.trace.quantities import Derived, Fact, Source, Traced, chosen, derive_parts
 from planner.trace.records import Record
 from reliability.definitions import FailureDefinition, FailureScope
 from reliability.fleet import failures_in_1000_node_days, gamma_prior, rate_interval, updated_rate
 from reliability.groups import Dispersion, group_rates
 from reliability.logs import FailureLog
-
-Floats = NDArray[np.float64]
 
 MOST_GROUPS, MOST_LEVELS = 50, 30
 RANGE_FRACTION = 0.95  # what the range of a failure rate is meant to hold where it is used as a fact

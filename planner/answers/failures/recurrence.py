@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from planner.answers.failures.counts import by_unit
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import in_1000_node_days
+from planner.trace.columns import Floats
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 from reliability.fitting import fit_weibull
 from reliability.lemons import find_lemons, removal_gain, worst_nodes_fraction
 from reliability.logs import FailureLog, gaps_h
 from reliability.recurrent import trend_test
-
-Floats = NDArray[np.float64]
 
 FEWEST_GAPS = 10
 FALSE_DISCOVERIES = 0.1

@@ -217,7 +217,7 @@ def _no_matter(found: FuturesPlan) -> str:
     if found.aim != "expected":
         return "Chances play no part in this: it looks at the worst future, however likely it is."
     return (
-        f"The chances decide nothing here: with the dearest future at {percent_text(RARE)} or at "
+        f"The chances decide nothing here: with the most expensive future at {percent_text(RARE)} or at "
         f"{percent_text(LIKELY)}, no other first stage is better by more than the gap."
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.answers.job.data_price import data_usd
-from planner.answers.job.equations import both_l, states_kgco2e
+from planner.answers.job.equations import states_kgco2e
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.answers.job.ledger import (
     TotalsDisagree,
@@ -148,7 +148,9 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
 
 
 def _water(footprint: Footprint) -> Traced:
-    return derive(both_l, onsite_l=footprint.onsite_l, offsite_l=footprint.offsite_l)
+    return (footprint.onsite_l + footprint.offsite_l).named(
+        "both_l", "Water on site and at the power stations"
+    )
 
 
 def _failure_rows(footprint: Footprint) -> list[Record]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 # All of a job together holds hardware of every kind.
 WHOLE = "embodied=job"
@@ -105,26 +102,6 @@ def waited_kwh(*, it_kwh: Column, node_h: Column, waited_h: Column, idle_kw: Col
     return it_kwh + np.subtract(waited_h, node_h) * idle_kw
 
 
-def waited_ratio(*, useful_ratio: Column, supplied_fraction: Column) -> Column:
-    """Share of the hours that is useful where nodes wait for their data.
-
-    u' = u s
-
-    Source: product of shares.
-    """
-    return np.multiply(useful_ratio, supplied_fraction)
-
-
-def with_tier_kwh(*, drives_kwh: Column, tier_kwh: Column) -> Column:
-    """Energy of drives and of the fast tier in front of them.
-
-    E = E_drives + E_tier
-
-    Source: sum of parts.
-    """
-    return drives_kwh + tier_kwh
-
-
 def with_tier_kgco2e(*, drives_kgco2e: Column, tier_kgco2e: Column) -> Column:
     """Making of drives and of the fast tier in front of them.
 
@@ -143,16 +120,6 @@ def repeated_h(*, training_node_h: Column, of_training_ratio: Column) -> Column:
     Source: Morrison et al., arXiv 2503.05804 (development next to the final runs).
     """
     return training_node_h * of_training_ratio
-
-
-def repeated_kwh(*, training_kwh: Column, of_training_ratio: Column) -> Column:
-    """IT energy of work that is stated as a multiple of training.
-
-    E = m * E_training
-
-    Source: as `repeated_h`.
-    """
-    return training_kwh * of_training_ratio
 
 
 def answering_h(*, requests: Column, requests_per_s: Column, mean_to_peak_fraction: Column) -> Column:
@@ -188,26 +155,6 @@ def asked_requests(*, daily_requests: Column, duration_h: Column) -> Column:
     return np.multiply(daily_requests, duration_h) / 24.0
 
 
-def answered_tokens(*, requests: Column, tokens_out: Column) -> Column:
-    """Tokens that were written.
-
-    D = n * osl
-
-    Source: definition.
-    """
-    return np.multiply(requests, tokens_out)
-
-
-def answer_kwh_per_request(*, facility_kwh: Column, requests: Column) -> Column:
-    """Energy at the meter of one answered request.
-
-    e = E / n
-
-    Source: definition.
-    """
-    return np.divide(facility_kwh, requests)
-
-
 def day_kgco2e(*, footprint_kgco2e: Column, duration_h: Column) -> Column:
     """Carbon of a day of a service.
 
@@ -216,16 +163,6 @@ def day_kgco2e(*, footprint_kgco2e: Column, duration_h: Column) -> Column:
     Source: definition.
     """
     return np.divide(footprint_kgco2e, duration_h) * 24.0
-
-
-def compressed_h(*, transfer_h: Column, compression_ratio: Column) -> Column:
-    """Time of a transfer of smaller updates.
-
-    t' = t / k
-
-    Source: definition; the link stays as fast as it is.
-    """
-    return np.divide(transfer_h, compression_ratio)
 
 
 def mean_compute_h(*, compute_h: Column, tier_ratio: Column, tier_weight: Column) -> Column:
@@ -401,13 +338,3 @@ def phases_h(
     Source: sum of parts.
     """
     return data_h + experimentation_h + training_h + fine_tuning_h + inference_h
-
-
-def both_l(*, onsite_l: Column, offsite_l: Column) -> Column:
-    """Water on site and at the power stations.
-
-    W = W_on + W_off
-
-    Source: sum of parts.
-    """
-    return onsite_l + offsite_l

@@ -23,7 +23,6 @@ from carbon.rounds import (
     synchronous_sessions,
 )
 from planner.answers.job.equations import (
-    compressed_h,
     federated_facility_kwh,
     federated_kgco2e,
     mean_compute_h,
@@ -147,10 +146,8 @@ def federated_variants(setting: Setting, stated: Federated) -> Iterator[tuple[st
 def _session_times(setting: Setting, stated: Federated) -> dict[str, Traced]:
     smaller = setting.yours("federated.compression", stated.compression or 1.0, DIMENSIONLESS)
     moved = {
-        name: derive(
-            compressed_h,
-            transfer_h=setting.yours(f"federated.{name}", hours, "h"),
-            compression_ratio=smaller,
+        name: (setting.yours(f"federated.{name}", hours, "h") / smaller).named(
+            "compressed_h", "Time of a transfer of smaller updates"
         )
         for name, hours in (("upload", stated.upload_h or 0.0), ("download", stated.download_h or 0.0))
     }

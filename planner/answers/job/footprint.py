@@ -21,9 +21,7 @@ from planner.answers.job.equations import (
     phases_kgco2e,
     phases_kwh,
     repeated_h,
-    repeated_kwh,
     with_tier_kgco2e,
-    with_tier_kwh,
 )
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
@@ -173,7 +171,9 @@ def _repeated(setting: Setting, training: Done) -> Done:
     return Done(
         training.sku,
         derive(repeated_h, training_node_h=training.node_h, of_training_ratio=ratio),
-        derive(repeated_kwh, training_kwh=training.it_kwh, of_training_ratio=ratio),
+        (training.it_kwh * ratio).named(
+            "repeated_kwh", "IT energy of work that is stated as a multiple of training"
+        ),
         said=f"{ratio.value:g} times the training run",
     )
 
@@ -232,7 +232,9 @@ def _storage(setting: Setting) -> Phase:
     made = setting.node_share_kgco2e(drives, kept)
     said = ""
     if fast is not None:
-        it = derive(with_tier_kwh, drives_kwh=it, tier_kwh=fast.it_kwh)
+        it = (it + fast.it_kwh).named(
+            "with_tier_kwh", "Energy of drives and of the fast tier in front of them"
+        )
         made = derive(with_tier_kgco2e, "embodied=storage", drives_kgco2e=made, tier_kgco2e=fast.made)
         said = f" and {number_text(fast.size_gb.value / 1000, 3)} TB of ssd in front"
     return replace(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,11 @@ from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema import Site
 from planner.inputs.series import load_series, read_series, shipped_series, signal_in
+from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Source
 
-Column = float | NDArray[Any]
 HOURS_A_DAY = 24
 
 

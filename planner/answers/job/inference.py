@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.job.equations import (
-    answered_tokens,
     answering_h,
     asked_requests,
     drawn_it_kwh,
@@ -62,7 +61,7 @@ def answered(setting: Setting, inference: Inference) -> Answered:
         else setting.yours(f"{PHASE}.duration", inference.duration_h, "h")
     )
     done = replace(done, duration_h=lasts, start=inference.start)
-    tokens = derive(answered_tokens, requests=requests, tokens_out=written)
+    tokens = (requests * written).named("answered_tokens", "Tokens that were written")
     return Answered(done, requests, tokens, per_day)
 
 

@@ -11,7 +11,6 @@ from planner.answers.job.equations import (
     phases_h,
     waited_h,
     waited_kwh,
-    waited_ratio,
     worker_time_h,
 )
 from planner.answers.job.setting import Setting
@@ -65,7 +64,9 @@ def with_stalls(setting: Setting, phase: str, done: Done) -> Done:
         duration_h=None if lasted is None else derive(waited_h, node_h=lasted, supplied_fraction=supplied),
         useful=None
         if useful is None
-        else derive(waited_ratio, useful_ratio=useful, supplied_fraction=supplied),
+        else (useful * supplied).named(
+            "waited_ratio", "Share of the hours that is useful where nodes wait for their data"
+        ),
         states=None,
         notes=(
             *done.notes,

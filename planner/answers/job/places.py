@@ -18,13 +18,14 @@ from carbon.grid import weighted_kgco2e_per_kwh
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from planner.answers.job.footprint import Footprint, footprint_of
-from planner.answers.job.hourly import HOURS_A_DAY, Column, Hours, hourly_load_kwh, series_hours
+from planner.answers.job.hourly import HOURS_A_DAY, Hours, hourly_load_kwh, series_hours
 from planner.answers.job.setting import setting_of
 from planner.answers.job.what_if import against
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import Job
 from planner.inputs.series import load_series, shipped_series
+from planner.trace.columns import Column
 from planner.trace.explain import Steps
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record, numbered, plain_rows

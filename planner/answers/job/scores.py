@@ -7,7 +7,7 @@ from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
 from carbon.states import WorkHours, work_carbon
-from planner.answers.job.equations import accelerator_time_h, answer_kwh_per_request, day_kgco2e
+from planner.answers.job.equations import accelerator_time_h, day_kgco2e
 from planner.answers.job.footprint import Footprint, Phase
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 from planner.trace.units import DIMENSIONLESS
@@ -63,7 +63,9 @@ def scores_of(footprint: Footprint) -> Named:
         if answers.facility_kwh is not None:
             found["energy_per_request"] = (
                 "energy per request, at the meter",
-                derive(answer_kwh_per_request, facility_kwh=answers.facility_kwh, requests=given.requests),
+                (answers.facility_kwh / given.requests).named(
+                    "answer_kwh_per_request", "Energy at the meter of one answered request"
+                ),
             )
     return found
 

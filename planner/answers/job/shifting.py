@@ -9,7 +9,8 @@ import numpy as np
 
 from carbon.shifting import best_hours_kgco2e_per_kwh
 from planner.answers.job.footprint import Change, Footprint, variant
-from planner.answers.job.hourly import HOURS_A_DAY, Column, Hours
+from planner.answers.job.hourly import HOURS_A_DAY, Hours
+from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, rows
 
 PAUSED = HOURS_A_DAY // 2

@@ -12,7 +12,6 @@ from planner.program.plan import Plan
 from planner.program.searches import Alternative, Tie, changes, near_optimal
 from planner.program.solution import Solution
 from planner.trace.numbers import mass, money, percent_text
-from planner.trace.quantities import Traced
 from planner.trace.records import Record
 
 MOST_TIES = 3  # in the first lines; the table holds them all
@@ -47,11 +46,7 @@ def alternative_records(plan: Plan) -> list[Record]:
     return [
         {
             "alternative": number + 1,
-            "excess_fraction": _excess(plan, "alternatives", number + 1, each.solution)
-            if plan.answer.objective > 0
-            else None,
-            "cost_usd": each.solution.usd,
-            "carbon_kgco2e": each.solution.kgco2e,
+            **_near(plan, "alternatives", number + 1, each.solution),
             "nodes_bought": float((each.solution.orders * units).sum()),
             "distance_fraction": each.distance,
             "differs": changes_text(plan.problem, labels_of(plan), each.differences)
@@ -66,11 +61,7 @@ def tie_records(plan: Plan) -> list[Record]:
     return [
         {
             "tie": number + 1,
-            "excess_fraction": _excess(plan, "ties", number + 1, each.solution)
-            if plan.answer.objective > 0
-            else None,
-            "cost_usd": each.solution.usd,
-            "carbon_kgco2e": each.solution.kgco2e,
+            **_near(plan, "ties", number + 1, each.solution),
             "changes": changes(plan.problem, each.solution),
             "differs": changes_text(plan.problem, labels_of(plan), each.differences),
         }
@@ -94,14 +85,16 @@ def _tie(plan: Plan, each: Tie) -> str:
     return f"A tie, {near} below this plan with {more} more to do: {differs}."
 
 
-def _excess(plan: Plan, table: str, number: int, solution: Solution) -> Traced:
-    """How much above the plan another one is, by its money and its carbon."""
+def _near(plan: Plan, table: str, number: int, solution: Solution) -> Record:
+    """How much above the plan another one is, and the money and carbon that it is so by."""
     row: Record = {"cost_usd": solution.usd, "carbon_kgco2e": solution.kgco2e}
+    if plan.answer.objective <= 0:
+        return {"excess_fraction": None} | row
     cost, carbon = (decided(table, key, row) for key in row)
     best = plan.ledger.objective
     theirs = objective_of(plan.inputs, plan.problem.objective, cost, carbon)
     which = f"of number {number} of {table}, above this plan"
-    return ((theirs - best) / best).named("excess_fraction", which)
+    return {"excess_fraction": ((theirs - best) / best).named("excess_fraction", which)} | row
 
 
 def alternative_sentences(plan: Plan) -> list[str]:

@@ -19,7 +19,7 @@ def clean_energy_records(plan: Plan, solution: Solution) -> list[Record]:
 def clean_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
     """How much of the year's claim is left by the hour, or what is lacking to say so."""
     if not rows and plan.inputs.scenario.contracts and plan.ledger.matched_kwh is not None:
-        yield "What contracts match hour by hour is told where `levers` decide by the hour."
+        yield "What contracts match hour by hour is shown where `levers` decide by the hour."
     for row in rows:
         by_period = percent_text(row["matched_period_fraction"], 1)
         if row["matched_hour_fraction"] is None:

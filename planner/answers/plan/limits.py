@@ -14,11 +14,10 @@ from planner.answers.plan.money import period_records
 from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution
+from planner.trace.columns import Floats
 from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
-
-Floats = NDArray[np.float64]
 
 
 def full_sentences(plan: Plan, rows: Sequence[Record]) -> list[str]:

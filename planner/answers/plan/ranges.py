@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from planner.answers.plan.fleet import nodes_text
@@ -28,13 +27,13 @@ from planner.physics.chance import (
 from planner.program.operation import NONE, Desk, Means, Operation, Prices, World, desk, operate
 from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution, spares_at_hand
+from planner.trace.columns import Floats
 from planner.trace.numbers import money, percent_text
 from planner.trace.quantities import Fact, Traced, facts_of
 from planner.trace.recomputation import recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
 
-Floats = NDArray[np.float64]
 QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
@@ -119,7 +118,7 @@ def held_sentences(held: Held) -> list[str]:
     where = "" if held.whole else ", where it is done already"
     said = (
         f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
-        f"work is placed anew on the fleet of this plan{where}: that is enough in "
+        f"work is placed again on the fleet of this plan{where}: that is enough in "
         f"{percent_text(held.share, 0)}"
     )
     if held.share < 1.0:

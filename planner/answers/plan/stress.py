@@ -76,7 +76,7 @@ def stress_sentences(rows: list[Record]) -> list[str]:
     dearest = max(broken, key=lambda row: row["usd"])
     said = (
         f"Of {len(rows)} bad cases the plan does not hold in {len(broken)} with what it has bought. The "
-        f"dearest: {dearest['case']}; "
+        f"most expensive one: {dearest['case']}; "
     )
     if dearest["recourse"] == NO_WAY:
         return [f"{said}{NO_WAY}."]

@@ -159,7 +159,7 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
     if avoided:
         yield (
             f"A second life avoids {mass(-avoided)} of making in the lower tier. The plan weighs it; what is "
-            "emitted here is told without it, and the making of the old nodes stays sunk."
+            "emitted here does not count it, and the making of the old nodes stays sunk."
         )
     around = [one for one in found.entries if not one.minimised]
     if around:
@@ -168,7 +168,7 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         rented = f"; {RENTED_NOTE}" if plan.inputs.rented.any() else ""
         yield (
             f"The total counts {mass(counted)}. Around it stand {mass(whole - counted)}: {what} of the "
-            f"nodes of one's own{rented}. All of it is {mass(whole)}, of which "
+            f"nodes of your own{rented}. All of it is {mass(whole)}, of which "
             f"{percent_text((whole - counted) / whole, 0)} weighs in no decision."
         )
     onsite = sum(float(one.value) for _, one, _ in found.water)

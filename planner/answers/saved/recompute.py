@@ -150,7 +150,7 @@ def recompute_futures(
     if "facts_digest" not in before:
         raise StoreError(
             f"{saved.digest[:10]} cannot be worked out again: an older everfleet saved it without its facts "
-            "and the name of its scenario's file; plan it anew with `everfleet futures --save`"
+            "and the name of its scenario's file; plan it again with `everfleet futures --save`"
         )
 
     def again(scenario: Scenario, facts: Catalogue) -> Record:

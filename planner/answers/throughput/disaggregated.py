@@ -10,9 +10,9 @@ from planner.inputs.resolved import Inputs
 from planner.physics.apart import cache_way, in_less_time, knowing_prompts, ports_of, prompts_alone
 from planner.physics.serving import EngineLaw, engine_law, serving_candidates, sharing
 from planner.physics.serving_options import ServingCandidates, requests_of
+from planner.trace.columns import Floats
 from planner.trace.quantities import Traced, pick
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 

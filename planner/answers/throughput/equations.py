@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def system_per_s(*, rate_per_s_per_gpu: Column, accelerators: Column) -> Column:
@@ -84,26 +81,6 @@ def joint_error_fraction(
     return result
 
 
-def least_per_s(*, rate_per_s: Column, error_fraction: Column) -> Column:
-    """Low end of a rate.
-
-    X_low = X / (1 + e)
-
-    Source: definition; an error is the share by which a model is off, up as well as down.
-    """
-    return rate_per_s / (1.0 + np.asarray(error_fraction))
-
-
-def most_per_s(*, rate_per_s: Column, error_fraction: Column) -> Column:
-    """High end of a rate.
-
-    X_high = X (1 + e)
-
-    Source: definition.
-    """
-    return rate_per_s * (1.0 + np.asarray(error_fraction))
-
-
 def needed_per_s(*, amount: Column, by_h: Column) -> Column:
     """Rate that gets an amount done in a time.
 
@@ -114,33 +91,3 @@ def needed_per_s(*, amount: Column, by_h: Column) -> Column:
     Source: definition.
     """
     return amount / (3600.0 * np.asarray(by_h))
-
-
-def written_tokens_per_s(*, requests_per_s: Column, tokens: Column) -> Column:
-    """Tokens that are written for requests.
-
-    X = lambda E[o]
-
-    Source: definition.
-    """
-    return requests_per_s * tokens
-
-
-def pool_accelerators(*, replicas: Column, spares: Column, tp: Column) -> Column:
-    """Accelerators of replicas at work and standing by.
-
-    a = (n + k) t
-
-    Source: definition.
-    """
-    return (np.asarray(replicas) + spares) * tp
-
-
-def pool_kw(*, replicas: Column, replica_kw: Column) -> Column:
-    """Power of the replicas of a pool at their largest load; those on standby are left out.
-
-    P = n P_replica
-
-    Source: definition.
-    """
-    return replicas * replica_kw

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.answers.throughput.costs import per_million
 from planner.answers.throughput.disaggregated import apart_rows
-from planner.answers.throughput.equations import written_tokens_per_s, yield_per_kwh
+from planner.answers.throughput.equations import yield_per_kwh
 from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
@@ -82,7 +82,9 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     _, answer = inputs.request_tokens(service)
     if (windows := inputs.windows(service)) is not None:
         answer = (answer * windows).named("tokens", "of all windows of a recording")
-    tokens = derive(written_tokens_per_s, requests_per_s=capacity["rate_per_s"], tokens=answer)
+    tokens = (capacity["rate_per_s"] * answer).named(
+        "written_tokens_per_s", "Tokens that are written for requests"
+    )
     one = chosen("nodes", 1.0, "one replica with its share of the host")
     columns = ranged(capacity["rate_per_s"], _error(setting, kinds.sku, kinds.accelerators)) | {
         "batch": kinds.batch,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answers.throughput.equations import joint_error_fraction, least_per_s, most_per_s
+from planner.answers.throughput.equations import joint_error_fraction
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
@@ -144,8 +144,8 @@ def ranged(rate: Traced, error: Traced) -> dict[str, Traced]:
     """A rate with its ends."""
     return {
         "rate_per_s": rate,
-        "low_per_s": derive(least_per_s, rate_per_s=rate, error_fraction=error),
-        "high_per_s": derive(most_per_s, rate_per_s=rate, error_fraction=error),
+        "low_per_s": (rate / (1.0 + error)).named("least_per_s", "Low end of a rate"),
+        "high_per_s": (rate * (1.0 + error)).named("most_per_s", "High end of a rate"),
         "error_fraction": error,
     }
 

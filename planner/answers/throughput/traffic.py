@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.answers.throughput.equations import pool_accelerators, pool_kw
 from planner.answers.throughput.question import mixes
 from planner.answers.throughput.setting import Setting
 from planner.inputs.model_kinds import SPEECH, kind_of_model
@@ -104,10 +103,14 @@ def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str
         correlation_fraction=outage_correlation(setting.inputs, up),
     )
     spares = derive(standby_replicas, failures=lost, carrying=needed, replica_nodes=share)
-    whole = derive(pool_accelerators, replicas=needed, spares=spares, tp=kinds.accelerators)
+    whole = ((needed + spares) * kinds.accelerators).named(
+        "pool_accelerators", "Accelerators of replicas at work and standing by"
+    )
     return {
         "replicas": needed,
         "spares": spares,
         "pool_accelerators": whole,
-        "pool_kw": derive(pool_kw, replicas=needed, replica_kw=replica_kw),
+        "pool_kw": (needed * replica_kw).named(
+            "pool_kw", "Power of the replicas of a pool at their largest load; those on standby are left out"
+        ),
     }

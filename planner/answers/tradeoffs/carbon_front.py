@@ -248,8 +248,8 @@ def _sentences(front: Front, rows: Sequence[Record]) -> list[str]:
         price = _slope(knee, cheapest)
         paid = "" if price is None else f", at {tonne_price(price).removesuffix('/t')} for each tonne"
         said.append(
-            f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer} dearer than the cheapest plan "
-            f"and {cleaner} cleaner{paid}."
+            f"At the knee, point {front.knee + 1}, {_pair(knee)}: {dearer} more expensive than the "
+            f"cheapest plan and {cleaner} cleaner{paid}."
         )
     if beaten := sum(front.dominated):
         points = "1 of the points is" if beaten == 1 else f"{beaten} of the points are"

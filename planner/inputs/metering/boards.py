@@ -20,7 +20,8 @@ from planner.inputs.metering.samples import (
     series_of,
 )
 from planner.inputs.metering.stamps import find_zone, moment, seconds_of
-from planner.inputs.metering.table import Numbers, Table
+from planner.inputs.metering.table import Table
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.units import convert_factor
 
@@ -125,7 +126,7 @@ class _Metered:
 
 
 def _metered(
-    table: Table, column: str, devices: NDArray[np.object_], time_s: Numbers, settings: BoardSettings
+    table: Table, column: str, devices: NDArray[np.object_], time_s: Floats, settings: BoardSettings
 ) -> _Metered:
     counts = column in COUNTERS
     unit, inside = ("mJ", "kWh") if counts else ("W", "kW")
@@ -183,7 +184,7 @@ def _devices(table: Table) -> NDArray[np.object_]:
 
 def _times(
     table: Table, stamp: str | None, devices: NDArray[np.object_], settings: BoardSettings
-) -> tuple[Numbers, bool]:
+) -> tuple[Floats, bool]:
     if stamp is not None:
         return seconds_of(table, stamp, find_zone(settings.zone))
     assert settings.interval_s is not None
@@ -196,7 +197,7 @@ def _times(
     return np.array(order, dtype=float) * settings.interval_s, False
 
 
-def _leave_blanks(table: Table, column: str, value: Numbers, least: float) -> None:
+def _leave_blanks(table: Table, column: str, value: Floats, least: float) -> None:
     """Leave out what DCGM writes in place of a reading; nvidia-smi writes a word."""
     blank = value >= least
     value[blank] = np.nan

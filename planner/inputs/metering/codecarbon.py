@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from planner.inputs.metering.result import MeteredEnergy
 from planner.inputs.metering.samples import SECONDS_PER_HOUR
 from planner.inputs.metering.stamps import find_zone, moment, seconds_of
-from planner.inputs.metering.table import Numbers, Table
+from planner.inputs.metering.table import Table
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 
 Rows = NDArray[np.bool_]
@@ -117,7 +118,7 @@ def _own_kgco2e(table: Table, kept: Rows) -> float | None:
     return float(own.sum()) if np.isfinite(own).all() else None
 
 
-def _note_pue(table: Table, pue: Numbers) -> None:
+def _note_pue(table: Table, pue: Floats) -> None:
     if (pue > 1).any():
         said = ", ".join(f"{value:g}" for value in np.unique(pue))
         table.notes.append(
@@ -130,7 +131,7 @@ def _note_pue(table: Table, pue: Numbers) -> None:
         )
 
 
-def _check_parts(table: Table, parts: dict[str, Numbers], energy_kwh: Numbers, kept: Rows) -> None:
+def _check_parts(table: Table, parts: dict[str, Floats], energy_kwh: Floats, kept: Rows) -> None:
     if len(parts) < len(PARTS):
         return
     whole = np.sum([np.nan_to_num(part) for part in parts.values()], axis=0)
@@ -142,13 +143,13 @@ def _check_parts(table: Table, parts: dict[str, Numbers], energy_kwh: Numbers, k
         )
 
 
-def _ends(table: Table, zone: str | None) -> tuple[Numbers, bool]:
+def _ends(table: Table, zone: str | None) -> tuple[Floats, bool]:
     if not table.has("timestamp"):
         return np.full(len(table.rows), np.nan), False
     return seconds_of(table, "timestamp", find_zone(zone))
 
 
-def _note_overlap(table: Table, starts_s: Numbers, ends_s: Numbers) -> None:
+def _note_overlap(table: Table, starts_s: Floats, ends_s: Floats) -> None:
     """Two trackers of one machine count each other's energy."""
     order = np.argsort(starts_s)
     latest = np.maximum.accumulate(ends_s[order])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from planner.inputs.metering.table import Numbers
+from planner.trace.columns import Floats
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -18,8 +18,8 @@ class Series:
     """Samples of one accelerator in order, at most one a moment."""
 
     device: str
-    time_s: Numbers
-    value: Numbers
+    time_s: Floats
+    value: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,7 @@ class Integral:
     gap_h: float
 
 
-def series_of(
-    devices: NDArray[np.object_], time_s: Numbers, value: Numbers, notes: list[str]
-) -> list[Series]:
+def series_of(devices: NDArray[np.object_], time_s: Floats, value: Floats, notes: list[str]) -> list[Series]:
     """Samples by accelerator and time; those of one moment become their mean, and what was moved is noted."""
     frame = pd.DataFrame({"device": devices, "time_s": time_s, "value": value}).dropna()
     steps = frame.groupby("device", sort=False)["time_s"].diff()

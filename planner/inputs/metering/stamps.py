@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pandas as pd
 
-from planner.inputs.metering.table import Numbers, Table
+from planner.inputs.metering.table import Table
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 
 EPOCH = datetime(1970, 1, 1)
@@ -34,7 +35,7 @@ def find_zone(name: str | None) -> ZoneInfo | None:
         raise InputError(f"'{name}' is no time zone; write one such as 'Europe/Berlin' or 'UTC'") from None
 
 
-def seconds_of(table: Table, column: str, zone: ZoneInfo | None) -> tuple[Numbers, bool]:
+def seconds_of(table: Table, column: str, zone: ZoneInfo | None) -> tuple[Floats, bool]:
     """Seconds since 1970 of a column of stamps, NaN where a row was left out, and whether they are UTC.
 
     Stamps begin with the year (2024/05/01 10:00:00.123, ISO 8601) or count seconds since 1970. Those that
@@ -78,7 +79,7 @@ def moment(seconds: float, in_utc: bool) -> datetime:
     return date.replace(tzinfo=UTC) if in_utc else date
 
 
-def _since_epoch(dates: pd.Series[pd.Timestamp]) -> Numbers:
+def _since_epoch(dates: pd.Series[pd.Timestamp]) -> Floats:
     since = (dates - pd.Timestamp(EPOCH)) / pd.Timedelta(seconds=1)
     return np.asarray(since, dtype=np.float64)
 

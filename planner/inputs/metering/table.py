@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from planner.inputs.files import csv_rows, read_limited
 from planner.inputs.metering.result import BadRow
+from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.units import UnitError, convert_factor
-
-Numbers = NDArray[np.float64]
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -65,7 +64,7 @@ class Table:
             BadRow(self.lines[i], reason) for i, reason in zip(np.flatnonzero(wrong), reasons, strict=True)
         ]
 
-    def numbers(self, column: str, *, unit: str = "", inside: str = "", empty: bool = False) -> Numbers:
+    def numbers(self, column: str, *, unit: str = "", inside: str = "", empty: bool = False) -> Floats:
         """A column in the unit `inside`; `unit` is the one it has where neither cell nor header says so.
 
         A cell that is no number, is negative, is more than any meter counts or has a strange unit becomes
@@ -91,7 +90,7 @@ class Table:
         )
         return value
 
-    def _factors(self, cells: pd.Series[str], stated: str, unit: str, inside: str) -> Numbers:
+    def _factors(self, cells: pd.Series[str], stated: str, unit: str, inside: str) -> Floats:
         """Factor of each row into `inside`; NaN for a unit that is unknown or not the header's."""
 
         def factor(cell: str) -> float:

@@ -281,9 +281,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     """What is wrong between values of keys, as far as they can be read."""
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
-        yield from reported(
-            (contracts_without_effect, limits_twice, profiles_in_parts, order_problems), document, policy
-        )
+        yield from reported(OF_POLICY, document, policy)
     yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)

@@ -28,7 +28,6 @@ from planner.inputs.scenario.problems import Problem
 _MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
-_MODES = ("synchronous", "asynchronous")
 _TIME, _PER_D = Range(1, 1e12, or_none=True), Range(1e-6, 1e18, or_none=True)
 AUDIO = Range(1e-6, 1e12, or_none=True)
 _TOKENS, _JOB_H = Range(0, 1e8, open=True), Range(0, 1e9, open=True)

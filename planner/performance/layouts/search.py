@@ -19,12 +19,11 @@ from planner.performance.bundles import (
     TrainingRun,
     TrainingSoftware,
 )
+from planner.performance.columns import Column
 from planner.performance.layouts.candidates import RECOMPUTE_CODES, evenly_divided
 from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
 from planner.performance.throughput import exposed_communication_fraction, tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
-
-Column = float | NDArray[np.float64]
 
 RECOMPUTE_NAMES = {0: "none", 1: "selective", 2: "full"}
 

@@ -1,13 +1,11 @@
 """Activations kept for the backward pass, and logits."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
 from planner.performance.bundles import TrainingLayout
+from planner.performance.columns import Column
 from planner.performance.memory.ranks import stage_layers
-
-Column = float | NDArray[np.float64]
 
 
 def activation_gb(

@@ -1,12 +1,10 @@
 """What one accelerator of a layout holds: layers of its stage, weights, copies that share the work."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Column
 from planner.performance.experts import layer_weights
-
-Column = float | NDArray[np.float64]
 
 
 def layer_parameters(

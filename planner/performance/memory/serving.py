@@ -1,11 +1,9 @@
 """Memory of one accelerator in serving: weights, cache, and how many requests fit."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def serving_weights_gb(*, parameters: Column, weight_bytes: Column, tp: Column) -> Column:

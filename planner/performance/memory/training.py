@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 from planner.performance.bundles import KeptBytes, TrainedTransformer, TrainingLayout, TrainingRun
+from planner.performance.columns import Column
 from planner.performance.experts import expert_activation_ratio, layer_weights
 from planner.performance.memory.activations import activation_gb, logits_gb
 from planner.performance.memory.ranks import (
@@ -16,8 +16,6 @@ from planner.performance.memory.ranks import (
     rank_parameters,
     stage_layers,
 )
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

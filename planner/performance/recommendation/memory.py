@@ -1,12 +1,8 @@
 """Memory of tables, dense layers and samples, and the accelerators that tables need."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.columns import Column
 from planner.performance.rounding import rounded_up
-
-Column = float | NDArray[np.float64]
 
 
 def recommendation_memory_gb(

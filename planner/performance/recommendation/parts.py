@@ -1,11 +1,9 @@
 """Times of the parts of a recommendation model: dense layers, look-ups, exchange of pooled vectors."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def dense_forward_s(

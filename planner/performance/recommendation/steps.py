@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_positive
 from planner.performance.bundles import Links, RankingBytes, RankingChip, RankingModel, named
+from planner.performance.columns import Column
 from planner.performance.communication import gradient_exchange_s
 from planner.performance.recommendation.parts import all_to_all_s, dense_forward_s, embedding_forward_s
-
-Column = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

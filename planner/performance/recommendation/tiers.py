@@ -1,11 +1,9 @@
 """Tables over memories of several speeds: what a look-up moves, and what parts and copies send."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
-
-Column = float | NDArray[np.float64]
+from planner.performance.columns import Column
 
 
 def moved_gb(*, reads: Column, row_bytes: Column, block_bytes: Column) -> Column:

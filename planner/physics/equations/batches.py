@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance.diffusion import attention_tflop, linear_tflop
-
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def mean_width(*, weights: Column, layers: Column) -> Column:
@@ -43,16 +42,6 @@ def looked_up_gb(*, samples: Column, lookups: Column, embedding_dim: Column, tab
     Source: definition.
     """
     return samples * lookups * np.asarray(embedding_dim) * table_bytes / 1e9
-
-
-def scored_parameters(*, bottom: Column, top: Column) -> Column:
-    """Multiplications of one sample through all layers.
-
-    M = M_bottom + M_top
-
-    Source: definition.
-    """
-    return bottom + np.asarray(top)
 
 
 def rank_samples(*, global_batch: Column, accelerators: Column) -> Column:
@@ -153,16 +142,6 @@ def transformer_tflop(*, layers: Column, hidden: Column, ffn_ratio: Column, toke
     return _three(matrices, attention_tflop(layers=layers, hidden=hidden, tokens=tokens), 0.0)
 
 
-def pass_values(*, layers: Column, hidden: Column, tokens: Column) -> Column:
-    """Values that element-wise work of one pass goes over.
-
-    V = L s h
-
-    Source: the form of `training_step_s`.
-    """
-    return layers * np.asarray(hidden) * tokens
-
-
 def moved_gb(*, block_values: Column, block_bytes: Column, norm_values: Column) -> NDArray[Any]:
     """Bytes that element-wise work of one pass moves; matrices and attention hide theirs.
 
@@ -209,38 +188,8 @@ def sample_tflop(
     return result
 
 
-def step_s(*, time_s: Column, steps: Column) -> Column:
-    """Time of one denoising step; the parts that run once are spread over the steps.
-
-    t = T / n
-
-    Source: definition.
-    """
-    return np.divide(time_s, steps)
-
-
 def _three(*operators: Column) -> NDArray[Any]:
     return np.stack(np.broadcast_arrays(*operators), axis=-1)
-
-
-def batch_items(*, requests: Column, items: Column) -> Column:
-    """Samples or images of a batch of requests.
-
-    b = k n
-
-    Source: definition.
-    """
-    return np.multiply(requests, items)
-
-
-def wide_ratio(*, ffn: Column, hidden: Column) -> Column:
-    """Width of a feed-forward part over that of the layer.
-
-    f = w / h
-
-    Source: definition.
-    """
-    return np.divide(ffn, hidden)
 
 
 def tables_gb(

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from planner.physics.equations.training import chance_of_pace, joint_variation_fraction
-
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 DELAYS = 40  # quantiles of the delay of an order
 MOST_ORDERS = 10  # that are late or not one by one: 1,024 cases

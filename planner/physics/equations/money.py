@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def capital_charge_usd(

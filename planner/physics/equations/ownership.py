@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from planner.trace.columns import Column
 from reliability.fleet import gamma_prior
-
-Column = float | NDArray[Any]
 
 
 def node_failure_rate_per_node_h(
@@ -128,23 +124,3 @@ def facility_power_kw(*, it_power_kw: Column, pue: Column) -> Column:
     Source: definition of PUE.
     """
     return it_power_kw * pue
-
-
-def owned_usd(*, capital_usd: Column, maintenance_usd: Column, space_usd: Column) -> Column:
-    """Money for having a bought node in service, energy apart.
-
-    H = capital + maintenance + space
-
-    Source: sum of parts.
-    """
-    return capital_usd + maintenance_usd + space_usd
-
-
-def owned_kgco2e(*, embodied_share_kgco2e: Column, replacement_kgco2e: Column) -> Column:
-    """Carbon for having a bought node in service, energy apart.
-
-    H = embodied share + replaced parts
-
-    Source: sum of parts.
-    """
-    return embodied_share_kgco2e + replacement_kgco2e

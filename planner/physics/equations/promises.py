@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.physics.equations.serving import COUNTED_REPLICAS
+from planner.trace.columns import Column
 from reliability.spares import installed_for_availability, outage_correlation_fraction
-
-Column = float | NDArray[Any]
 
 ROUNDING = 1e-9  # of a count of replicas that fit on a node
 
@@ -79,16 +75,6 @@ def standby_replicas(*, failures: Column, carrying: Column, replica_nodes: Colum
     lost = np.maximum(np.minimum(fitting, np.ceil(np.asarray(carrying) - ROUNDING)), 1.0)
     result: Column = np.asarray(failures) * lost
     return result
-
-
-def short_fraction(*, availability_fraction: Column) -> Column:
-    """Share of time in which a service may be short.
-
-    e = 1 - A
-
-    Source: definition.
-    """
-    return 1.0 - np.asarray(availability_fraction)
 
 
 def promised_spares_fraction(*, availability_fraction: Column, restart_share_fraction: Column) -> Column:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.performance.remembered import remembered
-
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 LEAST_PER_S = 1e-6  # a replica that carries less carries nothing
 COUNTED_REPLICAS = 1000.0  # beyond it the share that stands by no longer falls
@@ -205,16 +203,6 @@ def needed_replicas(*, demand_per_s: Column, requests_per_s: Column) -> Column:
     return np.ceil(np.divide(demand_per_s, requests_per_s))
 
 
-def replica_node_h(*, replica_nodes: Column, hours_h: Column) -> Column:
-    """Node-hours that a replica holds in a period: it stands all the time.
-
-    N_h = n * h
-
-    Source: definition.
-    """
-    return replica_nodes * hours_h
-
-
 def starting_h(
     *,
     double_running_h: Column,
@@ -233,16 +221,6 @@ def starting_h(
     Source: definition; weights are read once, at the rate of the slowest store on their way.
     """
     return (double_running_h + parameters * weight_bytes / (1e9 * load_gb_per_s * 3600.0)) * charged_ratio
-
-
-def started_kwh(*, facility_kwh: Column, starting_h: Column, period_h: Column) -> Column:
-    """Energy of a replica while it starts, at its mean power of the period.
-
-    E = E_t * h / h_t
-
-    Source: definition.
-    """
-    return facility_kwh * starting_h / period_h
 
 
 def starting_usd(

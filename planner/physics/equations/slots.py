@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from carbon.slots import HOURS_A_DAY, Slots, two_columns
 from planner.physics.equations.serving import load_curve_fraction
+from planner.trace.columns import Column
 
-Column = float | NDArray[Any]
 Values = NDArray[np.float64]
 _HALVINGS = 40  # of the mean over the peak of regions that peak at hours of their own
 
@@ -339,16 +337,6 @@ def changed_kwh(*, more_kw: Column, less_kw: Column, nodes: Column, pue: Column,
     Source: definition.
     """
     return np.maximum(0.0, np.asarray(more_kw) - less_kw) * nodes * pue * change_h
-
-
-def wear_usd(*, node_usd: Column, nodes: Column) -> Column:
-    """Money for wear and risk of switching the nodes of something.
-
-    M = m * n
-
-    Source: definition.
-    """
-    return np.multiply(node_usd, nodes)
 
 
 def slot_usd(*, facility_kwh: Column, electricity_usd_per_kwh: Column, slot_ratio: Column) -> Column:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Column = float | NDArray[Any]
+from planner.trace.columns import Column
 
 
 def active_h(

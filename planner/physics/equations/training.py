@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from planner.trace.columns import Column
 from reliability.finish import finish_quantile_h
-
-Column = float | NDArray[Any]
 
 # What failures add is cut into slices of chance, fine at both ends (Gauss and Legendre).
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -224,16 +220,6 @@ def mean_node_kw(
     return energy / (useful_h + checkpoint_h + lost_h + restart_h)
 
 
-def run_power_kw(*, nodes: Column, node_kw: Column) -> Column:
-    """Power of all nodes of a run.
-
-    P = N * P_node
-
-    Source: definition.
-    """
-    return nodes * node_kw
-
-
 def run_increment_kw(
     *, nodes: Column, training_kw: Column, idle_kw: Column, pue: Column, held: Column
 ) -> Column:
@@ -244,23 +230,3 @@ def run_increment_kw(
     Source: definition.
     """
     return nodes * np.maximum(0.0, np.asarray(training_kw) - idle_kw) * pue * held
-
-
-def missed_fraction(*, found_fraction: Column) -> Column:
-    """Share of silent corruptions that checks do not find.
-
-    1 - q
-
-    Source: definition.
-    """
-    return np.subtract(1.0, found_fraction)
-
-
-def other_stops_per_h(*, spikes_per_h: Column, found_per_h: Column) -> Column:
-    """How often a run goes back next to the failures of its nodes.
-
-    l = l_spikes + l_corruptions found
-
-    Source: rates of independent causes add.
-    """
-    return np.add(spikes_per_h, found_per_h)

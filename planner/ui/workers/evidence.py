@@ -12,5 +12,5 @@ def validated(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) ->
     """Every shipped row, as `everfleet validate` answers; `rows` of the arguments tells editions apart."""
     from planner.validation import validate
 
-    tell("Working out every published row anew: about half a minute")
+    tell("Working out every published row again: about half a minute")
     return validate()

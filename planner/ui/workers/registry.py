@@ -105,7 +105,7 @@ class _Work:
         elif self.result is not None:
             self.state = "stopped" if self.stop_requested else "done"
         elif self.cut:
-            self.state, self.error = "failed", f"{self.cut}. Begin it anew if it is still wanted."
+            self.state, self.error = "failed", f"{self.cut}. Start it again if it is still wanted."
         elif self.killed:
             self.state = "stopped"
         else:

@@ -1,0 +1,8 @@
+"""What an equation takes and gives: one number, or a column of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = float | NDArray[np.float64]

@@ -22,7 +22,7 @@ from planner.physics.serving import engine_law, replica_kinds, serving_candidate
 from planner.physics.serving_options import requests_of
 from planner.program.plan import Plan, plan_fleet
 from planner.report.cells import opened_at
-from planner.report.standards.deployments import deployments_of
+from planner.report.standards import kserve
 from planner.report.standards.formats import StandardError
 from planner.report.standards.kueue import _left
 from planner.report.standards.periods import periods_of
@@ -215,7 +215,7 @@ def test_the_whole_document_closes_and_opens() -> None:
     assert "prompts and answers apart" in row["way"]
     assert totals["cost"] == pytest.approx(sum(one["usd"] for one in document["tables"]["cost"]))
     with pytest.raises(StandardError, match="on replicas of their own"):
-        list(deployments_of(document, "kserve"))
+        kserve.write(document)
     (quarter, *_) = periods_of(document)
     (fleet,) = document["tables"]["fleet"]
     taken = row["prefill_replicas"] * row["prefill_accelerators"]

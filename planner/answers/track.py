@@ -3,6 +3,8 @@
 The band of energy, power, carbon and cost is the plan's own range (p5 to p95 of the total, as a share of it);
 that of demand is the error of its forecast, which grows with the time ahead; that of failures is a Poisson
 count over the range of the plan's rate; nodes have none, since the plan orders them. Use has no stated range.
+A run goes evenly from its start to the day by which it is done with even chance; it is late below the line to
+the day of 95 %, and to be ahead is in the band.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ def track_document(plan: Record, actuals: Sequence[Actual], catalogue: Catalogue
         raise InputError(f"{', '.join(outside[:5])}: the plan is of {first} to {last}")
     rows, unknown = [], []
     for one in inside:
-        if one.measure == "done_fraction":
-            continue
+        if one.measure == "done_fraction" and not _runs(plan, one.of):
+            continue  # work that fits in hours has no days of its own
         expected = _expected(plan, one, periods[one.month], catalogue)
         if expected is None:
             unknown.append(
@@ -111,6 +113,8 @@ def _expected(plan: Record, one: Actual, period: Period, catalogue: Catalogue) -
             return _ranged(plan, "cost", sum(paid) / rate) if paid else None
         case "failures":
             return _failures(plan, period, 24.0 * _days(one.month))
+        case "done_fraction":
+            return _done(plan, one)
         case _:
             return _demand(plan, one.of, period, catalogue)
 
@@ -135,6 +139,24 @@ def _ranged(plan: Record, total: str, value: float) -> Expected:
         return Expected(value, None, None)
     ends = sorted(value * whole[end] / whole["value"] for end in ("p5", "p95"))
     return Expected(value, *ends)
+
+
+def _runs(plan: Record, job: str) -> list[Record]:
+    """Rows of the runs of a job, which have a first and a last day."""
+    return [row for row in plan["tables"]["jobs"] if row["job"] == job and row.get("finish_p50")]
+
+
+def _done(plan: Record, one: Actual) -> Expected:
+    """How far a run is at the end of a month; of several, the one that is least far."""
+    end = date.fromisoformat(f"{one.month}-01") + timedelta(days=_days(one.month))
+
+    def done(row: Record, finish: str) -> float:
+        start, last = (date.fromisoformat(row[key]) for key in ("start", finish))
+        return min(1.0, max(0, (end - start).days) / max(1, (last - start).days))
+
+    rows = _runs(plan, one.of)
+    likely, late = (min(done(row, finish) for row in rows) for finish in ("finish_p50", "finish_p95"))
+    return Expected(likely, late, 1.0)
 
 
 def _failures(plan: Record, period: Period, hours: float) -> Expected | None:

@@ -25,6 +25,9 @@ BOOK = Book(SPELLINGS)
 Interval = Callable[..., Any]
 FORMULAS: dict[str, Interval] = {
     "young": young_interval_h,
+    "young/daly": young_interval_h,
+    "young-daly": young_interval_h,
+    "daly-young": young_interval_h,
     "sqrt(2 w / (n r_f))": young_interval_h,
     "daly first order": daly_first_order_interval_h,
     "daly higher order": daly_interval_h,
@@ -45,7 +48,8 @@ def interval_of_job(*, formula: str, mttf_h: float, write_h: float) -> float:
 def interval_of_fleet(
     *,
     formula: str,
-    accelerators: float,
+    accelerators: float | None = None,
+    nodes: float | None = None,
     failures_in_1000_node_days: float,
     write_h: float,
     accelerators_per_node: float | None = None,
@@ -53,6 +57,7 @@ def interval_of_fleet(
     """Compute time between checkpoints that a formula calls best, for a job on nodes of a stated rate."""
     mttf = mttf_from_node_rate(
         accelerators=accelerators,
+        nodes=nodes,
         failures_in_1000_node_days=failures_in_1000_node_days,
         accelerators_per_node=accelerators_per_node,
     )

@@ -49,6 +49,7 @@ _MINUTE, _SECOND, _DAY = 1 / 60, 1 / 3600, 24.0
 SPELLINGS: Spellings = {
     "failures_per_1000_node_days": ("failures_in_1000_node_days", 1.0),
     "days": ("period_h", _DAY),
+    "hours": ("period_h", 1.0),
     "interruptions": ("failures", 1.0),
     "percentile": ("percent", 1.0),
     "mean_down": ("mean_down", 1.0),
@@ -63,6 +64,7 @@ SPELLINGS: Spellings = {
     "restart_min": ("restart_h", _MINUTE),
     "restart_s": ("restart_h", _SECOND),
     "queue_min": ("queue_h", _MINUTE),
+    "mtbf_h": ("mttf_h", 1.0),
     "mtbf_min": ("mttf_h", _MINUTE),
     "mtbf_days": ("mttf_h", _DAY),
     "blocking_min": ("blocking_h", _MINUTE),
@@ -136,11 +138,16 @@ ONE_INTERVAL = "runtime goodput of one interval"
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
 def mttf_from_node_rate(
-    *, accelerators: float, failures_in_1000_node_days: float, accelerators_per_node: float | None = None
+    *,
+    accelerators: float | None = None,
+    nodes: float | None = None,
+    failures_in_1000_node_days: float,
+    accelerators_per_node: float | None = None,
 ) -> float:
     """Mean time to failure of a job from the rate of its nodes."""
     rate = rate_per_node_h(failures_in_1000_node_days=failures_in_1000_node_days)
-    return float(job_mttf_h(nodes=_nodes(accelerators, accelerators_per_node), failure_rate_per_node_h=rate))
+    held = _nodes(accelerators, accelerators_per_node, nodes)
+    return float(job_mttf_h(nodes=held, failure_rate_per_node_h=rate))
 
 
 @BOOK.takes("job_mttf", "mtbf", unit="h", subject=FAILURES)
@@ -166,14 +173,16 @@ def node_mttf(*, accelerators: float, job_mttf_h: float, accelerators_per_node: 
 
 @BOOK.takes("failure_rate", unit="1/h", subject=FAILURES)
 def failure_rate(
-    *, accelerators: float, period_h: float, failures: float, accelerators_per_node: float | None = None
+    *,
+    accelerators: float | None = None,
+    nodes: float | None = None,
+    period_h: float,
+    failures: float,
+    accelerators_per_node: float | None = None,
 ) -> float:
     """Failures of a node from a count."""
-    return float(
-        failure_rate_per_node_h(
-            failures=failures, nodes=_nodes(accelerators, accelerators_per_node), period_h=period_h
-        )
-    )
+    held = _nodes(accelerators, accelerators_per_node, nodes)
+    return float(failure_rate_per_node_h(failures=failures, nodes=held, period_h=period_h))
 
 
 @BOOK.takes("prob_at_least_one_failure", unit="1", subject=FAILURES)
@@ -476,14 +485,16 @@ def spares(*, mean_down: float, percent: float) -> float:
     return float(spares_for_confidence(mean_down=mean_down, confidence_fraction=percent / 100.0))
 
 
-def _nodes(accelerators: float, accelerators_per_node: float | None) -> float:
-    """Nodes that hold the accelerators, the last one whole."""
-    return float(
-        rounded_up(
-            accelerators
-            / (accelerators_per_node or constant("validation.accelerators_per_node", "accelerators"))
-        )
-    )
+def _nodes(
+    accelerators: float | None, accelerators_per_node: float | None = None, nodes: float | None = None
+) -> float:
+    """Nodes as stated, or those that hold the accelerators, the last one whole."""
+    if (accelerators is None) == (nodes is None):
+        raise NotUnderstood("give either gpus or nodes")
+    if accelerators is None:
+        return float(nodes or 0.0)
+    each = accelerators_per_node or constant("validation.accelerators_per_node", "accelerators")
+    return float(rounded_up(accelerators / each))
 
 
 def _model(name: str, known: Mapping[str, Model] = MODELS) -> Model:

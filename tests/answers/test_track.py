@@ -74,6 +74,8 @@ def test_energy_of_a_month_has_the_band_of_the_total(plan: dict[str, Any], tmp_p
         ("2027-01,used_fraction,h100-8/oregon,71 %", "no range"),
         ("2027-05,power,,340 kW", "yes"),
         ("2027-01,cost,,252620", "yes"),
+        ("2027-03,done_fraction,pretrain-70b,0.6", "no"),  # 90 of 124 days to the day of 95 %: 0.726
+        ("2027-03,done_fraction,pretrain-70b,0.8", "yes"),
     ],
 )
 def test_what_has_left_its_band_is_named(plan: dict[str, Any], tmp_path: Path, row: str, within: str) -> None:

@@ -63,7 +63,7 @@ def test_pictures_of_a_placement_hold_each_device_and_its_bytes() -> None:
 
 
 def test_actual_months_stand_next_to_the_shipped_quarter() -> None:
-    """Every figure of the shipped months, the two that have left their bands, and the plan from here."""
+    """Every figure of the shipped months, those that have left their bands, and the plan from here."""
     page = open_page("track", "plan", "scenario")
     text = shared.scenario_text(shared.FIRST)
     plan = shared.load_plan(text, f"{shared.FIRST}.toml")

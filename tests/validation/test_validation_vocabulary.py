@@ -593,3 +593,18 @@ def test_short_steps_of_an_image_model(gpu, gpus, batch, published):
     asked = {"model": "SD v2", "gpu": gpu, "gpus": gpus, "global_batch": batch}
 
     assert ours("train_diffusion_system", "samples/s", **asked) == pytest.approx(published, rel=0.08)
+
+
+def test_nodes_and_hours_say_what_gpus_and_days_do():
+    """33 failures of 128 nodes in 100 days: 2.578 in 1000 node-days, and a job on them fails each 72.7 h."""
+    counted = ours("failure_rate", "failures per 1000 node-days", gpus=1024, days=100, interruptions=33)
+    rate = {"failures_per_1000_node_days": counted}
+
+    assert counted == pytest.approx(33 / 12.8)
+    assert ours("failure_rate", "failures per 1000 node-days", nodes=128, hours=2400, failures=33) == counted
+    assert ours("job_mttf", "h", nodes=128, **rate) == pytest.approx(2400 / 33)
+    assert ours(
+        "job_water", "m3", gpu_mwh=1, pue=1.0, wue_onsite=0, wue_offsite_l_per_kwh=2
+    ) == pytest.approx(2.0)
+    with pytest.raises(NotUnderstood, match="either gpus or nodes"):
+        ours("job_mttf", "h", nodes=128, gpus=1024, **rate)

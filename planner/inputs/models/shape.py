@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.performance.columns import Column
 from planner.performance.experts import (
-    Column,
     LayerWeights,
     attention_parameters,
     latent_attention_parameters,

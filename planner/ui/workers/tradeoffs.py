@@ -173,9 +173,9 @@ def checked_scenario(arguments: Record) -> Iterator[Scenario]:
     """The scenario of the arguments with its files, checked."""
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
 
-    kept = KeptScenario("", "", arguments["name"], arguments["text"], arguments.get("files") or {})
+    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
     with restored(kept) as scenario:
         check_scenario(scenario, load_catalogue())
         yield scenario

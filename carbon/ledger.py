@@ -14,8 +14,8 @@ from carbon import _domain
 from carbon._sums import exact_sum
 from carbon.columns import Column
 from carbon.lines import Line, WaterLine
-from carbon.scopes import ACCOUNTINGS, Accounting, Category, Phase
-from carbon.signals import GridSignal
+from carbon.scopes import ACCOUNTINGS, Category, Phase
+from carbon.signals import Accounting, GridSignal
 
 
 def footprint_kgco2e(*, operational_kgco2e: Column, embodied_kgco2e: Column) -> Column:

@@ -7,8 +7,8 @@ from typing import get_args
 
 from carbon import _domain
 from carbon.columns import Column
-from carbon.scopes import PHASES, Accounting, Category, Phase, Scope
-from carbon.signals import GridSignal
+from carbon.scopes import PHASES, Category, Phase, Scope
+from carbon.signals import Accounting, GridSignal
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal, get_args
 
+from carbon.signals import Accounting
+
 Phase = Literal[
     "data",
     "experimentation",
@@ -19,7 +21,6 @@ Phase = Literal[
     "fleet",  # nodes, whatever they do
 ]
 Scope = Literal[1, 2, 3]
-Accounting = Literal["location", "market"]
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 ACCOUNTINGS: tuple[Accounting, ...] = get_args(Accounting)

@@ -14,7 +14,7 @@ from planner.inputs.kind_checks import works_in_pools
 from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario
-from planner.inputs.scenario.bundle import KeptScenario, named_files, read_kept
+from planner.inputs.scenario.bundle import named_files, read_kept, unsaved
 from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.files import read_text, read_toml
@@ -36,7 +36,7 @@ def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Sce
     Raises:
         InputError: it is wrong; the error holds every problem.
     """
-    with read_kept(KeptScenario("", "", name, text, files or {})) as reading:
+    with read_kept(unsaved(name, text, files or {})) as reading:
         return scenario_in(reading)
 
 

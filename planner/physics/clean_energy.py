@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.trace.columns import Column
-from planner.trace.quantities import Chosen, Traced, pick
+from planner.trace.quantities import Traced, pick
 from planner.trace.sums import over_all, over_rows, sums
-
-Part = tuple[Traced, Chosen]
 
 
 def drawn_there_kwh(*, each_kwh: Column, counts: Column, there_ratio: Column) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +17,7 @@ from planner.program.assembly import Assembled, assemble, objective_unit
 from planner.program.draws import Stop, drawn_futures
 from planner.program.engines import refusing, require_trusted
 from planner.program.future_scenarios import in_future, mean_future, require_one_objective
-from planner.program.plan import Plan
+from planner.program.plan import Plan, Watch
 from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
@@ -88,8 +87,6 @@ def knowing_value_kgco2e(*, hedged_kgco2e: Column, known_kgco2e: Column) -> Colu
     """
     return hedged_kgco2e - known_kgco2e
 
-
-Watch = Callable[[str], None]
 
 LEFT_FRACTIONS = (0.05, 0.2, 0.5)  # of a service's demand: what is tried to be left out
 SECONDS_PER_HOUR = 3600.0

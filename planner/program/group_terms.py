@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.program.slot_ledger import DECIDED, SUMS
-from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
+from planner.trace.quantities import Part, Traced, chosen, derive, rows
 from solver.problem import Problem
 
 # What each takes (X, T), its node group, how many there are (X, T), and of what.
 Source = tuple[Traced, NDArray[np.intp], NDArray[np.float64], str]
-Part = tuple[Traced, Chosen]
 
 
 def by_group(kind: str, term: str, problem: Problem, sources: Sequence[Source]) -> dict[str, Part]:

@@ -37,7 +37,7 @@ from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
 from planner.program.stopped import stopped_part
 from planner.program.transfers import transfer_part
-from planner.trace.quantities import Chosen, Derived, Traced, chosen, derive, pick, rows, total
+from planner.trace.quantities import Chosen, Derived, Part, Traced, chosen, derive, pick, rows, total
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, rebate_fraction, started
 from solver.account import idle_nodes as unused_nodes
@@ -112,7 +112,6 @@ def _count(name: str, counts: NDArray[Any]) -> Chosen:
 
 
 Kind = Literal["usd", "kgco2e", "kwh"]
-Part = tuple[Traced, Chosen]
 
 
 @dataclass(frozen=True)

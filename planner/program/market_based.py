@@ -12,14 +12,13 @@ from carbon.operational import operational_kgco2e
 from planner.inputs.resolved import Inputs
 from planner.physics.clean_energy import (
     Contracted,
-    Part,
     contracted_kgco2e,
     contracted_kwh,
     contracted_usd,
     drawn_there_kwh,
 )
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
-from planner.trace.quantities import Traced, chosen, derive, total
+from planner.trace.quantities import Part, Traced, chosen, derive, total
 from solver.account import drawn_kwh, idle_nodes
 from solver.problem import Contracts, Problem, Solution
 

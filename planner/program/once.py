@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from planner.physics.experiments import PoolWork
 from planner.physics.training import TrainingRuns
 from planner.trace.columns import Floats
-from planner.trace.quantities import Chosen, Traced, chosen, pick, rows
+from planner.trace.quantities import Part, Traced, chosen, pick, rows
 from solver.account_slots import lost_node_h, worked_h
 from solver.problem import Problem, Solution
 
 if TYPE_CHECKING:
     from planner.program.ledger import PausableUse
-
-Part = tuple[Traced, Chosen]
 
 
 def once_part(

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import Curtailment
 from planner.physics.places import Terms, peak_bill_usd, space_bill_usd, there_kw
-from planner.trace.quantities import Chosen, Traced, chosen, derive, total
+from planner.trace.quantities import Part, Traced, chosen, derive, total
 from solver.problem import Places, Problem
 
-Part = tuple[Traced, Chosen]
 BILLS = ("space", "peak", "curtailment")  # parts of the money whose rows are sites
 
 

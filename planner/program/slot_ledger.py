@@ -18,7 +18,7 @@ from planner.physics.equations.slots import (
 from planner.physics.levers import Energy, Levers, Moving
 from planner.physics.site_energy import SiteEnergy
 from planner.trace.columns import Floats
-from planner.trace.quantities import Chosen, Traced, chosen, derive, rows
+from planner.trace.quantities import Part, Traced, chosen, derive, rows
 from planner.trace.sums import over_rows, sums
 from solver.account_slots import shrinking
 from solver.problem import Problem, SlotUse
@@ -32,7 +32,6 @@ SUMS: dict[str, Callable[..., Any]] = {
     "kgco2e": over_slots_kgco2e,
     "kwh": over_slots_kwh,
 }
-Part = tuple[Traced, Chosen]
 
 
 for _function in (in_slots_kwh, *SUMS.values()):

@@ -166,6 +166,9 @@ class Derived(Traced):
         return self.call.function.__name__ + (f".{self.part}" if self.part else "")
 
 
+Part = tuple[Traced, Chosen]  # of a sum: what one of a kind takes, and how many there are
+
+
 class Parts(Mapping[str, Derived]):
     """Columns that one call returned together, by field name."""
 
@@ -620,6 +623,7 @@ __all__ = [
     "Derived",
     "Fact",
     "Kind",
+    "Part",
     "Parts",
     "Pick",
     "Rows",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from planner.inputs.scenario.bundle import KeptScenario, restored
+from planner.inputs.scenario.bundle import restored, unsaved
 from planner.report.charts import FUTURES_PICTURES
 from planner.report.tables import table_of
 from planner.trace.currency import currency_of, showing
@@ -177,7 +177,7 @@ def replay(draft: session.Draft, changes: Record) -> None:
 @st.cache_data(show_spinner=False, max_entries=16)
 def _stated(digest: str, _draft: session.Draft) -> Record:
     """What the scenario says of futures, as its file does."""
-    with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
+    with restored(unsaved(_draft.name, _draft.text, _draft.files)) as scenario:
         from planner.inputs.scenario.writing import tables as written
 
         held: dict[str, Any] = written(scenario)

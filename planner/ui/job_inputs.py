@@ -19,6 +19,7 @@ from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.numbers import percent_text
 from planner.ui import shared
+from planner.ui.session import Files
 
 FIRST = "train-8b"
 LARGEST_FILE_MB = 25
@@ -33,8 +34,6 @@ OF_FILES = {"requests_per_day": QuestionField("", label="Requests a day", unit="
 _BASE = "job.base"
 _INPUT = "job.input."
 _MOVED, _TURN = "job.moved", "job.turn"
-
-Files = tuple[tuple[str, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)

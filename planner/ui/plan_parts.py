@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from planner.answers.plan.repairs import repaired_text, repairs
-from planner.inputs.scenario.bundle import KeptScenario, restored
+from planner.inputs.scenario.bundle import restored, unsaved
 from planner.report.charts import TIMELINE_KEY
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.hours import HOURS_KEY
@@ -310,7 +310,7 @@ def ways_out(made: Planned) -> None:
 def _plan_repaired(made: Planned, way: Mapping[str, Any]) -> None:
     """Put the repaired copy in the place of the scenario; the page plans it next."""
     try:
-        with restored(KeptScenario("", "", made.name, made.text, dict(made.files))) as scenario:
+        with restored(unsaved(made.name, made.text, made.files)) as scenario:
             text = repaired_text(scenario, way)
     except InputError as error:
         st.error("The scenario cannot be repaired so.")

@@ -14,7 +14,6 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.trace.errors import InputError
 from planner.ui import shared
 
@@ -148,15 +147,6 @@ def catalogue() -> Catalogue:
     return _with_own(_digest(data, "", files), data, files)
 
 
-def kept(held: Draft) -> KeptScenario:
-    """The scenario as the store keeps it, with the files that it names; worked out once for each content.
-
-    Raises:
-        ScenarioError: it is wrong.
-    """
-    return _kept(held.digest, held)
-
-
 def file_name(name: str, suffix: str = ".toml") -> str:
     """A name of one file, whatever path or signs it came with: it is written into folders."""
     stem = PurePosixPath(name.replace("\\", "/")).name.removesuffix(suffix)
@@ -173,12 +163,6 @@ def _with_own(digest: str, _data: str, _files: Files) -> Catalogue:
         return load_catalogue().with_own(own_among(_data, dict(_files)))
     except InputError:  # as the check of the scenario says in full
         return load_catalogue()
-
-
-@st.cache_data(show_spinner=False, max_entries=32)
-def _kept(digest: str, _draft: Draft) -> KeptScenario:
-    with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
-        return keep(scenario)
 
 
 def _digest(name: str, text: str, files: Files) -> str:

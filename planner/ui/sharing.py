@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from planner.inputs.scenario.bundle import KeptScenario
+from planner.inputs.scenario.bundle import unsaved
 from planner.inputs.scenario.link import packed_link, unpacked_link
 from planner.store import SavedPlan, Store, labels_of
 from planner.store.addresses import read_only
@@ -113,7 +113,7 @@ def _said(made: Planned, store: Store, before: SavedPlan) -> None:
     from planner.answers.saved.commands import compared_lines
     from planner.answers.saved.compare import compare_sides, made_side, saved_side
 
-    now = made_side(KeptScenario("", "", made.name, made.text, dict(made.files)), made.document)
+    now = made_side(unsaved(made.name, made.text, made.files), made.document)
     found = compare_sides(saved_side(store, before.digest), now)
     with showing(currency_of(found)):
         said = {title: lines for title, lines in compared_lines(found).items() if lines}

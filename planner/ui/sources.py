@@ -271,10 +271,10 @@ def _refused(said: str, error: InputError) -> None:
 @st.cache_data(show_spinner=False, max_entries=32)
 def _own_rows(digest: str, _draft: session.Draft) -> list[Record]:
     """The facts that a scenario brings; none where it cannot be read, which other pages say."""
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
 
     try:
-        with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
+        with restored(unsaved(_draft.name, _draft.text, _draft.files)) as scenario:
             own = scenario.own
     except InputError:
         return []
@@ -314,9 +314,9 @@ def _found(digest: str, _wanted: Wanted) -> pd.DataFrame:
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _facts_used(digest: str, _draft: session.Draft) -> frozenset[str]:
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
 
-    with restored(KeptScenario("", "", _draft.name, _draft.text, dict(_draft.files))) as scenario:
+    with restored(unsaved(_draft.name, _draft.text, _draft.files)) as scenario:
         return facts_used(scenario)
 
 

@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 
 from planner.inputs.scenario import ScenarioError, digest, parse_scenario
+from planner.inputs.scenario.bundle import keep, restored, unsaved
 from planner.ui import session, shared
 
 
@@ -121,7 +122,8 @@ def test_what_the_store_keeps_is_what_the_command_line_would() -> None:
     """The identity is that of the scenario, so a plan saved here is the row that the command makes."""
     first = session.draft()
 
-    found = session.kept(first)
+    with restored(unsaved(first.name, first.text, first.files)) as scenario:
+        found = keep(scenario)
 
     assert found.digest == digest(parse_scenario(first.text))
     assert (found.name, found.text, dict(found.files)) == (first.name, first.text, {})
@@ -129,5 +131,7 @@ def test_what_the_store_keeps_is_what_the_command_line_would() -> None:
 
 def test_a_wrong_scenario_is_refused_by_name() -> None:
     """The message begins with the file's own name, as everywhere."""
-    with pytest.raises(ScenarioError, match=r"^own\.toml: "):
-        session.kept(session.Draft("title = 1", "own.toml", ""))
+    wrong = session.Draft("title = 1", "own.toml", "")
+
+    with pytest.raises(ScenarioError, match=r"^own\.toml: "), restored(unsaved(wrong.name, wrong.text)):
+        pass

@@ -16,8 +16,9 @@ from planner.inputs.scenario.schema_futures import Future
 from planner.program.assembly import objective_unit
 from planner.program.draws import Stop
 from planner.program.future_scenarios import without_futures
-from planner.program.futures import Watch, plan_futures
+from planner.program.futures import plan_futures
 from planner.program.grids import drawn
+from planner.program.plan import Watch
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
 from planner.report.columns import aligned, words

@@ -22,7 +22,7 @@ from planner.answers.job.ledger import (
 )
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
-from planner.answers.job.scores import failures_of, market_based, scores_of, whole_kgco2e
+from planner.answers.job.scores import Named, failures_of, market_based, scores_of, whole_kgco2e
 from planner.answers.job.setting import setting_of
 from planner.answers.job.what_if import changes_of, swings_of
 from planner.answers.job.work import FAILURES, STORAGE
@@ -35,8 +35,6 @@ from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
-
-Named = dict[str, tuple[str, Traced]]
 
 # Facts that replace what a job does not state of itself, and the places that a default may fill.
 _COMMON = {

@@ -8,10 +8,8 @@ from planner.answers.plan.alternatives import with_alternatives
 from planner.answers.plan.limit_prices import with_prices
 from planner.answers.plan.verified import with_verification
 from planner.inputs.plan_question import PlanQuestion
-from planner.program.plan import Plan
+from planner.program.plan import Plan, Watch
 from planner.trace.numbers import percent_text
-
-Watch = Callable[[str], None]
 
 
 def defended(

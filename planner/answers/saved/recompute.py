@@ -12,8 +12,8 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.bundle import restored
-from planner.program.futures import Watch, plan_futures
-from planner.program.plan import plan_fleet
+from planner.program.futures import plan_futures
+from planner.program.plan import Watch, plan_fleet
 from planner.store import StoreError
 from planner.store.packing import packed, repeatable, unpacked, versions_here
 from planner.store.store import SavedFuturesPlan, SavedPlan, Store

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
-from planner.inputs.scenario.bundle import KeptScenario, restored
+from planner.inputs.scenario.bundle import KeptScenario, restored, unsaved
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.scenario.writing import tables
 from planner.program.plan import plan_fleet
@@ -97,7 +97,7 @@ def attribution(
             break
         tell(f"plan {number + 1} of {len(mixes)}: {_mix_text(mix)}")
         text = write_toml(_mixed(first, second, mix))
-        kept = KeptScenario("", "", before.name or "scenario.toml", text, files)
+        kept = unsaved(before.name or "scenario.toml", text, files)
         outcomes[mix] = plan(kept) if plan is not None else plan_mix(kept, should_stop)
         if met is not None:
             met(_row(mix, outcomes[mix]))

@@ -21,13 +21,13 @@ from multiprocessing import get_context, parent_process
 from os import _exit
 from typing import Any, Protocol
 
+from planner.program.draws import Stop
 from planner.trace.errors import InputError
 
 TRIES = 2  # a task whose worker died twice is taken to be what kills them
 POLL_S = 0.2  # how soon a wish to stop is heard
 
 Work = Callable[[Any], Any]
-Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)

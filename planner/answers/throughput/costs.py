@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.answers.throughput.equations import each_j, million_kgco2e, million_usd, yield_per_kwh
-from planner.answers.throughput.setting import Index, Row, Setting
+from planner.answers.throughput.setting import Row, Setting
 from planner.physics.hours import electricity_of, fed, had_usd, made_kgco2e
+from planner.trace.columns import Indices
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, derive
 
@@ -14,7 +15,7 @@ GRID = "us"
 
 
 def delivered(
-    setting: Setting, sku: Index, *, rate: Traced, nodes: Traced, node_kw: Traced
+    setting: Setting, sku: Indices, *, rate: Traced, nodes: Traced, node_kw: Traced
 ) -> dict[str, Traced]:
     """What whole nodes deliver for a kWh, and what a million of it takes."""
     return {
@@ -24,7 +25,7 @@ def delivered(
 
 
 def per_million(
-    setting: Setting, sku: Index, *, rate: Traced, nodes: Traced, node_kw: Traced
+    setting: Setting, sku: Indices, *, rate: Traced, nodes: Traced, node_kw: Traced
 ) -> dict[str, Traced]:
     """Energy of each, money and carbon of a million, on new nodes busy at this rate in every hour."""
     inputs, fact, has = setting.inputs, setting.fact, setting.catalogue.has

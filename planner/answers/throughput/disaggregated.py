@@ -10,10 +10,8 @@ from planner.inputs.resolved import Inputs
 from planner.physics.apart import cache_way, in_less_time, knowing_prompts, ports_of, prompts_alone
 from planner.physics.serving import EngineLaw, engine_law, serving_candidates, sharing
 from planner.physics.serving_options import ServingCandidates, requests_of
-from planner.trace.columns import Floats
+from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, pick
-
-Index = NDArray[np.intp]
 
 
 def apart_rows(setting: Setting, joint: Table) -> list[Row]:
@@ -57,7 +55,7 @@ def apart_rows(setting: Setting, joint: Table) -> list[Row]:
     return rows
 
 
-def _readers(inputs: Inputs, candidates: ServingCandidates, r: Index, w: Index) -> tuple[Floats, Floats]:
+def _readers(inputs: Inputs, candidates: ServingCandidates, r: Indices, w: Indices) -> tuple[Floats, Floats]:
     """Replicas that read, each next to one that writes, and their mean time to the first token."""
     ports = ports_of(candidates.accelerators, candidates.groups)
     sku = inputs.node_group_sku[candidates.node_group]
@@ -70,7 +68,7 @@ def _readers(inputs: Inputs, candidates: ServingCandidates, r: Index, w: Index) 
     return needed[back.ravel()], ttft_s[back.ravel()] + np.asarray(way.transfer_s.value)
 
 
-def _law(inputs: Inputs, candidates: ServingCandidates, at: Index, *, reads: bool = False) -> EngineLaw:
+def _law(inputs: Inputs, candidates: ServingCandidates, at: Indices, *, reads: bool = False) -> EngineLaw:
     """The law of some candidates, as they are or with the prompts of their requests alone."""
     own = candidates.some(at)
     requests, sku = requests_of(inputs, own.service), inputs.node_group_sku[own.node_group]

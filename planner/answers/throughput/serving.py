@@ -9,7 +9,7 @@ import numpy as np
 from planner.answers.throughput.costs import per_million
 from planner.answers.throughput.disaggregated import apart_rows
 from planner.answers.throughput.equations import yield_per_kwh
-from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, worst
+from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
 from planner.physics.engines import engine_title, model_fact
@@ -26,6 +26,7 @@ from planner.physics.measured_serving import (
 from planner.physics.serving import Kinds, replica_kinds, serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
+from planner.trace.columns import Indices
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -104,7 +105,7 @@ def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     return columns
 
 
-def _error(setting: Setting, sku: Index, tp: Traced) -> Traced:
+def _error(setting: Setting, sku: Indices, tp: Traced) -> Traced:
     """Error of a serving rate: small where it was measured or fitted, large elsewhere."""
     inputs, question = setting.inputs, setting.question
     items = []
@@ -131,7 +132,7 @@ def _fitted_error(setting: Setting, accelerator: str) -> Traced:
     return worst(error.fact, error.what)
 
 
-def _rate_notes(setting: Setting, sku: Index) -> list[str]:
+def _rate_notes(setting: Setting, sku: Indices) -> list[str]:
     """How far off rates are and what that rests on, a note for all SKUs of which the same is true."""
     inputs, question = setting.inputs, setting.question
     names: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.answers.throughput.equations import joint_error_fraction
 from planner.inputs.catalogue import Catalogue
@@ -14,12 +13,12 @@ from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
 from planner.physics.precisions import FORMATS
 from planner.physics.training_step import LAYOUT
+from planner.trace.columns import Indices
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 from planner.trace.records import is_number
 
 Row = dict[str, object]
-Index = NDArray[np.intp]
 FITTED = "everfleet-training-fit"  # source of efficiencies that published throughput was fitted with
 OUT_OF_SAMPLE = "performance.training.out_of_sample_error"
 # Columns that no equation gives -> how their numbers were found.
@@ -57,7 +56,7 @@ class Setting:
         return "" if self.catalogue.has(f"accelerator.{chip}.{unit}_peak") else f"no {precision} units"
 
 
-def every_size(setting: Setting, sizes: Sequence[int]) -> tuple[list[Row], Index, Index, Index]:
+def every_size(setting: Setting, sizes: Sequence[int]) -> tuple[list[Row], Indices, Indices, Indices]:
     """A row for every SKU at every size, and of those with the precision: their row, SKU and nodes."""
     listed: list[Row] = []
     tried: list[tuple[int, int, int]] = []
@@ -108,7 +107,7 @@ class Table:
         ]
 
 
-def training_error(setting: Setting, sku: Index, mixture: bool) -> Traced:
+def training_error(setting: Setting, sku: Indices, mixture: bool) -> Traced:
     """Error of a training rate, row by row: of the fit, of hardware outside it, of experts."""
     inputs = setting.inputs
     fits, chips = [], []

@@ -8,13 +8,14 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.equations import system_per_s
-from planner.answers.throughput.setting import Index, Setting, Table, every_size, ranged, worst
+from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
+from planner.trace.columns import Indices
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, derive, rows
 
@@ -50,7 +51,7 @@ def alone_table(setting: Setting, sizes: Sequence[int], *, unit: str, error: str
 
 
 def _columns(
-    setting: Setting, sku: Index, nodes_at: Index, one: BatchWork, error: Traced
+    setting: Setting, sku: Indices, nodes_at: Indices, one: BatchWork, error: Traced
 ) -> Mapping[str, Traced]:
     """What each size delivers and draws."""
     inputs = setting.inputs

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.equations import system_per_s
-from planner.answers.throughput.setting import Index, Row, Setting, Table, ranged, training_error
+from planner.answers.throughput.setting import Row, Setting, Table, ranged, training_error
 from planner.inputs.software import default_stack
 from planner.performance.adapters import adapter_parameters
 from planner.performance.bundles import SplitLimits
@@ -28,6 +28,7 @@ from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
 from planner.physics.training_step import AS_FAST, without_precision
 from planner.physics.training_step import layout_of as searched_layout
+from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
 
 WAITS = (
@@ -213,7 +214,7 @@ def _columns(
     return columns
 
 
-def _in_columns(work: Work, sku: Index) -> dict[str, Traced]:
+def _in_columns(work: Work, sku: Indices) -> dict[str, Traced]:
     """Arguments by SKU as columns; what is the same on every SKU stays one node."""
     used = np.unique(sku)
     place = np.searchsorted(used, sku)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -25,9 +24,7 @@ from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import mass, money, percent_text, share_of, tonne_price
 from planner.trace.quantities import Traced, calculated, chosen
-from planner.trace.records import Record, numbered, plain_rows
-
-Document = dict[str, Any]
+from planner.trace.records import Document, Record, numbered, plain_rows
 
 EDITION = 1
 MOST_NODE_GROUPS = 3  # of a fleet that is named in a row

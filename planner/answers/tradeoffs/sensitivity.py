@@ -17,17 +17,14 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import assemble, objective_unit
-from planner.program.plan import Plan, plan_fleet
+from planner.program.plan import Plan, Watch, plan_fleet
 from planner.program.searches import Flip, Sensitivity, find_flips
 from planner.program.solution import Problem, Status
 from planner.trace.currency import currency_record, showing, shown_unit, shown_value
 from planner.trace.explain import Steps
 from planner.trace.numbers import amount_text, count_text, number_text, percent_text, share_of
 from planner.trace.quantities import Chosen
-from planner.trace.records import Record, numbered, plain_rows
-
-Document = dict[str, Any]
-Watch = Callable[[str], None]
+from planner.trace.records import Document, Record, numbered, plain_rows
 
 EDITION = 1
 STEPS = 48  # a flip is found to this part of its range

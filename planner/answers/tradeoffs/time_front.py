@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import mass, percent_text, share_of
 from planner.trace.quantities import chosen
-from planner.trace.records import Record, numbered, plain_rows
-
-Document = dict[str, Any]
+from planner.trace.records import Document, Record, numbered, plain_rows
 
 EDITION = 1
 

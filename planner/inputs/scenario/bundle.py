@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -35,6 +35,13 @@ class KeptScenario:
     name: str
     text: str
     files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def unsaved(
+    name: str, text: str, files: Mapping[str, bytes] | Iterable[tuple[str, bytes]] = ()
+) -> KeptScenario:
+    """A scenario as content that no store has seen: without identity and title."""
+    return KeptScenario("", "", name, text, dict(files))
 
 
 def keep(scenario: Scenario) -> KeptScenario:

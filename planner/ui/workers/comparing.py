@@ -15,10 +15,10 @@ def attribution(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) 
         InputError: they name different files alike, or one is no scenario.
     """
     from planner.answers.sweeps.attribution import attribution as shared_out
-    from planner.inputs.scenario.bundle import KeptScenario
+    from planner.inputs.scenario.bundle import unsaved
 
     before, after = (
-        KeptScenario("", "", held["name"], held["text"], held.get("files") or {})
+        unsaved(held["name"], held["text"], held.get("files") or {})
         for held in (arguments["before"], arguments["after"])
     )
     return shared_out(

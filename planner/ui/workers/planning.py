@@ -34,13 +34,13 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
     from planner.inputs.exchange import shown_in
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
     from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
     from planner.store.searches import kept_searches
 
     name, text, files = arguments["name"], arguments["text"], arguments.get("files") or {}
-    with restored(KeptScenario("", "", name, text, files)) as scenario:
+    with restored(unsaved(name, text, files)) as scenario:
         check_scenario(scenario, load_catalogue())
         tell(part={"unit": _objective_unit(scenario)} | currency_record(shown_in(scenario)))
         made = plan_fleet(
@@ -81,11 +81,11 @@ def program(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> R
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario, with_cards
     from planner.inputs.resolved import Inputs
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
     from planner.program.assembly import assemble
     from planner.program.searches import write_program
 
-    kept = KeptScenario("", "", arguments["name"], arguments["text"], arguments.get("files") or {})
+    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
     with restored(kept) as scenario, TemporaryDirectory(prefix="everfleet-") as folder:
         check_scenario(scenario, load_catalogue())
         tell("writing the program down")
@@ -97,9 +97,9 @@ def program(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> R
 
 def save(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """Save the `document` of a plan that could not be saved when it was made, with its scenario."""
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
 
-    kept = KeptScenario("", "", arguments["name"], arguments["text"], arguments.get("files") or {})
+    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
     with restored(kept) as scenario:
         return _in_store(scenario, arguments["document"], arguments.get("store_address"))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from planner.program.draws import Stop
 from planner.trace.currency import currency_record, showing
 from planner.trace.numbers import count_text
 from planner.trace.records import Record
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from planner.program.searches import Point
     from planner.program.solution import Answer
 
-Stop = Callable[[], bool]
 
 POINTS = 8  # of a front: each may take the time limit
 
@@ -173,9 +173,9 @@ def checked_scenario(arguments: Record) -> Iterator[Scenario]:
     """The scenario of the arguments with its files, checked."""
     from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
-    from planner.inputs.scenario.bundle import KeptScenario, restored
+    from planner.inputs.scenario.bundle import restored, unsaved
 
-    kept = KeptScenario("", "", arguments["name"], arguments["text"], arguments.get("files") or {})
+    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
     with restored(kept) as scenario:
         check_scenario(scenario, load_catalogue())
         yield scenario

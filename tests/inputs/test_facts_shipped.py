@@ -58,7 +58,7 @@ def test_keys_are_well_formed_and_stand_once():
 
 BY_PRECISION = re.compile(
     r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
-    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)"
+    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-(vllm|tensorrt-llm|sglang))?"
 )
 BY_SIZE = re.compile(
     r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"
@@ -69,7 +69,7 @@ BY_ROUND = re.compile(  # in the others, none did so
 
 
 def test_an_alternative_stands_beside_its_preferred_value():
-    """What is known by precision, size of a group or round alone has no preferred one."""
+    """What is known by precision and engine, size of a group or round alone has no preferred one."""
     alone = [key for key in FACTS if "@" in key and key.split("@")[0] not in FACTS]
     patterns = (BY_PRECISION, BY_SIZE, BY_ROUND)
     assert [key for key in alone if not any(pattern.fullmatch(key) for pattern in patterns)] == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from planner.inputs.aliases import alias_of, aliases, name_called
 from planner.inputs.catalogue import load_catalogue
 from planner.trace.units import convert_factor, unit_of
+
+ANOTHER_PART = re.compile(r"\b(\d+ ?k?w|mig|nvl4|maxq)\b", re.IGNORECASE)
 
 __all__ = ["alias_of", "aliases", "catalogue_name", "constant", "constants"]
 
@@ -25,7 +28,9 @@ def catalogue_name(table: str, name: str) -> str:
         return folded[name.casefold()]
     if name in catalogue.names(table):
         return name
-    if (called := name_called(table, name, catalogue)) is not None:
+    # A stated power or slice is another part than the one whose name stands in front of it.
+    other = table == "accelerator" and ANOTHER_PART.search(name)
+    if not other and (called := name_called(table, name, catalogue)) is not None:
         return called
     raise ValueError(f"no {table} '{name}' in the catalogue: add an alias to data/aliases.toml")
 

@@ -223,8 +223,11 @@ def _sku(node: str) -> Sku:
 
 
 def _counted_sku(node: str) -> Sku | None:
-    """The node that holds so many accelerators of a name: '8xH200-SXM-141GB' is 'h200-8'."""
-    counted = re.fullmatch(r"(\d+) ?x ?(.+)", node, re.IGNORECASE)
+    """The node that holds so many accelerators of a name: '8xH200-SXM-141GB' is 'h200-8'.
+
+    What follows a comma says how it is cooled: a way that is not known is another node.
+    """
+    counted = re.fullmatch(r"(\d+) ?x ?([^,]+)", node, re.IGNORECASE)
     catalogue = load_catalogue()
     chip = accelerator_called(counted[2], catalogue) if counted else None
     if counted is None or chip is None:

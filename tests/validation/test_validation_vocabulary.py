@@ -568,9 +568,10 @@ def test_a_name_is_one_however_it_is_spelled(quantity, unit, plain, spelled):
     assert ours(quantity, unit, **spelled) == pytest.approx(ours(quantity, unit, **plain), rel=1e-12)
 
 
-def test_another_memory_is_another_accelerator():
-    with pytest.raises(NotUnderstood, match="no accelerator 'V100-16GB'"):
-        ours("serve_decode", **CHAT, model="Qwen3-8B", gpu="V100-16GB")
+@pytest.mark.parametrize("gpu", ["V100-16GB", "H100 SXM5 500W", "GB200 NVL4", "A100 80GB MIG 3g.40gb"])
+def test_another_memory_power_or_slice_is_another_accelerator(gpu):
+    with pytest.raises(NotUnderstood, match=f"no accelerator '{gpu}'"):
+        ours("serve_decode", **CHAT, model="Qwen3-8B", gpu=gpu)
 
 
 def test_requests_a_second_are_no_tokens():

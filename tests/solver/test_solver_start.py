@@ -260,6 +260,9 @@ def test_rebates_of_the_bound_get_options_of_their_own(monkeypatch: pytest.Monke
     def noted(program: Program, bound: Outcome, search: Search) -> Outcome:
         before = ranges(program)
         found = suited(program, bound, search)
+        none = {each.name: 0.0 for each in program.tier}
+        other = suited(program, dataclasses.replace(bound, values={**bound.values, **none}), search)
+        assert {name: round(other.values[name]) for name in none} == none
         assert ranges(program) == before
         asked.extend([bound, found])
         return found

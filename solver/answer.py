@@ -220,13 +220,12 @@ def _from_fewer_slots(
 ) -> tuple[Solution | None, float]:
     """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
 
-    A larger problem is solved with the means of its slots, which no plan costs less than. Of a smaller one,
-    or where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots, and
+    One in the middle is solved with the means of its slots, which no plan costs less than. Of any other, or
+    where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots, and
     one of longer slots is one of those that they join. What is whole of either is held, and its operation
     chosen in the slots of the problem.
     """
     problem, known, floor = program.problem, list[Solution](), -math.inf
-    searched = time.monotonic() + SLOTS_LATER * (ends - time.monotonic())
 
     def left_s(until: float) -> float:
         return max(until - time.monotonic(), 0.0)
@@ -253,16 +252,17 @@ def _from_fewer_slots(
             engine=engine,
         )
 
-    if engine == "highs" and program.whole_numbers() >= MIDDLE:
+    if engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
         mean = mean_slots(problem, MEANS)
         if mean is problem and len(problem.slots) <= MEANS:
             return None, floor  # few enough to be searched as they are
         if mean is not problem:
-            found = answer_of(mean, MEAN_CLOSELY, left_s(searched))
-            floor = found.bound
+            found = answer_of(mean, MEAN_CLOSELY, SLOTS_LATER * left_s(ends))
+            floor = found.bound if found.status is not backend.Status.INFEASIBLE else floor
             plan = operated(found.solution) if found.solution is not None else None
             if plan is not None and (best := _best(program, [plan], tolerance)) is not None:
                 return best, floor
+    searched = time.monotonic() + SLOTS_LATER * left_s(ends)
     by_period = answer_of(problem.by_period(), 1.0, PERIOD_FIRST * left_s(searched)).solution
     if by_period is None:
         return None, floor

@@ -29,6 +29,7 @@ from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
+FOR_REBATES = 0.25  # of the time left, for options that suit the rebates of the bound
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -70,8 +71,14 @@ def first_plan(
         plan, stopped = _whole_plan(program, chosen, search, floor)
         best = floor.end(at_once=stopped or floor.near)
         if rebates and not (stopped or best.stopped or floor.near) and pays():
+            better = _for_these_rebates(program, best, search)
+            pays_better = cost(better) < cost(chosen) * (1 - PAYS)
+            chosen = better if pays_better else chosen
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
-            best = floor.end(at_once=False)
+            if pays_better:
+                other, stopped = _whole_plan(program, chosen, search, floor)
+                plan = _cheaper(program.problem, plan, other)
+            best = floor.end(at_once=stopped or floor.near)
         if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):
             restore(as_it_was)  # better choices may be among what was barred
             program.count_replicas()
@@ -136,6 +143,21 @@ def _chosen(program: Program, relaxed: backend.Relaxation, search: Search, *, la
     count(nodes(program), pulp.LpInteger)
     program.count_replicas()
     return chosen if chosen.status.has_plan else replace(chosen, values=start)
+
+
+def _for_these_rebates(program: Program, bound: backend.Outcome, search: Search) -> backend.Outcome:
+    """Options for the rebates that the search for the bound took, among what is promising.
+
+    Those of a plan were found in turns with its options, and may be far from the best.
+    """
+    if not bound.status.has_plan:
+        return bound
+    promising = ranges(program)
+    hold([program.tier], bound.values)
+    count([*nodes(program), program.replicas], pulp.LpContinuous)
+    found = search(program, None, FOR_REBATES, backend.Looking.SOME)
+    restore(promising)
+    return found
 
 
 def _whole_plan(

@@ -42,6 +42,7 @@ SOME = 1e-6  # less than this of a replica is none
 TO_SPARE = 0.02  # of the limits of a site, for orders that are rounded up
 ROOM = 0.25  # of a replica, left to round up what each service has in each period
 AROUND, NEARER = 2, 1  # how far whole numbers may go from the first orders, and from a plan, at all sites
+LOOSELY = 2.0  # times as near as every step: what is nearer is found around that plan
 CLOSER = 0.2  # of the gap asked for: how near orders for held replicas go to their best
 PAYS = 1e-4  # a search that wins less than this share was fruitless
 MANY = 5000  # whole numbers that one search is given
@@ -70,6 +71,7 @@ def _orders_first(program: Program, search: Search) -> backend.Outcome | None:
         start: Mapping[str, float] | None = None
         if not many:
             _stay_with_used((program.replicas, program.order), ordered.values, AROUND)
+            search = replace(search, gap_fraction=LOOSELY * search.gap_fraction)
         elif (start := fit(program, ordered.values, search)) is not None:
             restore(as_it_was)
             _hold_as_found(program, start)

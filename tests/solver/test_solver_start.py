@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
@@ -27,7 +27,7 @@ from solver.problem import Problem, ServeOptions, Solution, Tiers
 from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
 from solver.start import FirstPlan, first_plan, plan_of_choices
-from solver.steps import ranges
+from solver.steps import Search, hold, ranges, restore
 from solver.verify import objective_value, verify
 
 
@@ -243,6 +243,47 @@ def test_better_choices_of_the_bound_are_made_whole(monkeypatch: pytest.MonkeyPa
     assert not stopped
     assert plan.run.tolist() == [1, 0]
     assert objective_value(case, plan) == pytest.approx(best(case).objective)
+
+
+def test_rebates_of_the_bound_get_options_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first choice without any rebate is left for one with those that the bound takes."""
+    choose, suited, whole_plan = start.choose, start._for_these_rebates, start._whole_plan
+    asked, made = list[Outcome](), list[set[float]]()
+
+    def without(program: Program, search: Search, known: Mapping[str, float]) -> Outcome:
+        before = ranges(program)
+        hold([program.tier], {})
+        found = choose(program, search, {}, at_once=False)
+        restore(before)
+        return found
+
+    def noted(program: Program, bound: Outcome, search: Search) -> Outcome:
+        before = ranges(program)
+        found = suited(program, bound, search)
+        none = {each.name: 0.0 for each in program.tier}
+        other = suited(program, dataclasses.replace(bound, values={**bound.values, **none}), search)
+        assert {name: round(other.values[name]) for name in none} == none
+        assert ranges(program) == before
+        asked.extend([bound, found])
+        return found
+
+    def counted(program: Program, chosen: Outcome, *rest: Any) -> Any:
+        made.append({each.name for each in program.tier if chosen.values[each.name] > 0.5})
+        return whole_plan(program, chosen, *rest)
+
+    monkeypatch.setattr(start, "choose", lambda *parts, at_once: without(*parts))
+    monkeypatch.setattr(start, "_for_these_rebates", noted)
+    monkeypatch.setattr(start, "_whole_plan", counted)
+    case = fleet("S")
+    program = build(case)
+    plan, _, bound = first_plan(program, gap_fraction=0.001, time_limit_s=20)
+
+    reached, found = ({each.name for each in program.tier if one.values[each.name] > 0.5} for one in asked)
+    assert reached
+    assert found == reached
+    assert made[:2] == [set(), reached]
+    assert plan is not None
+    assert 1000 * bound <= objective_value(case, plan)
 
 
 @pytest.mark.parametrize("rebates", [True, False])

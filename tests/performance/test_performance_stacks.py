@@ -291,7 +291,7 @@ def test_benchmarks_of_images_are_answered():
     eight, _ = evaluate("train_diffusion_system", row | {"accelerators": 8}, "samples/s (system)")
 
     assert eight == pytest.approx(1151, rel=0.2)  # MLPerf Training v5.0, from its logs
-    with pytest.raises(NotUnderstood, match="no facts of 'Dali'"):
+    with pytest.raises(NotUnderstood, match="no diffusion 'Dali'"):
         evaluate("train_diffusion_system", row | {"accelerators": 8, "model": "Dali"}, "samples/s")
     with pytest.raises(NotUnderstood, match="is less than one sample for each"):
         evaluate("train_diffusion_system", row | {"accelerators": 512}, "samples/s")

@@ -47,7 +47,6 @@ OUTSIDE = {
     "PO127": LAW,
     "PO132": HOST,
     "PO133": HOST,
-    "PO150": EVEN,
 }
 # Rows of mlperf_2025.csv that we miss, and why.
 TUNED = "filed with vLLM; our constants of throughput benchmarks are of engines tuned for one model"

@@ -32,7 +32,6 @@ SERIES = "slower than the same model with longer sequences on the smaller A100 i
 HOST = "B200 with a small model stalled at this batch: it made more tokens/s at half of it"
 HOSTED = "boards on PCI Express exchange through the host, which the link figure does not show"
 SPREAD = "experts over eight H100: ours is too fast, and the prompt is assumed"
-EVEN = "even arrivals with prefix caching: ours is 12 % too quick, where 10 % is allowed"
 LAW = "one power law for all models of a chip: small ones draw more, tensor pairs less"
 CARDS = "cards on PCI Express: their exchange was measured on one host, without direct copies"
 OUTSIDE = {

@@ -104,7 +104,7 @@ def test_constants_that_made_the_rates_are_found(tmp_path):
     What was known before and the noise of rates hold the rest of it back.
     """
     catalogue = load_catalogue()
-    key = "kernel.h100-sxm-80gb.matrix_share@bf16"
+    key = "kernel.h100-sxm-80gb.matrix_share@bf16-vllm"
     fact = make_fact(key, 0.94 * catalogue.fact(key).value, "1", Source("me", "me"))
 
     hardware = fitted(table(tmp_path, batches=(4, 64, 256), catalogue=catalogue.with_facts([fact])))

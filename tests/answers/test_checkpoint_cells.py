@@ -96,7 +96,7 @@ def test_what_more_is_taken_is_against_the_best(document: Record) -> None:
     number, row = next((i, row) for i, row in enumerate(document["map"]) if row["nodes"] == 256)
     found = cell(document, "map", number, "time_more_fraction")
 
-    quotient = found.steps[found.steps[0].inputs["to_best_ratio"]]
+    quotient = found.steps[found.steps[0].inputs["quotient"]]
     least = found.steps[quotient.inputs["denominator"]]
     best = next(size for size in document["sizes"] if size["nodes"] == 256)
     assert quotient.value == pytest.approx(1.0 + row["time_more_fraction"])

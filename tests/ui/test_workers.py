@@ -243,7 +243,7 @@ def test_what_does_not_stop_is_ended(works: Registry) -> None:
     pid = working(works, quick)
     works.stop(quick)
 
-    assert (deaf.state, deaf.error[:32]) == ("failed", "It did not end on request. Begin")
+    assert (deaf.state, deaf.error[:32]) == ("failed", "It did not end on request. Start")
     assert ended(works, quick).state == "stopped"
     assert is_gone(pid)
 

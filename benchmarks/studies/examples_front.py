@@ -24,7 +24,7 @@ from planner.validation import validate
 
 PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
 # The cleanest plans are the hardest to prove; the gap of the front of time is half a per cent.
-WIDEST_GAP = 0.1
+WIDEST_GAP = 0.12
 PROVEN = {"optimal", "within gap", "time limit"}  # each point says how far it is proven
 VARIANTS = {
     "As today": {"market": None},

@@ -99,8 +99,8 @@ class Offer(Part):
     )
     single_spares: Annotated[tuple[int, ...] | None, EachPeriod(Count("4", Range(0, 1_000_000)))] = Field(
         None,
-        description="Spare nodes, as trays of a rack, that can be bought one at a time in a period, for the "
-        "shelf: they take over from nodes that failed, and no work; default: none",
+        description="Spare nodes, as trays of a rack, that can be bought one at a time in a period, each at "
+        "the price of a node, for the shelf: they take over from failed nodes, and no work; default: none",
     )
     sites: SiteNames = Field(None, description="Sites that may hold them; default: all")
     minimum_nodes: Annotated[int | None, Count("8", Range(1, 10_000_000))] = Field(

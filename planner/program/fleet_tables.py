@@ -17,6 +17,7 @@ from planner.physics.procurement import Buying, Reserved, may_be_ordered, order_
 from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
 from planner.program.places import shared_power
+from planner.trace.errors import InputError
 from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -33,6 +34,8 @@ from solver.problem import (
     SpareSteps,
     Tiers,
 )
+
+MOST_NODES = 1_000_000  # of one SKU at a site: the tables of spares of more take minutes
 
 
 def rental_columns(inputs: Inputs, reserved: Reserved) -> dict[str, Any]:
@@ -298,6 +301,9 @@ def most_used(
     """Nodes that could be in use in a node group: what stands there, and supply within the racks.
 
     Never below the largest single option, so that a supply limit of zero can be told as what it is.
+
+    Raises:
+        InputError: more than the tables of spares have rows for.
     """
     names = [sku.name for sku in inputs.skus]
     sites = inputs.scenario.sites
@@ -310,6 +316,11 @@ def most_used(
         offer = inputs.offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
+        if most[p] > MOST_NODES:
+            raise InputError(
+                f"sites.{sites[s].name}.racks: room and supply for {most[p]:,.0f} nodes of {names[k]}; "
+                f"a plan takes {MOST_NODES:,} of one SKU at a site: state fewer racks, or supply_nodes"
+            )
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
     np.maximum.at(most, pausable.node_group, pausable.nodes)
     np.maximum.at(most, replicas.node_group, np.ceil(replicas.nodes))

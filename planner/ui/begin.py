@@ -25,6 +25,7 @@ from planner.inputs.model_kinds import (
     kind_of_model,
     models_of,
 )
+from planner.inputs.sheets.defaults import READING, kind_of_work
 from planner.inputs.sheets.guide import (
     STEPS,
     Answers,
@@ -34,7 +35,6 @@ from planner.inputs.sheets.guide import (
     place_row,
     places,
 )
-from planner.inputs.sheets.making import READING, kind_of_work
 from planner.trace.currency import USD
 from planner.ui import scenario_edits, session, shared
 from planner.ui.begin_map import place_chooser

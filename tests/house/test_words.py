@@ -95,6 +95,8 @@ POOLS = {
             planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/reading.py
+            planner/inputs/sheets/cells.py planner/inputs/sheets/defaults.py
+            planner/inputs/sheets/kinds.py planner/inputs/sheets/periods.py
             planner/inputs/sheets/templates.py
             planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py

@@ -86,6 +86,7 @@ class Guided:
     notes: tuple[str, ...] = ()
     found: Found | None = None
     fields: Mapping[Field, str] = field(default_factory=dict)  # what of it is wrong with one value
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)  # and what with none, by step
 
 
 def guided(
@@ -102,8 +103,8 @@ def guided(
     """
     lacks = missing(answers)
     complete = not any(lacks.values())
-    held = numbered(answers)
-    stated = held if complete else with_stand_ins(held)
+    rows = numbered(answers)
+    stated = rows if complete else with_stand_ins(rows)
     text, notes = "", tuple[str, ...]()
     document: Mapping[str, Any] = {}
     try:
@@ -111,26 +112,33 @@ def guided(
         text, notes, document = _text(result), result.notes, result.tables
         found = scenario_found(GUIDED_NAME, text.encode(), files)
     except ScenarioError as error:
-        wrong, fields = _problems(error, answers, stated, document, complete)
-        return Guided(lacks, wrong, text if complete else "", notes, fields=fields)
+        wrong, fields, elsewhere = _problems(error, answers, stated, document, complete)
+        held = text if complete else ""
+        return Guided(lacks, wrong, held, notes, fields=fields, elsewhere=elsewhere)
     return Guided(lacks, {}, text, notes, found) if complete else Guided(lacks, {})
 
 
 def _problems(
     error: ScenarioError, answers: Answers, stated: Answers, document: Mapping[str, Any], complete: bool
-) -> tuple[dict[str, list[str]], dict[Field, str]]:
-    """What is wrong by step, and by field; of what is not there yet only what was stated can be wrong."""
+) -> tuple[dict[str, list[str]], dict[Field, str], dict[str, list[str]]]:
+    """What is wrong by step, then by field, then what is of no field.
+
+    Of what is not there yet only what was stated can be wrong.
+    """
     wrong: dict[str, list[str]] = {}
     fields: dict[Field, str] = {}
+    elsewhere: dict[str, list[str]] = {}
     for problem in error.problems:
         placed = field_of(problem, stated.tables, document)
         if not complete and not (re.search("[.,]", problem.path) and _is_stated(placed, answers)):
             continue
-        if placed is not None:
+        step, said = _step_of(problem.path), ": ".join(filter(None, (problem.path, problem.message)))
+        wrong.setdefault(step, []).append(said)
+        if placed is None:
+            elsewhere.setdefault(step, []).append(said)
+        else:
             fields.setdefault(*placed)
-        said = ": ".join(filter(None, (problem.path, problem.message)))
-        wrong.setdefault(_step_of(problem.path), []).append(said)
-    return wrong, fields
+    return wrong, fields, elsewhere
 
 
 def _is_stated(placed: tuple[Field, str] | None, answers: Answers) -> bool:

@@ -13,15 +13,28 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue, Region
 from planner.inputs.editing.fields import catalogued, default_of, value_of
+from planner.inputs.geography import spots
 from planner.inputs.model_kinds import SPEECH, kind_of_model
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.parts import keys_of
 from planner.inputs.sheets.children import country_of
 from planner.inputs.sheets.defaults import defaults_of, start_defaults
 from planner.inputs.sheets.families import take_one_signal
-from planner.inputs.sheets.kinds import CHILDREN, KINDS, PARENT, WORK, Row, kind_of, needed, part_of
+from planner.inputs.sheets.kinds import (
+    CHILDREN,
+    FED,
+    KINDS,
+    PARENT,
+    WORK,
+    WORKERS,
+    Row,
+    kind_of,
+    needed,
+    part_of,
+)
 from planner.inputs.sheets.making import Made, scenario_from
 from planner.inputs.sheets.periods import next_quarter
+from planner.inputs.sheets.problem_fields import Field
 from planner.inputs.sheets.reading import NUMBER, stated_rows
 from planner.trace.currency import USD
 from planner.trace.numbers import number_text
@@ -89,6 +102,8 @@ _LEFT_OUT: Mapping[str, tuple[str, ...]] = {
         "batch_samples",
         "precision",
         "checkpoint_storage",
+        "workers_per_node",
+        "worker_sku",
     ),
     "pools": (
         "gpu_time",
@@ -123,8 +138,9 @@ _WORDS = {
     "job_tokens": "tokens of a job",
     "job_p50": "hours of a job",
     "feeds": "the run that it writes for",
+    "regions.users": "where its users are",
 }
-_OF_CHILDREN = {"regions": "users in", "classes": "a kind of request"}
+_OF_CHILDREN = {"regions": "a region", "classes": "a kind of request"}
 _OURS = "assumed: data/start.toml"
 
 
@@ -167,9 +183,8 @@ def missing(answers: Answers) -> dict[str, list[str]]:
     for step, tables in STEPS.items():
         for table in tables:
             for row in answers.tables.get(table, ()):
-                found[step] += [
-                    f"{entry(table, row)}: {' or '.join(map(words, ways))}" for ways in lacks(table, row)
-                ]
+                if ways := [" or ".join(words(key, table) for key in keys) for keys in lacks(table, row)]:
+                    found[step].append(f"{entry(table, row)}: {', '.join(ways)}")
     stated = {table for table, rows in answers.tables.items() if rows}
     if "sites" not in stated:
         found["Places"].append("a place where nodes stand or may stand")
@@ -203,35 +218,52 @@ def with_stand_ins(answers: Answers) -> Answers:
     """The same with something wherever an entry lacks it: so that what is stated can be checked already.
 
     An entry that lacks what nothing can stand for is left out: a run without a deadline. A service whose
-    regions or classes are begun is without them.
+    classes are begun is without them.
     """
     found: dict[str, list[Row]] = {}
     for table, rows in answers.tables.items():
         held = found.setdefault(table, [])
         for row in rows:
             keys = [ways[0] for ways in lacks(table, row)]
-            if (all(key in _STAND_INS for key in keys) and table not in CHILDREN) or not keys:
+            if table == "regions":
+                held.append({**row, **{key: _another_country(rows, held) for key in keys}})
+            elif all(key in _STAND_INS for key in keys):
                 held.append({**row, **{key: _STAND_INS[key] for key in keys}})
     services, runs = ({row.get("name") for row in found.get(table, ())} for table in ("services", "training"))
     if "pools" in found:
         found["pools"] = [row for row in found["pools"] if "feeds" not in row or row["feeds"] in runs]
-    for table in CHILDREN.keys() & found.keys():
-        begun = {row.get(PARENT) for row in answers.tables[table] if lacks(table, row)}
-        found[table] = [row for row in found[table] if row.get(PARENT) in services - begun]
+    if "classes" in found:
+        stated = answers.tables["classes"]
+        services = services - {row.get(PARENT) for row in stated if lacks("classes", row)}
+        found["classes"] = [row for row in found["classes"] if row.get(PARENT) in services]
     return replace(answers, tables=found)
+
+
+def _another_country(stated: Sequence[Row], held: Sequence[Row]) -> str:
+    """A place of users that no region names yet."""
+    taken = {row.get("users") for row in (*stated, *held)}
+    return next(name for name in spots() if len(name) == 2 and name not in taken)
 
 
 def entry(table: str, row: Row) -> str:
     """What an entry is called."""
     if table in CHILDREN:
-        return f"{row.get(PARENT) or 'no service'}, {_OF_CHILDREN[table]} {row.get('users', '')}".rstrip()
+        of = row.get(PARENT) or "a service"
+        return f"{of}, users in {row['users']}" if row.get("users") else f"{_OF_CHILDREN[table]} of {of}"
     at = f" at {row['site']}" if row.get("site") else ""
     return row.get("name") or f"{row.get('sku') or row.get('model') or table}{at}"
 
 
-def words(key: str) -> str:
+def entry_of(at: Field, answers: Answers) -> str:
+    """The entry and the key of a field in words."""
+    rows = answers.tables.get(at.table, ())
+    called = entry(at.table, rows[at.number - 1]) if at.number else at.table
+    return f"{called}: {words(at.key, at.table)}"
+
+
+def words(key: str, table: str = "") -> str:
     """A key in words."""
-    return _WORDS.get(key, key.replace("_", " "))
+    return _WORDS.get(f"{table}.{key}") or _WORDS.get(key, key.replace("_", " "))
 
 
 def made(answers: Answers, catalogue: Catalogue, *, title: str, today: date, data: str | None) -> Made:
@@ -324,6 +356,8 @@ def _needless(table: str, key: str, row: Row, catalogue: Catalogue) -> bool:
         return key != "utilisation"
     if table == "services" and key == "tokens_out" and _writes_sound(row, catalogue):
         return False
+    if table == "training" and key in WORKERS:
+        return FED not in row
     if table in ("services", "training"):
         return key not in defaults_of(start_defaults(), table, row, catalogue)
     return key == "space_price" and row.get("space") == "owned"
@@ -370,7 +404,7 @@ def _fact(table: str, key: str, row: Row, catalogue: Catalogue) -> Fact | None:
 def _of_fact(fact: Fact) -> tuple[str, str, str]:
     """A fact as its source states it, its range in the same unit."""
     number, _, unit = fact.stated.partition(" ")
-    unit = "" if unit == "1" else f" {unit}".replace(" 1/d", " a day").rstrip()
+    unit = "" if unit in ("1", "count") else f" {unit}".replace(" 1/d", " a day").rstrip()
     spread = ""
     if fact.low is not None and fact.high is not None:
         scale = float(number) / fact.value if fact.value else 1.0

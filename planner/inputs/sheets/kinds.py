@@ -18,6 +18,7 @@ from planner.inputs.model_kinds import (
     SPEECH,
     TRAINED,
     VISION,
+    WRITES,
     kind_of_model,
     models_of,
 )
@@ -43,9 +44,10 @@ _RECORDINGS = "audio_rate"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of work. `tells` is empty for what its table holds otherwise."""
+    """One kind of work. `tells` is empty for what its table holds otherwise; `short` begins a name."""
 
     name: str
+    short: str
     table: str
     tells: Ways
     needs: tuple[Ways, ...]
@@ -55,20 +57,29 @@ class Kind:
 
 # Of one table the first that an entry holds a key of; the last takes all others.
 KINDS = (
-    Kind("service", "services", (), (("users", "requests_per_day", _RECORDINGS),), models=()),
-    Kind("team", "pools", (), (("people", "gpu_time"),), models=(LANGUAGE, VISION)),
+    Kind("service", "", "services", (), (("users", "requests_per_day", _RECORDINGS),), models=()),
+    Kind("team", "team-", "pools", (), (("people", "gpu_time"),), models=(LANGUAGE, VISION)),
     Kind(
         "training run",
+        "train-",
         "training",
         (),
         (("tokens", "samples"), ("deadline",)),
         ("earliest", "nodes"),
         models=TRAINED,
     ),
-    Kind("evaluations", "pools", ("passes",), (("items",), ("passes",)), ("tokens_in", "tokens_out")),
-    Kind("batch inference", "pools", ("items",), (("items",),), ("tokens_in", "tokens_out")),
+    Kind(
+        "evaluations",
+        "evaluate-",
+        "pools",
+        ("passes",),
+        (("items",), ("passes",)),
+        ("tokens_in", "tokens_out"),
+    ),
+    Kind("batch inference", "batch-", "pools", ("items",), (("items",),), ("tokens_in", "tokens_out")),
     Kind(
         "tuning jobs",
+        "tune-",
         "pools",
         ("jobs",),
         (("jobs",), ("job_tokens", "job_p50")),
@@ -77,6 +88,7 @@ KINDS = (
     ),
     Kind(
         "reinforcement learning",
+        "rollouts-",
         "pools",
         ("prompts",),
         (("prompts",),),
@@ -93,13 +105,14 @@ KINDS = (
     ),
     Kind(
         "agents",
+        "agents-",
         "pools",
         ("campaigns",),
         (("campaigns",), ("agents",), ("campaign_time",)),
         ("agent_accelerators", "success"),
     ),
-    Kind("recordings", "pools", (_RECORDINGS,), ((_RECORDINGS,),), ("audio",), models=(SPEECH,)),
-    Kind("data for a run", "pools", ("feeds",), (("feeds",),), ("tokens_in", "tokens_out")),
+    Kind("recordings", "hear-", "pools", (_RECORDINGS,), ((_RECORDINGS,),), ("audio",), models=(SPEECH,)),
+    Kind("data for a run", "write-", "pools", ("feeds",), (("feeds",),), ("tokens_in", "tokens_out")),
 )
 
 
@@ -116,6 +129,8 @@ class Detail:
 
 DETAILS = (
     Detail("growth", {"growth": ""}, (("growth",),)),
+    Detail("latency", {"first_token": "", "per_token": ""}),
+    Detail("peak and availability", {"mean_to_peak": "", "availability": ""}),
     Detail("where users are", rows="regions"),
     Detail("prefill and decode apart", {"phases": "either"}),
     Detail("kinds of request", rows="classes", instead=("tokens_in", "tokens_out")),
@@ -198,7 +213,8 @@ def details_of(table: str, row: Row, catalogue: Catalogue) -> list[Detail]:
     kind, model = kind_of(table, row), kind_of_model(catalogue, row.get("model"))
     if table == "services":
         reads = str(row.get("tokens_out")) == "0"
-        names = ["growth", "where users are"]
+        writes = model in WRITES and not reads
+        names = ["growth", *(["latency"] if writes else []), "peak and availability", "where users are"]
         if model == LANGUAGE:
             names += [] if reads else ["prefill and decode apart"]
             names += ["kinds of request", "a prefix cache", "a published trace"]

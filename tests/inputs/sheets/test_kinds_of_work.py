@@ -191,6 +191,8 @@ def test_what_is_stated_is_what_is_planned_for() -> None:
 # A case, the field that is answered wrong, and what is told there.
 WRONG = (
     ("service", ("services", 1, "growth"), "much", "'much' is not a number with a unit"),
+    ("service", ("services", 1, "first_token"), "soon", "'soon' is not a number with a unit"),
+    ("service", ("services", 1, "mean_to_peak"), "0", "is no share above 0"),
     ("sound", ("services", 1, "audio_rate"), "a lot", "'a lot' is not a number with a unit"),
     ("sound", ("services", 1, "audio"), "-3", "out of range"),
     ("regions", ("regions", 1, "users"), "atlantis", "no place 'atlantis' is known"),
@@ -264,7 +266,10 @@ def test_a_wrong_value_is_told_once_at_its_field(
 def test_what_lacks_is_told_in_words_and_what_stands_is_checked_meanwhile() -> None:
     some: Tables = {
         "services": [{"name": "hear", "model": "whisper-large-v3", "audio_rate": ""}],
-        "regions": [{"service": "hear", "users": ""}],
+        "regions": [
+            {"service": "hear", "users": "", "busiest_time": "27"},
+            {"service": "hear", "users": "", "busiest_time": "9"},
+        ],
         "pools": [
             WRITES | {"campaigns": "", "agents": "-1"},
             WRITES | {"name": "tune", "jobs": "3", "job_p50": "x"},
@@ -277,12 +282,12 @@ def test_what_lacks_is_told_in_words_and_what_stands_is_checked_meanwhile() -> N
     assert found.missing["Work"] == [
         "hear: users or requests per day or hours of sound a day",
         "run: deadline",
-        "pool: campaigns a month",
-        "pool: campaign time",
+        "pool: campaigns a month, campaign time",
         "more: the run that it writes for",
-        "hear, users in: users",
+        *["a region of hear: where its users are"] * 2,
     ]
     assert {field: told[:20] for field, told in found.fields.items()} == {
+        Field("regions", 1, "busiest_time"): "'27 h' is out of ran",
         Field("pools", 1, "agents"): "-1 is out of range: ",
         Field("pools", 2, "job_p50"): "'x' is not a number ",
     }
@@ -321,9 +326,12 @@ def test_what_a_model_may_state_besides_is_of_its_kind() -> None:
         return {detail.name for detail in details_of(table, row, CATALOGUE)}
 
     assert "prefill and decode apart" in names("services", model="llama-3.1-8b")
-    assert "prefill and decode apart" not in names("services", model="llama-3.1-8b", tokens_out="0")
+    reads = names("services", model="llama-3.1-8b", tokens_out="0")
+    assert not {"prefill and decode apart", "latency"} & reads
+    assert "latency" in names("services", model="whisper-large-v3")
     assert names("services", model="sdxl") == {
         "growth",
+        "peak and availability",
         "where users are",
         "a stage of a pipeline",
         "smaller models",

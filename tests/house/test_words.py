@@ -126,7 +126,7 @@ POOLS = {
             planner/answers/failures/downtime.py planner/answers/futures/document.py
             planner/answers/throughput/text.py
             planner/answers/throughput/traffic.py planner/report/charts/failures.py planner/ui/failures.py
-            planner/report/meanings_of_answers.py
+            benchmarks/site/meanings.py
             """,
         "pools": "planner/answers/failures/backtest.py",
     },

@@ -109,7 +109,7 @@ POOLS = {
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
-            planner/report/meanings.py planner/report/tables.py
+            planner/report/meanings.py planner/report/table_columns.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
-from planner.inputs.own.reading import OwnFacts
+from planner.inputs.own.facts import OwnFacts
 from planner.inputs.scenario.base import (
     CardName,
     Part,

@@ -18,6 +18,7 @@ from planner.physics.promises import node_up_fraction, outage_correlation, promi
 from planner.program.option_tables import ROUNDING
 from planner.program.places import shared_power
 from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -318,8 +319,8 @@ def most_used(
         most[p] = max(1, standing[p] + min(supply, room))
         if most[p] > MOST_NODES:
             raise InputError(
-                f"sites.{sites[s].name}.racks: room and supply for {most[p]:,.0f} nodes of {names[k]}; "
-                f"a plan takes {MOST_NODES:,} of one SKU at a site: state fewer racks, or supply_nodes"
+                f"sites.{sites[s].name}.racks: room and supply for {count_text(most[p])} nodes of {names[k]}; "
+                f"a plan takes {count_text(MOST_NODES)} of one SKU at a site: state fewer racks, or supply_nodes"
             )
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
     np.maximum.at(most, pausable.node_group, pausable.nodes)

@@ -318,9 +318,10 @@ def most_used(
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
         if most[p] > MOST_NODES:
+            room_said, most_said = count_text(most[p]), count_text(MOST_NODES)
             raise InputError(
-                f"sites.{sites[s].name}.racks: room and supply for {count_text(most[p])} nodes of {names[k]}; "
-                f"a plan takes {count_text(MOST_NODES)} of one SKU at a site: state fewer racks, or supply_nodes"
+                f"sites.{sites[s].name}.racks: room and supply for {room_said} nodes of {names[k]}; a plan "
+                f"takes {most_said} of one SKU at a site: state fewer racks, or supply_nodes of the offer"
             )
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
     np.maximum.at(most, pausable.node_group, pausable.nodes)

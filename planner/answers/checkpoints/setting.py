@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from planner.answers.checkpoints.equations import (
     node_hour_kgco2e,
-    spares_ratio,
     written_kw,
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
@@ -26,6 +25,8 @@ from reliability.fleet import job_mttf_h
 from reliability.restart import restart_h
 from reliability.spares import mean_nodes_down, spares_for_confidence
 from reliability.writing import asynchronous_write, write_bandwidth_gb_per_s
+
+HELD = "Spare nodes held for each node of the job"
 
 HOST = "host-memory"
 
@@ -81,7 +82,7 @@ class Setting:
 
     def recovering(self, restart: Traced, spares: Traced) -> Setting:
         """The same job where it comes back in another time, and holds other spares."""
-        ratio = derive(spares_ratio, spares=spares, nodes=self.nodes)
+        ratio = (spares / self.nodes).named("spares_ratio", HELD)
         return replace(self, restart_h=restart, spares=spares, costs=replace(self.costs, spares_ratio=ratio))
 
     def restarting(self) -> Rates:
@@ -257,5 +258,5 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
         ),
         embodied_kgco2e=made_kgco2e(fact, one, terms.embodied_life),
         storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),
-        spares_ratio=derive(spares_ratio, spares=spares, nodes=nodes),
+        spares_ratio=(spares / nodes).named("spares_ratio", HELD),
     )

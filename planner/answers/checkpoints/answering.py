@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from planner.answers.checkpoints.document import checkpoint_document
-from planner.answers.checkpoints.question import SharedOptions
 from planner.answers.checkpoints.scenarios import scenario_document
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.question_fields import flag
@@ -13,6 +12,10 @@ from planner.trace.records import Record
 
 # What a scenario speaks for.
 STATED = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
+STOPS = (
+    *("loss_spikes_per_month", "rollback_min", "detect_corruption"),
+    *("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction"),
+)
 
 
 def checkpoint_answer(
@@ -28,20 +31,12 @@ def checkpoint_answer(
     Raises:
         InputError: the question says what the scenario says, or is about a scenario that is not named.
     """
-    run = question.said("useful_h", "replicas", "seed", "linear", "today_min")
-    shared = question.said("queue_min", "storage_others_fraction", "state", "restart_parts")
-    stops = question.said("loss_spikes_per_month", "rollback_min", "detect_corruption")
-    stops |= question.said("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction")
     if scenario is None:
         for name, is_stated in (("job", question.job is not None), ("set", changed)):
             if is_stated:
                 raise InputError(f"--{name} is about a scenario: name one")
-        return checkpoint_document(
-            **question.said("failures", "sku", "nodes", *STATED), **shared, **stops, **run
-        )
-    if stated := question.said(*STATED) | {name: value for name, value in stops.items() if value}:
+        return checkpoint_document(question)
+    if stated := question.said(*STATED) | {name: one for name, one in question.said(*STOPS).items() if one}:
         flags = ", ".join(flag(name, CheckpointQuestion) for name in stated)
         raise InputError(f"the scenario says what {flags} would: leave it out, or use --set")
-    return scenario_document(
-        scenario, **question.said("job", "sku", "nodes", "failures"), options=SharedOptions(**shared), **run
-    )
+    return scenario_document(scenario, question)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from planner.answers.checkpoints.document import document_of
 from planner.answers.checkpoints.policies import policies_of
 from planner.answers.checkpoints.question import (
-    SharedOptions,
     Terms,
     fleets,
     is_fit,
@@ -16,7 +15,8 @@ from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_s
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
-from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.fits import fit_of
+from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
 from planner.inputs.question_fields import out_of_range
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob
@@ -26,20 +26,7 @@ from planner.trace.quantities import Traced, convert
 from planner.trace.records import Record
 
 
-def scenario_document(
-    scenario: Scenario,
-    *,
-    job: str | None = None,
-    sku: str | None = None,
-    nodes: int | None = None,
-    failures: str | None = None,
-    options: SharedOptions | None = None,
-    useful_h: float | None = None,
-    replicas: int = 0,
-    seed: int = 0,
-    linear: bool = False,
-    today_min: float | None = None,
-) -> Record:
+def scenario_document(scenario: Scenario, question: CheckpointQuestion = AS_USUAL) -> Record:
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
     Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
@@ -49,21 +36,21 @@ def scenario_document(
     Raises:
         InputError: no such job, SKU or fleet, or the job may not use the SKU.
     """
-    inputs, options = Inputs(scenario, with_cards(scenario, load_catalogue())), options or SharedOptions()
-    known = fleets(inputs.catalogue)
-    if failures is not None and not is_fit(failures) and failures not in known:
-        raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
-    stated = {name: getattr(options, name) for name in ("queue_min", "storage_others_fraction")}
-    if wrong := [
-        f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated | {"nodes": nodes})
-    ]:
+    inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))
+    sku, nodes = question.sku, question.nodes
+    known, failures = fleets(inputs.catalogue), question.failures
+    fleet = failures if failures is None or isinstance(failures, str) else fit_of(failures, "the fit")
+    if isinstance(fleet, str) and not is_fit(fleet) and fleet not in known:
+        raise InputError(f"no fleet with failures '{fleet}'; there are: {', '.join(known)}")
+    stated = question.said("queue_min", "storage_others_fraction", "nodes")
+    if wrong := [f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated)]:
         raise InputError("\n".join(wrong))
     sections = []
-    for each in _jobs(scenario, job):
+    for each in _jobs(scenario, question.job):
         places = _places(inputs, each, sku)
-        terms = {name: terms_of_job(inputs, each, site, options) for name, site in places.items()}
-        if failures is not None:
-            terms = {name: with_failures(one, failures) for name, one in terms.items()}
+        terms = {name: terms_of_job(inputs, each, site, question) for name, site in places.items()}
+        if fleet is not None:
+            terms = {name: with_failures(one, fleet) for name, one in terms.items()}
         sites = {name: inputs.sites[site].name for name, site in places.items()}
         sizes = each.nodes if nodes is None else (nodes,)
         lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
@@ -77,21 +64,11 @@ def scenario_document(
         }
         if sku is not None and nodes is not None:
             named = {
-                "failures": failures or scenario.reliability.failures or "scenario",
+                "failures": getattr(fleet, "name", fleet) or scenario.reliability.failures or "scenario",
                 "grid": sites[sku],
                 "job": each.name,
             }
-            section["document"] = document_of(
-                terms[sku],
-                sku,
-                nodes,
-                named,
-                useful_h=useful_h,
-                replicas=replicas,
-                seed=seed,
-                linear=linear,
-                today_min=today_min,
-            )
+            section["document"] = document_of(terms[sku], sku, nodes, named, question)
         sections.append(section)
     rate = currency_record(inputs.currency)
     for section in sections:

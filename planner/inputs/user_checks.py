@@ -59,10 +59,10 @@ def _regions(
         yield Problem(f"{at}.regions", f"{len(regions)} are too many: join some, so that {MOST} are left")
         return
     read = [one for one in (read_far(UserRegion, region, Frame()) for region in regions) if one is not None]
-    names = Counter(one.users for one in read if one.has("users"))
+    names = Counter(one.users for one in read if one.reads("users"))
     for twice in (name for name, count in names.items() if count > 1):
         yield Problem(f"{at}.regions", f"'{twice}' stands in several: write one of all its users")
-    shares = [one.share_fraction for one in read if one.has("share_fraction")]
+    shares = [one.share_fraction for one in read if one.reads("share_fraction")]
     if len(shares) == len(regions) and abs(sum(shares) - 1.0) > EXACT:
         yield Problem(
             f"{at}.regions",
@@ -139,7 +139,7 @@ def _home(
     factor = float(catalogue.fact(ROUTES).value)
     late = {name: _latency_s(where, spot, factor) for name, spot in spots.items() if where and spot}
     known = read_far(UserRegion, home, Frame())
-    if known is not None and known.has("latency_s") and known.latency_s is not None:
+    if known is not None and known.reads("latency_s") and known.latency_s is not None:
         late |= {name: seconds for name, seconds in known.latency_s.items() if name in allowed}
     target_s = _first_answer_s(entry)
     if late and target_s is not None and min(late.values()) >= target_s:
@@ -166,5 +166,5 @@ def _first_answer_s(entry: Mapping[str, Any]) -> float | None:
     """The target that the way counts against; None where it is missing or wrong."""
     stated = {key: entry[key] for key in ("first_token", "response_time") if key in entry}
     service = read_far(Service, stated, Frame())
-    known = service is not None and any(service.has(f"{key}_s") for key in stated)
+    known = service is not None and stated and all(service.reads(f"{key}_s") for key in stated)
     return service.first_answer_s if service is not None and known else None

@@ -247,8 +247,8 @@ class CheckpointQuestion:
 
     def complete(self) -> CheckpointQuestion:
         """The same with what is taken for each field of which nothing is said."""
-        asked = fields_of(type(self)).items()
-        return replace(self, **{name: one.usual for name, one in asked if getattr(self, name) is None})
+        every = fields_of(type(self)).items()
+        return replace(self, **{name: one.usual for name, one in every if getattr(self, name) is None})
 
     def stated(self) -> dict[str, Any]:
         """Those of all fields that are stated."""

@@ -614,10 +614,10 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
 def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     """The fit's 5 for RSC-1's 6.5: MTTF rises by 1.3."""
     file = fit_file(tmp_path)
-    scenario, asked = shipped("one-training-job"), CheckpointQuestion(sku="h100-8")
-    theirs = scenario_document(scenario, asked)["jobs"][0]["sizes"][0]
-    ours = scenario_document(scenario, replace(asked, failures=str(file)))
-    waited = scenario_document(scenario, replace(asked, queue_min=5.0))
+    scenario, question = shipped("one-training-job"), CheckpointQuestion(sku="h100-8")
+    theirs = scenario_document(scenario, question)["jobs"][0]["sizes"][0]
+    ours = scenario_document(scenario, replace(question, failures=str(file)))
+    waited = scenario_document(scenario, replace(question, queue_min=5.0))
 
     assert ours["jobs"][0]["sizes"][0]["mttf_h"] == pytest.approx(1.3 * theirs["mttf_h"])
     assert "ettr_with_queue_fraction" in waited["jobs"][0]["sizes"][0]

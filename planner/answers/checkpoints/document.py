@@ -71,18 +71,18 @@ def checkpoint_document(
     Raises:
         InputError: a name is unknown or a number is out of range.
     """
-    asked = question.complete()
-    said = asked.stated()
+    question = question.complete()
+    said = question.stated()
     sku, nodes, model, failures = (said[name] for name in ("sku", "nodes", "model", "failures"))
     catalogue = with_model_cards(load_catalogue(), [model], Path())
     choices = choices_of(catalogue)
     fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
     names = {"skus": sku, "storages": said["storage"], "models": model, "grids": said["grid"]}
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
-    names |= {"states": asked.state} if asked.state else {}
-    numbers = asked.said(*NUMBERS) | {"nodes": min((nodes, *across))}
-    idle = asked.rollback_min is not None and not asked.loss_spikes_per_month
-    alone = asked.slowdown_factor is not None and asked.slow_nodes_fraction is None
+    names |= {"states": question.state} if question.state else {}
+    numbers = question.said(*NUMBERS) | {"nodes": min((nodes, *across))}
+    idle = question.rollback_min is not None and not question.loss_spikes_per_month
+    alone = question.slowdown_factor is not None and question.slow_nodes_fraction is None
     together = ("rollback_min", "loss_spikes_per_month", "slowdown_factor", "slow_nodes_fraction")
     rollback, spikes, slower, slow = (flag(name, CheckpointQuestion) for name in together)
     _refuse(
@@ -93,9 +93,9 @@ def checkpoint_document(
             *([f"{slower}: has no effect without {slow}"] if alone else []),
         ]
     )
-    terms = terms_of_flags(catalogue, fleet, asked)
+    terms = terms_of_flags(catalogue, fleet, question)
     named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": said["grid"]}
-    return document_of(terms, sku, nodes, named, asked, across) | {"choices": choices}
+    return document_of(terms, sku, nodes, named, question, across) | {"choices": choices}
 
 
 def document_of(
@@ -106,7 +106,7 @@ def document_of(
     run: CheckpointQuestion,
     across: Sequence[int] = (),
 ) -> Record:
-    """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked.
+    """The document of the job of `terms` on some nodes of a SKU; `named` joins its inputs.
 
     `run` says how long it runs, how often it is played, and what it is set next to.
     """
@@ -202,7 +202,7 @@ def _inputs(setting: Setting, policy: OneLevel, sku: str) -> Record:
         "nodes": int(setting.nodes.value),
         "storage": terms.storage,
         "restart_min": round(float(setting.restart_h.value) * 60, 9),
-        "queue_min": terms.asked.queue_min,
+        "queue_min": terms.question.queue_min,
         "model": terms.model,
         "asynchronous": terms.asynchronous,
         "mttf_h": float(setting.mttf_h.value),

@@ -51,15 +51,15 @@ class Terms:
     capital_life: Traced
     embodied_life: Traced
     price: Callable[[str], Traced]
-    asked: CheckpointQuestion
+    question: CheckpointQuestion
     spikes_per_h: Traced | None = None
     spike_back_h: Traced | None = None
     slow: SlowSteps | None = None
 
 
-def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, asked: CheckpointQuestion) -> Terms:
+def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: CheckpointQuestion) -> Terms:
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
-    said = asked.stated()
+    said = question.stated()
     grid = said["grid"]
     fact = catalogue.fact
     ratio, fleet_nodes = measured_bursts(None, fact)
@@ -68,7 +68,7 @@ def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, asked: Che
         fact=fact,
         model=said["model"],
         storage=said["storage"],
-        asynchronous=bool(asked.asynchronous),
+        asynchronous=bool(question.asynchronous),
         failure_rate=fact("reliability.prior.failure_rate"),
         reference_accelerators=fact("reliability.reference_accelerators"),
         restart=given("restart", said["restart_min"] / 60.0, "h"),
@@ -83,23 +83,23 @@ def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, asked: Che
         capital_life=fact("finance.capex_life"),
         embodied_life=fact("embodied.lifetime"),
         price=lambda server: fact(f"server.{server}.price"),
-        asked=asked,
+        question=question,
         spikes_per_h=(
-            given("loss_spikes", asked.loss_spikes_per_month * 12.0 / HOURS_PER_YEAR, "1/h")
-            if asked.loss_spikes_per_month
+            given("loss_spikes", question.loss_spikes_per_month * 12.0 / HOURS_PER_YEAR, "1/h")
+            if question.loss_spikes_per_month
             else None
         ),
         spike_back_h=(
-            None if asked.rollback_min is None else given("rollback", asked.rollback_min / 60.0, "h")
+            None if question.rollback_min is None else given("rollback", question.rollback_min / 60.0, "h")
         ),
         slow=slow_steps(
             fact,
             *(
                 None if value is None else given(name, value, "1")
                 for name, value in (
-                    ("slow_nodes", asked.slow_nodes_fraction),
-                    ("slowdown", asked.slowdown_factor),
-                    ("step_spread", asked.step_spread_fraction),
+                    ("slow_nodes", question.slow_nodes_fraction),
+                    ("slowdown", question.slowdown_factor),
+                    ("step_spread", question.step_spread_fraction),
                 )
             ),
         ),
@@ -107,7 +107,7 @@ def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, asked: Che
     return with_failures(terms, failures)
 
 
-def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: CheckpointQuestion) -> Terms:
+def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: CheckpointQuestion) -> Terms:
     """Terms of a scenario's training job at one of its sites, in the first period."""
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
@@ -140,7 +140,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, asked: CheckpointQ
         capital_life=life,
         embodied_life=life,
         price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
-        asked=replace(asked, detect_corruption=reliability.detect_corruption),
+        question=replace(question, detect_corruption=reliability.detect_corruption),
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         slow=slow_steps_of(inputs),
@@ -183,8 +183,8 @@ def states(catalogue: Catalogue) -> list[str]:
 
 
 def restart_part(terms: Terms, name: str) -> Traced:
-    """One part of the restart: as asked, or the catalogue's."""
-    parts = terms.asked.restart_parts or {}
+    """One part of the restart: as stated, or the catalogue's."""
+    parts = terms.question.restart_parts or {}
     return given(name, parts[name] / 60.0, "h") if name in parts else terms.fact(RESTART_PARTS[name])
 
 

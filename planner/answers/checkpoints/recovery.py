@@ -78,7 +78,7 @@ def detection_rows(setting: Setting, sku: str, policy: str) -> list[Record]:
     rows = []
     for name, detected in (("no checks", False), ("checks", True)):
         terms = setting.terms
-        wanted = replace(terms, asked=replace(terms.asked, detect_corruption=detected))
+        wanted = replace(terms, question=replace(terms.question, detect_corruption=detected))
         tried = setting_of(wanted, sku, int(setting.nodes.value))
         used = derive(accelerators_in_use, nodes=tried.nodes, accelerators=tried.accelerators)
         unfound = unfound_per_h(terms.fact, used, detected=detected)

@@ -102,14 +102,14 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.asked.state)
+    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.question.state)
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
         write_bandwidth_gb_per_s,
         nodes=size,
         node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
         shared_gb_per_s=fact(f"{storage}.bandwidth"),
-        others_fraction=given("storage_others", terms.asked.storage_others_fraction, "1"),
+        others_fraction=given("storage_others", terms.question.storage_others_fraction, "1"),
     )
     behind = derive_parts(
         asynchronous_write,
@@ -134,7 +134,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         derive(accelerators_in_use, nodes=size, accelerators=count),
         spikes_per_h=terms.spikes_per_h,
         spike_back_h=terms.spike_back_h,
-        detected=terms.asked.detect_corruption,
+        detected=terms.question.detect_corruption,
     )
     return Setting(
         terms=terms,
@@ -147,7 +147,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         background_stall_h=stall,
         persist_h=behind.persist_h,
         restart_h=_restart(terms, write),
-        queue_h=given("queue", terms.asked.queue_min / 60.0, "h"),
+        queue_h=given("queue", terms.question.queue_min / 60.0, "h"),
         stops=stops,
         failures_mttf_h=failing,
         spares=spares,
@@ -159,7 +159,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
 
 def _restart(terms: Terms, load_h: Traced) -> Traced:
     """Restart as stated, or the sum of its parts where asked for; loading is as fast as writing."""
-    if terms.asked.restart_parts is None:
+    if terms.question.restart_parts is None:
         return terms.restart
     parts = {f"{name}_h": convert(restart_part(terms, name), "h") for name in RESTART_PARTS}
     return derive(restart_h, load_h=load_h, **parts)

@@ -108,7 +108,8 @@ class Engine:
 
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
-    a token of a prompt, which the accelerators wait for: the spectrum of sound.
+    a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
+    of another group takes of the host, where one process writes the text of all groups.
     """
 
     step_s: Entry
@@ -123,6 +124,7 @@ class Engine:
     imbalance_exponent: Entry = 0.0
     stage_wait_fraction: Entry = 1.0
     prompt_token_s: Entry = 0.0
+    shared_s: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +245,8 @@ def step_times(
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
     T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + w_h/w)/(P e)] + experts + head + attention + cache
-        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_prompt q
+        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_shared b (d-1)/d
+        + T_prompt q
 
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
@@ -363,6 +366,7 @@ def step_times(
     kernels_s = uneven * each_layer_s * model.layers
     host_s = stages * engine.step_s + kernels_s + stages * engine.sequence_s * writing
     host_s = host_s + engine.prompt_token_s * prefill_tokens
+    host_s = host_s + engine.shared_s * writing * (layout.dp - 1.0)
     in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + kernels_s
     passed_on_s = (stages - 1.0) * (
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s

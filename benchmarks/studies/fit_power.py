@@ -5,8 +5,8 @@
 Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv; mixtures on B200 in experts_power.csv,
 images and films in images.csv): what a step reads, multiplies and exchanges is the engine's
 (`average_step`), over the time that the step was measured to take, so that the law alone is fitted.
-power_constants.csv next to the runs says where the search starts and its bounds. The script prints and changes
-nothing.
+power_constants.csv next to the runs says where the search starts and its bounds. The script prints and
+changes nothing.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario
 from planner.inputs.scenario.bundle import named_files, read_kept, unsaved
-from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.known_names import own_fact_problems, own_facts
 from planner.inputs.scenario.parts import entries_of, read_far
 from planner.inputs.scenario.problems import shown_key
 from planner.inputs.unstated import unstated_notes

@@ -14,8 +14,9 @@ from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of, sco
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.pipeline_checks import pipeline_problems
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Service, Site
-from planner.inputs.scenario.checks import list_in, own_facts, unknown_names
+from planner.inputs.scenario.checks import list_in
 from planner.inputs.scenario.fields import CARD, Frame
+from planner.inputs.scenario.known_names import own_facts, unknown_names
 from planner.inputs.scenario.parts import entries_of, once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems

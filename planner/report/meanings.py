@@ -112,7 +112,7 @@ _BY_TABLE: dict[str, dict[str, str]] = {
     "commitments": {
         "commitment": "term or capacity block",
         "signed": "whether it is signed already",
-        "ends": "last day of the term",
+        "ends": "first day after the term",
         "rent_usd": "rent within the horizon",
         "due_usd": "rent after the horizon",
         "left_usd": "worth of the rest of the term at the end of the horizon",

@@ -13,7 +13,8 @@ from planner.report.charts import TIMELINE_KEY
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.hours import HOURS_KEY
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
-from planner.report.tables import TITLES, provenance, range_text, table_of
+from planner.report.table_columns import TITLES
+from planner.report.tables import provenance, range_text, table_of
 from planner.store.addresses import read_only
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError

@@ -20,15 +20,8 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Picture
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import (
-    TITLES,
-    WAYS,
-    Table,
-    infeasibility_tables,
-    range_text,
-    table_of,
-    ways_table,
-)
+from planner.report.table_columns import TITLES, WAYS
+from planner.report.tables import Table, infeasibility_tables, range_text, table_of, ways_table
 from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text

@@ -28,7 +28,8 @@ from planner.report.glance import glance
 from planner.report.meanings import meaning_of
 from planner.report.page import to_html
 from planner.report.saving import ReportError, save
-from planner.report.tables import COLUMNS, range_text, table_of, tables, why_text
+from planner.report.table_columns import COLUMNS
+from planner.report.tables import range_text, table_of, tables, why_text
 from planner.report.text import to_markdown, to_terminal
 from planner.trace.numbers import quantity_text
 

@@ -19,7 +19,7 @@ from planner.answers.throughput.training import training_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.hardware_question import DRAW, GENERATE, LOOK, RECOMMEND, SCORE, WRITTEN, Question
 from planner.inputs.models import with_model_cards
-from planner.inputs.own.reading import own_notes
+from planner.inputs.own.facts import own_notes
 from planner.physics.measured_serving import factors_of
 from planner.physics.requests import given, inputs_of
 from planner.trace.errors import InputError

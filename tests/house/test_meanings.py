@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import everfleet as ef
+from benchmarks.site.meanings import ANSWERS
 from benchmarks.site.pages import tables
 from planner.report.meanings import meaning_of
-from planner.report.meanings_of_answers import ANSWERS
 
 ROOT = Path(__file__).resolve().parents[2]
 

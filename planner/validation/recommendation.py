@@ -51,6 +51,7 @@ BOOK = Book(
     }
 )
 
+PART = re.compile(r"unet\W+(\w+)")  # "{'clip1': 'fp16', 'unet': 'fp8', 'vae': 'int8'}"
 FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 
 
@@ -205,6 +206,8 @@ def serve_benchmark(
         raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
     # Rounds differ by the engines of language models; look-ups and convolutions hardly moved.
     age_of(round, benchmark)
+    if precision and (parts := PART.search(precision)):
+        precision = parts[1]  # filed by part of the model: nearly all work is the denoiser's
     whole = accelerators * rate(catalogue_name("accelerator", gpu), precision, benchmark)
     return {"1/s": whole, unit: whole, "samples/s": whole, "queries/s": whole}
 
@@ -237,17 +240,15 @@ def recommendation_compute_use_fraction(
 def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, latency_s: float) -> float:
     """Power of the accelerators that generate a batch in a measured time, at the sizes that were metered."""
     name, chip = catalogue_name("diffusion", model), catalogue_name("accelerator", gpu)
-    curve = power_curve(chip)
-    if curve is None:
-        raise NotUnderstood(f"no node of '{gpu}' in the catalogue, whose power law it would take")
+    uses = generation_uses(name, chip, accelerators, batch, latency_s)
     what = "video" if is_film(load_catalogue(), name) else "image"
     return accelerators * float(
         sustained_power_kw(
-            power_kw=accelerator_kw(
-                chip, **generation_uses(name, chip, accelerators, batch, latency_s), work="image"
-            ),
+            power_kw=accelerator_kw(chip, **uses, work="image"),
             tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
-            sustained_fraction=constant(f"performance.power.{curve}.{what}", "sustained_fraction"),
+            sustained_fraction=constant(
+                f"performance.power.{power_curve(chip)}.{what}", "sustained_fraction"
+            ),
         )
     )
 

@@ -27,7 +27,10 @@ from planner.trace.numbers import count_text
 from planner.trace.records import Record
 
 # What says whether a node can do the work of a pool.
-_POOL_WORK = {"name", "model", "reference", "precision", "engine", "tokens_in", "tokens_out"}
+_POOL_WORK = {
+    *("name", "model", "reference", "precision", "engine", "tokens_in", "tokens_out", "audio_s"),
+    *("method", "adapter_rank", "job_nodes", "sequence_tokens", "batch_sequences"),
+}
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:

@@ -203,7 +203,8 @@ def _quality_unknown(document: Mapping[str, Any], catalogue: Catalogue) -> Itera
         if not budget or not isinstance(others, list) or not others:
             continue
         named = [one for one in (entry.get("model"), *others) if isinstance(one, str)]
-        if unknown := [one for one in named if not catalogue.has(score_key(catalogue, one))]:
+        known = [one for one in named if kind_of_model(catalogue, one)]
+        if unknown := [one for one in known if not catalogue.has(score_key(catalogue, one))]:
             fact = score_key(catalogue, unknown[0])
             score = fact.split(".")[-1]
             yield Problem(

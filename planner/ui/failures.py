@@ -16,6 +16,7 @@ from planner.trace.numbers import count_text, number_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_kept
+from planner.ui.parts import tabs
 
 OWN = "own"
 CHECKPOINTS = Path(__file__).parent / "checkpoints.py"
@@ -76,11 +77,7 @@ def results(document: Document) -> None:
     cards(document)
     hand_over(document, digest)
     present = [name for name in TABS if name in document["sections"]]
-    tabs = st.tabs([TABS[name] for name in present], key="failure-tabs", on_change="rerun")
-    for name, tab in zip(present, tabs, strict=True):
-        if tab.open:
-            with tab:
-                section(document, name, digest)
+    tabs({TABS[name]: partial(section, document, name, digest) for name in present}, "failure-tabs")
     left_out(document)
     downloads(document)
 

@@ -93,8 +93,10 @@ POOLS = {
             planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/reading.py
+            planner/inputs/sheets/cells.py planner/inputs/sheets/defaults.py
+            planner/inputs/sheets/kinds.py planner/inputs/sheets/periods.py
             planner/inputs/sheets/templates.py
-            planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
+            planner/inputs/sheets/guide.py planner/ui/begin_work.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py

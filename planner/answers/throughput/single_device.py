@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.equations import system_per_s
 from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
@@ -59,7 +58,7 @@ def _columns(
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
     accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
-    rate = derive(system_per_s, rate_per_s_per_gpu=each, accelerators=accelerators)
+    rate = (each * accelerators).named("system_per_s", "Rate of a whole system")
     law = derive(
         accelerator_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),

@@ -88,6 +88,10 @@ class Part(BaseModel):
         """Whether all of these stand in the file, right or wrong."""
         return self.model_fields_set.issuperset(attributes)
 
+    def reads(self, *attributes: str) -> bool:
+        """Whether all of these stand in the file, and could be read."""
+        return self.has(*attributes) and vars(self).keys() >= {*attributes}
+
 
 def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:
     """What may be in a field; none for a field that is itself a table or a list of tables."""

@@ -319,7 +319,7 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
         yield Problem(at, f"{listed} {said}")
         return
     way = stated[0]
-    waits = entry.get("mode", "synchronous") == "synchronous"
+    waits = entry.get("mode") != "asynchronous"
     further = {"jobs": _of_jobs(entry), "prompts": _OF_STEPS if waits else ()}
     for key in (*way.needs, *further.get(way.key, ())):
         if key not in entry:

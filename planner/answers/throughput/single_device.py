@@ -10,7 +10,7 @@ from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
+from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
@@ -64,7 +64,7 @@ def _columns(
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         memory_use_fraction=one.memory_use,
         compute_use_fraction=one.compute_use,
-        **power_curve(inputs, sku),
+        **power_curve(inputs, sku, makes_images(inputs, setting.question.model)),
     )
     drawn = held_kw(inputs, setting.question.model, law, sku)
     node_kw = working_node_kw(host_columns(inputs, sku), per_node, drawn)

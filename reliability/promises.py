@@ -151,7 +151,7 @@ def promise_steps(
         reach_s = max { N : s(n) <= s for every n <= N }
 
     Exact: nodes and spares are whole, so that the need is a staircase. A part of a node in use counts as a
-    whole one.
+    whole one. One node more is never down less, so that each step ends where halving finds it.
 
     Nodes that fail so often that no sensible number of spares is enough carry nothing: a reach of 0.
 
@@ -160,24 +160,28 @@ def promise_steps(
     require_positive(highest_nodes=highest_nodes)
     require_share(promise_fraction=promise_fraction)
     up = 1.0 / (1.0 + failure_rate_per_node_h * repair_h)
-    needed = np.zeros(highest_nodes)
-    spares = 0
-    for nodes in range(1, highest_nodes + 1):
-        most = MOST_SPARES + MOST_SPARES_PER_NODE * nodes
-        while spares <= most and promise_fraction > np.sum(
-            down_fractions(
-                nodes=nodes + spares,
-                most_down=spares,
-                availability_fraction=up,
-                correlation_fraction=correlation_fraction,
-            )
-        ):
-            spares += 1
-        if spares > most:
-            needed = needed[: nodes - 1]
-            break
-        needed[nodes - 1] = spares
-    if not needed.size:
-        return SpareSteps(np.zeros(1), np.zeros(1))
-    last = np.flatnonzero(np.diff(needed, append=np.inf))
-    return SpareSteps(needed[last], last.astype(np.float64) + 1.0)
+
+    def kept(nodes: int, spares: int) -> bool:
+        chances = down_fractions(
+            nodes=nodes + spares,
+            most_down=spares,
+            availability_fraction=up,
+            correlation_fraction=correlation_fraction,
+        )
+        return bool(np.sum(chances) >= promise_fraction)
+
+    steps, reach, spares, stride = list[tuple[int, int]](), 0, 0, 1
+    while reach < highest_nodes and spares <= MOST_SPARES + MOST_SPARES_PER_NODE * (reach + 1):
+        low, high = reach, reach + stride
+        while high <= highest_nodes and kept(high, spares):
+            low, high = high, 2 * high - reach
+        high = min(high, highest_nodes + 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if kept(middle, spares) else (low, middle)
+        if low > reach:
+            steps.append((spares, low))
+            stride = low - reach  # the next step is about as long
+        reach, spares = low, spares + 1
+    needed, ends = np.array(steps or [(0, 0)], dtype=float).T
+    return SpareSteps(needed, ends)

@@ -22,6 +22,15 @@ _DONE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScri
 _WIDER = """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
     .some(part => part && part.scrollWidth > part.clientWidth)"""
 
+# Text of the page that its place is too narrow for; what only a screen reader is given is one pixel wide.
+_CUT = """() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => {
+    if (part.closest('canvas, svg, input, table') || !part.checkVisibility()) return false;
+    const {overflowX, textOverflow} = getComputedStyle(part);
+    const words = [...part.childNodes].some(one => one.nodeType === Node.TEXT_NODE && one.data.trim());
+    const hides = ['hidden', 'clip'].includes(overflowX) && (words || textOverflow === 'ellipsis');
+    return hides && part.clientWidth > 1 && part.scrollWidth > part.clientWidth + 1;
+}).map(part => part.textContent)"""
+
 
 class Visitor:
     """Someone at a page, and how often they clicked, brought a file or took one along."""
@@ -104,6 +113,12 @@ def go_to_cell(table: Locator, *, column: int, row: int = 0) -> None:
 def scrolls_sideways(page: Page) -> bool:
     """Whether the page, or the part of it that Streamlit scrolls, is wider than the window."""
     return bool(page.evaluate(_WIDER))
+
+
+def cut_short(page: Page) -> list[str]:
+    """Texts of which the window shows only the beginning."""
+    found: list[str] = page.evaluate(_CUT)
+    return found
 
 
 def found_by_axe(page: Page) -> list[str]:

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import everfleet
+from benchmarks.site.meanings import ANSWERS
 from planner.inputs.catalogue import load_catalogue
 from planner.report.data import _OF_ROW
-from planner.report.meanings import meaning_of
-from planner.report.meanings_of_answers import ANSWERS
-from planner.report.tables import COLUMNS, TITLES, WAYS, column_unit
+from planner.report.table_columns import COLUMNS, TITLES, WAYS, column_unit, meaning_of
 from planner.serve.questions import arguments_in
 from planner.trace.numbers import exact_text
 from planner.trace.quantities import Fact

@@ -15,9 +15,9 @@ from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario
 from planner.inputs.scenario.bundle import named_files, read_kept, unsaved
-from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.known_names import own_fact_problems, own_facts
 from planner.inputs.scenario.parts import entries_of, read_far
 from planner.inputs.scenario.problems import shown_key
 from planner.inputs.unstated import unstated_notes
@@ -27,7 +27,10 @@ from planner.trace.numbers import count_text
 from planner.trace.records import Record
 
 # What says whether a node can do the work of a pool.
-_POOL_WORK = {"name", "model", "reference", "precision", "engine", "tokens_in", "tokens_out"}
+_POOL_WORK = {
+    *("name", "model", "reference", "precision", "engine", "tokens_in", "tokens_out", "audio_s"),
+    *("method", "adapter_rank", "job_nodes", "sequence_tokens", "batch_sequences"),
+}
 
 
 def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Scenario:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from planner.answers.check import check, scenario_found
 from planner.inputs.catalogue import Catalogue, load_catalogue
@@ -14,7 +15,8 @@ from planner.inputs.editing import Found
 from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from
-from planner.inputs.sheets.guide import STEPS, Answers, made, missing, with_stand_ins
+from planner.inputs.sheets.guide import STEPS, Answers, made, missing, numbered, with_stand_ins
+from planner.inputs.sheets.problem_fields import Field, field_of
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
 from planner.trace.records import Record
@@ -83,6 +85,8 @@ class Guided:
     text: str = ""
     notes: tuple[str, ...] = ()
     found: Found | None = None
+    fields: Mapping[Field, str] = field(default_factory=dict)  # what of it is wrong with one value
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)  # and what with none, by step
 
 
 def guided(
@@ -99,26 +103,49 @@ def guided(
     """
     lacks = missing(answers)
     complete = not any(lacks.values())
+    rows = numbered(answers)
+    stated = rows if complete else with_stand_ins(rows)
     text, notes = "", tuple[str, ...]()
+    document: Mapping[str, Any] = {}
     try:
-        result = made(
-            answers if complete else with_stand_ins(answers),
-            catalogue,
-            title=GUIDED_TITLE,
-            today=today,
-            data=data,
-        )
-        text, notes = _text(result), result.notes
+        result = made(stated, catalogue, title=GUIDED_TITLE, today=today, data=data)
+        text, notes, document = _text(result), result.notes, result.tables
         found = scenario_found(GUIDED_NAME, text.encode(), files)
     except ScenarioError as error:
-        wrong: dict[str, list[str]] = {}
-        for problem in error.problems:
-            # Of what is not there yet only what was stated can be wrong: a value of an entry.
-            if complete or re.search("[.,]", problem.path):
-                said = ": ".join(filter(None, (problem.path, problem.message)))
-                wrong.setdefault(_step_of(problem.path), []).append(said)
-        return Guided(lacks, wrong, text if complete else "", notes)
+        wrong, fields, elsewhere = _problems(error, answers, stated, document, complete)
+        held = text if complete else ""
+        return Guided(lacks, wrong, held, notes, fields=fields, elsewhere=elsewhere)
     return Guided(lacks, {}, text, notes, found) if complete else Guided(lacks, {})
+
+
+def _problems(
+    error: ScenarioError, answers: Answers, stated: Answers, document: Mapping[str, Any], complete: bool
+) -> tuple[dict[str, list[str]], dict[Field, str], dict[str, list[str]]]:
+    """What is wrong by step, then by field, then what is of no field.
+
+    Of what is not there yet only what was stated can be wrong.
+    """
+    wrong: dict[str, list[str]] = {}
+    fields: dict[Field, str] = {}
+    elsewhere: dict[str, list[str]] = {}
+    for problem in error.problems:
+        placed = field_of(problem, stated.tables, document)
+        if not complete and not (re.search("[.,]", problem.path) and _is_stated(placed, answers)):
+            continue
+        step, said = _step_of(problem.path), ": ".join(filter(None, (problem.path, problem.message)))
+        wrong.setdefault(step, []).append(said)
+        if placed is None:
+            elsewhere.setdefault(step, []).append(said)
+        else:
+            fields.setdefault(*placed)
+    return wrong, fields, elsewhere
+
+
+def _is_stated(placed: tuple[Field, str] | None, answers: Answers) -> bool:
+    if placed is None or not placed[0].number:
+        return True
+    table, number, key = placed[0]
+    return bool(answers.tables[table][number - 1].get(key))
 
 
 def _step_of(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from planner.cli.console import ANSWER, cleaning_up, clear, progress, say, show_
 from planner.cli.loading import see_store
 from planner.inputs.log_question import OF_A_FIT, OF_EVERY_LOG, FitQuestion
 from planner.inputs.question_fields import fields_of
+from planner.trace.errors import InputError
 
 if TYPE_CHECKING:
     from reliability.logs import FailureLog
@@ -79,13 +81,19 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
     if not options.quiet:
         progress(f"reading {path.name or path}")
     with cleaning_up():  # a packed log lies unpacked in a temporary folder while it is read
-        return open_log(
-            path,
-            None if options.mapping is None else Path(options.mapping),
-            fleet_size=options.fleet_size,
-            severities=options.severities,
-            with_planned=options.with_planned,
-        )
+        try:
+            return open_log(
+                path,
+                None if options.mapping is None else Path(options.mapping),
+                fleet_size=options.fleet_size,
+                severities=options.severities,
+                with_planned=options.with_planned,
+            )
+        except InputError as error:
+            if options.fleet_size is None:
+                raise
+            # The reader names it as a mapping has it, and the option was taken in place of the mapping's.
+            raise InputError(re.sub(r"\bfleet_size\b", "--fleet-size", str(error))) from None
 
 
 def _question_of_log(options: argparse.Namespace) -> FitQuestion:

@@ -28,7 +28,7 @@ from planner.trace.quantities import Fact, Kind, Source
 from planner.trace.units import canonical
 
 if TYPE_CHECKING:
-    from planner.inputs.own.reading import OwnFacts
+    from planner.inputs.own.facts import OwnFacts
 
 # Where facts of one's own lie, for every question that names none itself.
 VARIABLE = "EVERFLEET_DATA"

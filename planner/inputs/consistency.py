@@ -14,8 +14,9 @@ from planner.inputs.model_kinds import IN_BATCHES, kind_of_model, models_of, sco
 from planner.inputs.models import ModelCardError, with_model_cards
 from planner.inputs.pipeline_checks import pipeline_problems
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError, Service, Site
-from planner.inputs.scenario.checks import list_in, own_facts, unknown_names
+from planner.inputs.scenario.checks import list_in
 from planner.inputs.scenario.fields import CARD, Frame
+from planner.inputs.scenario.known_names import own_facts, unknown_names
 from planner.inputs.scenario.parts import entries_of, once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
@@ -202,7 +203,8 @@ def _quality_unknown(document: Mapping[str, Any], catalogue: Catalogue) -> Itera
         if not budget or not isinstance(others, list) or not others:
             continue
         named = [one for one in (entry.get("model"), *others) if isinstance(one, str)]
-        if unknown := [one for one in named if not catalogue.has(score_key(catalogue, one))]:
+        known = [one for one in named if kind_of_model(catalogue, one)]
+        if unknown := [one for one in known if not catalogue.has(score_key(catalogue, one))]:
             fact = score_key(catalogue, unknown[0])
             score = fact.split(".")[-1]
             yield Problem(

@@ -9,8 +9,8 @@ from typing import Any
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import doubled_figures, known_names
 from planner.inputs.editing.edits import Edited, with_values
-from planner.inputs.scenario.checks import own_fact_problems
 from planner.inputs.scenario.files import read_toml
+from planner.inputs.scenario.known_names import own_fact_problems
 from planner.inputs.scenario.problems import shown_key
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact

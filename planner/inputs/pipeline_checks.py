@@ -64,4 +64,4 @@ def _seconds(entry: Mapping[str, Any]) -> float | None:
     if "response_time" not in entry:
         return None
     service = read_far(Service, {"response_time": entry["response_time"]}, Frame())
-    return service.response_time_s if service is not None and service.has("response_time_s") else None
+    return service.response_time_s if service is not None and service.reads("response_time_s") else None

@@ -19,7 +19,7 @@ from planner.trace.numbers import number_text, seconds_text
 ROUTES = "network.users.route_factor"
 MOST = 6  # regions of one service: a plan weighs each set of them
 EXACT = 1e-6  # of a sum of shares
-HOUR = "busiest_time"
+HOUR, SHAPE = "busiest_time", "traffic_shape"
 # What goes with no users in several regions, and why.
 OWN = {
     "pipeline": "the way to users is one of the whole pipeline: take it off the response_time",
@@ -59,10 +59,10 @@ def _regions(
         yield Problem(f"{at}.regions", f"{len(regions)} are too many: join some, so that {MOST} are left")
         return
     read = [one for one in (read_far(UserRegion, region, Frame()) for region in regions) if one is not None]
-    names = Counter(one.users for one in read if one.has("users"))
+    names = Counter(one.users for one in read if one.reads("users"))
     for twice in (name for name, count in names.items() if count > 1):
         yield Problem(f"{at}.regions", f"'{twice}' stands in several: write one of all its users")
-    shares = [one.share_fraction for one in read if one.has("share_fraction")]
+    shares = [one.share_fraction for one in read if one.reads("share_fraction")]
     if len(shares) == len(regions) and abs(sum(shares) - 1.0) > EXACT:
         yield Problem(
             f"{at}.regions",
@@ -74,17 +74,23 @@ def _regions(
 
 
 def _hours(entry: Mapping[str, Any], at: str, regions: list[Any]) -> Iterator[Problem]:
-    """Busiest hours of all regions or of none, in place of those of the service."""
-    said = [isinstance(one, dict) and HOUR in one for one in regions]
-    if not any(said):
-        return
-    for r in (r for r, one in enumerate(said) if not one):
-        yield Problem(
-            f"{at}.regions[{r}].{HOUR}", f'is missing, and others state it: write for example {HOUR} = "19 h"'
-        )
-    for key in (HOUR, "traffic_shape", "traffic"):
+    """Busiest hours or traces of all regions or of none, in place of those of the service."""
+    stated = {key: [isinstance(one, dict) and key in one for one in regions] for key in (HOUR, SHAPE)}
+    ways = [key for key, said in stated.items() if any(said)]
+    if len(ways) > 1:
+        yield Problem(f"{at}.regions", f"{HOUR} and {SHAPE} both say when they come: state one in each")
+    elif ways:
+        key = ways[0]
+        example = '"19 h"' if key == HOUR else '"germany.csv"'
+        for r in (r for r, one in enumerate(stated[key]) if not one):
+            yield Problem(
+                f"{at}.regions[{r}].{key}",
+                f"is missing, and others state it: write for example {key} = {example}",
+            )
+    for key in (HOUR, SHAPE, "traffic") if ways else ():
         if key in entry:
-            yield Problem(f"{at}.{key}", f"says when requests come, as {HOUR} of the regions does: keep one")
+            said = f"says when requests come, as {ways[0]} of the regions does: keep one"
+            yield Problem(f"{at}.{key}", said)
 
 
 def _home(
@@ -139,7 +145,7 @@ def _home(
     factor = float(catalogue.fact(ROUTES).value)
     late = {name: _latency_s(where, spot, factor) for name, spot in spots.items() if where and spot}
     known = read_far(UserRegion, home, Frame())
-    if known is not None and known.has("latency_s") and known.latency_s is not None:
+    if known is not None and known.reads("latency_s") and known.latency_s is not None:
         late |= {name: seconds for name, seconds in known.latency_s.items() if name in allowed}
     target_s = _first_answer_s(entry)
     if late and target_s is not None and min(late.values()) >= target_s:
@@ -166,5 +172,5 @@ def _first_answer_s(entry: Mapping[str, Any]) -> float | None:
     """The target that the way counts against; None where it is missing or wrong."""
     stated = {key: entry[key] for key in ("first_token", "response_time") if key in entry}
     service = read_far(Service, stated, Frame())
-    known = service is not None and any(service.has(f"{key}_s") for key in stated)
+    known = service is not None and stated and all(service.reads(f"{key}_s") for key in stated)
     return service.first_answer_s if service is not None and known else None

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.report import charts
 from planner.report.charts import Picture
-from planner.report.tables import COLUMNS, TITLES, table_of, totals_table
+from planner.report.table_columns import COLUMNS, TITLES
 from planner.report.tables import Table as Drawn
+from planner.report.tables import table_of, totals_table
 
 if TYPE_CHECKING:
     from planner.notebook.answer import Answer

@@ -83,13 +83,6 @@ def checkpoints_made(document: Record) -> Answer:
 
 def fit_made(document: Record) -> Answer:
     """What a failure log tells."""
-    from planner.answers.failures import cell_explanation
-
-    places = {name: section for section, held in document["sections"].items() for name in held["tables"]}
-
-    def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        return cell_explanation(document, places[table], table, row, key) if table in places else None
-
     kind = Kind(
         "fit",
         findings.to_terminal,
@@ -97,7 +90,7 @@ def fit_made(document: Record) -> Answer:
         findings.save_fit,
         lambda: charts.FIT_PICTURES,
     )
-    return Answer(sectioned(document), document, kind, open_cell=open_cell)
+    return Answer(sectioned(document), document, kind, open_cell=partial(opened_at, document))
 
 
 def throughput_made(document: Record) -> Answer:

@@ -10,7 +10,8 @@ from planner.notebook.kinds import in_order, kept_steps, kept_totals, plain_kind
 from planner.report import charts, findings, page
 from planner.report.cells import opened_at, opened_cell
 from planner.report.saving import save
-from planner.report.tables import TITLES, headline
+from planner.report.table_columns import TITLES
+from planner.report.tables import headline
 from planner.report.text import to_markdown, to_terminal
 from planner.trace.explain import Explanation
 from planner.trace.records import Record, tables_in

@@ -152,7 +152,7 @@ class Table(Sequence[Row]):
         return own if own and not key.endswith("_fraction") else self._unit_of(key) or "1"
 
     def _unit_of(self, key: str) -> str:
-        from planner.report.tables import column_unit
+        from planner.report.table_columns import column_unit
 
         return column_unit(key, [dict(record) for record in self.records])
 

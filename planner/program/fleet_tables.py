@@ -17,6 +17,8 @@ from planner.physics.procurement import Buying, Reserved, may_be_ordered, order_
 from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
 from planner.program.places import shared_power
+from planner.trace.errors import InputError
+from planner.trace.numbers import count_text
 from reliability.promises import promise_steps
 from reliability.spares import SpareSteps as Steps
 from reliability.spares import spare_steps
@@ -33,6 +35,8 @@ from solver.problem import (
     SpareSteps,
     Tiers,
 )
+
+MOST_NODES = 1_000_000  # of one SKU at a site: the tables of spares of more take minutes
 
 
 def rental_columns(inputs: Inputs, reserved: Reserved) -> dict[str, Any]:
@@ -298,6 +302,9 @@ def most_used(
     """Nodes that could be in use in a node group: what stands there, and supply within the racks.
 
     Never below the largest single option, so that a supply limit of zero can be told as what it is.
+
+    Raises:
+        InputError: more than the tables of spares have rows for.
     """
     names = [sku.name for sku in inputs.skus]
     sites = inputs.scenario.sites
@@ -310,6 +317,12 @@ def most_used(
         offer = inputs.offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
+        if most[p] > MOST_NODES:
+            room_said, most_said = count_text(most[p]), count_text(MOST_NODES)
+            raise InputError(
+                f"sites.{sites[s].name}.racks: room and supply for {room_said} nodes of {names[k]}; a plan "
+                f"takes {most_said} of one SKU at a site: state fewer racks, or supply_nodes of the offer"
+            )
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
     np.maximum.at(most, pausable.node_group, pausable.nodes)
     np.maximum.at(most, replicas.node_group, np.ceil(replicas.nodes))

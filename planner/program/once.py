@@ -15,7 +15,7 @@ from solver.account_slots import lost_node_h, worked_h
 from solver.problem import Problem, Solution
 
 if TYPE_CHECKING:
-    from planner.program.ledger import PausableUse
+    from planner.program.ledger_terms import PausableUse
 
 
 def once_part(

@@ -16,7 +16,7 @@ from solver.account_slots import lost_node_h
 from solver.problem import Problem, Solution
 
 if TYPE_CHECKING:
-    from planner.program.ledger import PausableUse
+    from planner.program.ledger_terms import PausableUse
 
 
 def transfer_part(

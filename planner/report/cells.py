@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.report.tables import COLUMNS, column_unit
+from planner.report.table_columns import COLUMNS, column_unit
 from planner.trace.currency import in_its_currency
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, Step, opened

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.report.tables import TITLES, Table, table_of
+from planner.report.table_columns import TITLES
+from planner.report.tables import Table, table_of
 from planner.trace.records import Document, Record
 
 MOST_ACTIONS, MOST_WORK, MOST_FACTS, MOST_TIES = 8, 5, 4, 1

@@ -12,9 +12,8 @@ from planner.report import charts
 from planner.report.charts import Picture
 from planner.report.charts.fronts import money_front
 from planner.report.glance import glance
+from planner.report.table_columns import TITLES, WAYS
 from planner.report.tables import (
-    TITLES,
-    WAYS,
     infeasibility_tables,
     provenance,
     range_text,

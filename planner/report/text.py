@@ -9,9 +9,8 @@ import textwrap
 from collections.abc import Iterable
 
 from planner.report.columns import text_line
+from planner.report.table_columns import TITLES, WAYS
 from planner.report.tables import (
-    TITLES,
-    WAYS,
     Table,
     across_periods,
     compared,

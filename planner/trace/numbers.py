@@ -15,6 +15,8 @@ from planner.trace.currency import USD, shown, shown_unit, shown_value
 
 SPOKEN, SHOWN, EXACT = 3, 4, 6
 NONE = "–"
+MOST_DECIMALS = 4  # of a share in percent that is nearly all
+_ALMOST_ALL, _ROUNDING = 0.99, 1e-9  # sums of shares that are all are this near to 1
 # Unit -> the larger units that a reader expects, the largest first.
 _LARGER: dict[str, tuple[tuple[float, str], ...]] = {
     "USD": ((1e9, "GUSD"), (1e6, "MUSD"), (1e3, "kUSD")),
@@ -58,13 +60,21 @@ def count_text(value: float | None) -> str:
 
 
 def percent_text(fraction: float | None, decimals: int | None = 1, *, sign: bool = False) -> str:
-    """A share in percent; without `decimals` two digits, as for an error or a change."""
+    """A share in percent; without `decimals` two digits, as for an error or a change.
+
+    Less than all is never said to be 100 %: 0.9996 is 99.96 %, with one decimal more than requested.
+    """
     if not _known(fraction):
         return NONE
     if decimals is None:
         if abs(fraction) < 5e-6:
             return "0 %"
         decimals = min(4, _decimals(100 * fraction, 2))
+    if _ALMOST_ALL < abs(fraction) < 1 - _ROUNDING:
+        while decimals < MOST_DECIMALS and round(100 * abs(fraction), decimals) >= 100:
+            decimals += 1
+        if round(100 * abs(fraction), decimals) >= 100:
+            return f"{'<-' if fraction < 0 else '>'}{99:.0f}.{'9' * MOST_DECIMALS} %"
     return f"{fixed_text(100 * fraction, decimals, sign=sign)} %"
 
 

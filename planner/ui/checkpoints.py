@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -26,6 +27,7 @@ from planner.trace.numbers import number_text, percent_text, quantity_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, question_inputs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
+from planner.ui.parts import tabs
 
 _TAKEN = "checkpoints.fit-taken"
 # The numbers of the answer in words, by the names of their explanations.
@@ -161,11 +163,8 @@ def results(document: Document, inputs: dict[str, Any]) -> None:
         "Sizes side by side": sizes,
         "Recovery and corruption": recovery,
     }
-    tabs = st.tabs(list(parts), key="checkpoint-tabs", on_change="rerun")
-    for part, tab in zip(parts.values(), tabs, strict=True):
-        if tab.open:
-            with tab:
-                part(document, inputs, measure, digest)
+    drawn = {name: partial(draw, document, inputs, measure, digest) for name, draw in parts.items()}
+    tabs(drawn, "checkpoint-tabs")
     shared.lines(others)
     if "today" in document:
         rows = document["today"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from planner.report import findings
+from planner.report.cells import opened_at
 from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
-from planner.trace.explain import Explanation
 from planner.trace.numbers import count_text, number_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_kept
+from planner.ui.parts import tabs
 
 OWN = "own"
 CHECKPOINTS = Path(__file__).parent / "checkpoints.py"
@@ -75,11 +77,7 @@ def results(document: Document) -> None:
     cards(document)
     hand_over(document, digest)
     present = [name for name in TABS if name in document["sections"]]
-    tabs = st.tabs([TABS[name] for name in present], key="failure-tabs", on_change="rerun")
-    for name, tab in zip(present, tabs, strict=True):
-        if tab.open:
-            with tab:
-                section(document, name, digest)
+    tabs({TABS[name]: partial(section, document, name, digest) for name in present}, "failure-tabs")
     left_out(document)
     downloads(document)
 
@@ -118,7 +116,7 @@ def section(document: Document, name: str, digest: str) -> None:
             shared.why(document, why, f"section-{name}", f"why this {label}?")
     tables = found["tables"]
     for table in sorted(tables, key=lambda table: list(OPEN).index(table) if table in OPEN else len(OPEN)):
-        show_table(table, tables[table], opens(document, name, table), f"{name}-{table}")
+        show_table(table, tables[table], partial(opened_at, document, table), f"{name}-{table}")
 
 
 def show_table(name: str, rows: list[Record], explained: shared.Opens, key: str) -> None:
@@ -128,17 +126,6 @@ def show_table(name: str, rows: list[Record], explained: shared.Opens, key: str)
         shared.sheet(table_of("", rows), OPEN[name], explained, key)
     else:
         shared.data("", rows, f"Show data: {NAMES.get(name, name.replace('_', ' '))}", explained, key)
-
-
-def opens(document: Document, section: str, table: str) -> shared.Opens:
-    """What explains a cell of a table."""
-
-    def explained(row: int, key: str) -> Explanation | None:
-        from planner.answers.failures import cell_explanation
-
-        return cell_explanation(document, section, table, row, key)
-
-    return explained
 
 
 def left_out(document: Document) -> None:

@@ -44,6 +44,8 @@ STYLE = """<style>
   text-transform: uppercase; letter-spacing: 0.06em; padding: 0.8rem 0 0.2rem 0.5rem; }
 [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] { gap: 0.1rem; }
 [data-testid=stMetricValue] { font-size: 1.6rem; font-weight: 600; line-height: 1.3; }
+[data-testid=stMetricValue], [data-testid=stMetricValue] * { white-space: normal; overflow: visible;
+  text-overflow: clip; overflow-wrap: anywhere; }
 [data-testid=stMetric] { padding: 0; }
 [data-testid=stPopover] button[kind=tertiary] { color: inherit !important; }
 [data-testid=stAlertContainer] { padding: 0.4rem 0.9rem; min-height: 0; }
@@ -65,6 +67,7 @@ STYLE = """<style>
 @media (max-width: 640px) {
   .everfleet-coming { grid-template-columns: repeat(2, 1fr); }
   [data-testid=stMainBlockContainer] { padding: 3rem 1rem 4rem; }
+  [data-testid=stMetricValue] { font-size: 1.35rem; }
 }
 @media print { [data-testid=stSidebar], [data-testid=stHeader], button { display: none !important; } }
 </style>"""

@@ -16,6 +16,7 @@ from planner.trace.records import Document
 from planner.ui import shared
 from planner.ui.chart_cache import draw_kept
 from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
+from planner.ui.parts import tabs
 from planner.ui.progress import work_shown
 from planner.ui.workers import start
 
@@ -53,12 +54,7 @@ def render() -> None:
         "For a model card": lambda: card(document),
     }
     # A part is drawn when it is looked at: the estimate need not wait for what stands behind it.
-    for tab, draw in zip(
-        st.tabs(list(parts), key="job-tabs", on_change="rerun"), parts.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                draw()
+    tabs(parts, "job-tabs")
     downloads(document, job_file(text, base))
 
 

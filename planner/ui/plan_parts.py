@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -13,12 +14,14 @@ from planner.report.charts import TIMELINE_KEY
 from planner.report.charts.flows import energy_flow
 from planner.report.charts.hours import HOURS_KEY
 from planner.report.charts.risk import MARGIN_KEY, RISK_KEY
-from planner.report.tables import TITLES, provenance, range_text, table_of
+from planner.report.table_columns import TITLES
+from planner.report.tables import provenance, range_text, table_of
 from planner.store.addresses import read_only
 from planner.trace.currency import currency_of, showing
 from planner.trace.errors import InputError
 from planner.trace.records import Document, Record
 from planner.ui import plan_source, shared
+from planner.ui.parts import tabs
 from planner.ui.plan_files import downloads
 from planner.ui.plan_source import Planned
 from planner.ui.progress import work_shown
@@ -111,7 +114,7 @@ def results(made: Planned) -> None:
     """The plan: the answer first, what it is made of in tabs, each drawn when it is looked at."""
     shared.totals(made.document, "plan", shared.FIRST_TOTALS, sure=True)
     shared.story(made.document, made.identity)
-    tabs: dict[str, Callable[[Planned], None]] = {
+    parts: dict[str, Callable[[Planned], None]] = {
         "In short": in_short,
         "Why this plan": reasons,
         "Jobs and arrivals": when_and_where,
@@ -122,11 +125,7 @@ def results(made: Planned) -> None:
         "Limits": limits,
         "Details": details,
     }
-    drawn = st.tabs(list(tabs), key="plan-tabs", on_change="rerun")
-    for tab, part in zip(drawn, tabs.values(), strict=True):
-        if tab.open:
-            with tab:
-                part(made)
+    tabs({name: partial(draw, made) for name, draw in parts.items()}, "plan-tabs")
 
 
 def in_short(made: Planned) -> None:

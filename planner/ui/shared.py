@@ -20,19 +20,13 @@ import streamlit as st
 from planner.report.charts import PLAN_PICTURES, Picture
 from planner.report.charts.flows import Flow
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import (
-    TITLES,
-    WAYS,
-    Table,
-    infeasibility_tables,
-    range_text,
-    table_of,
-    ways_table,
-)
+from planner.report.table_columns import TITLES, WAYS
+from planner.report.tables import Table, infeasibility_tables, range_text, table_of, ways_table
 from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
 from planner.trace.explain import opened as explained
 from planner.trace.numbers import percent_text, quantity_text, written_text
 from planner.trace.records import Document, Record
+from planner.ui.parts import runs_alone
 
 if TYPE_CHECKING:
     import pyarrow
@@ -92,8 +86,11 @@ def _solved(digest: str, _text: str, _name: str) -> Document | None:
 @st.cache_data(show_spinner=False, max_entries=64)
 def _checkpoints(inputs: str) -> Document:
     from planner.answers.checkpoints import checkpoint_document
+    from planner.inputs.job_question import CheckpointQuestion
 
-    document: Document = checkpoint_document(**json.loads(inputs))
+    said = json.loads(inputs)
+    across = said.pop("across", ())
+    document: Document = checkpoint_document(CheckpointQuestion(**said), across)
     return document
 
 
@@ -133,6 +130,7 @@ def lines(texts: Sequence[str], shown: Callable[[str], str] | None = None) -> No
     st.markdown("\n".join(f"- {(shown or plain)(text)}" for text in texts))
 
 
+@runs_alone
 def story(document: Document, identity: str = "") -> None:
     """What a manager reads first: what to do and by when, next to the fleet over time."""
     to_do, chart = st.columns(2)
@@ -151,6 +149,7 @@ def story(document: Document, identity: str = "") -> None:
         data("fleet", rows, opens=cells(document, "fleet", rows), key="story")
 
 
+@runs_alone
 def totals(document: Document, place: str, names: Sequence[str], *, sure: bool = False) -> None:
     """Cards of totals with their range and their why, and how sure the plan is.
 
@@ -291,6 +290,7 @@ def flow(drawn: Flow) -> None:
     st.echarts_chart(drawn.spec, height=drawn.height, renderer="svg", alt=drawn.alt)
 
 
+@runs_alone
 def data(
     name: str,
     rows: Sequence[Record],
@@ -372,6 +372,7 @@ def _columns(table: Table) -> pyarrow.Table:
     return pyarrow.table({heading: column(heading) for heading in table.headings})
 
 
+@runs_alone
 def terms(name: str, key: str, unit: str, document: Document, identity: str = "") -> None:
     """A waterfall with each of its terms next to it, to be opened."""
     rows = document["tables"][name]

@@ -34,7 +34,8 @@ from planner.program.plan import plan_fleet
 from planner.report.charts import PLAN_PICTURES
 from planner.report.data import to_csv_files, to_json
 from planner.report.page import to_html
-from planner.report.tables import COLUMNS, column_unit, table_of
+from planner.report.table_columns import COLUMNS, column_unit
+from planner.report.tables import table_of
 from planner.report.text import to_markdown, to_terminal
 from planner.report.workbook import to_workbook
 from planner.trace.currency import Currency, code_in, currency_of, showing, shown_unit

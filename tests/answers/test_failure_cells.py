@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from explained import as_before
 from test_failures import EVENTS, LIVES, OUTAGES, written
 
-from planner.answers.failures import FitQuestion, cell_explanation, fit_document, mapping_for, read_failures
+from planner.answers.failures import FitQuestion, fit_document, mapping_for, read_failures
+from planner.report.cells import opened_at
 from planner.report.tables import table_of
 from planner.trace.explain import Explanation
 
@@ -55,12 +55,7 @@ def many_causes(folder: Path) -> Record:
     )
 
 
-def before(folder: Path) -> Record:
-    """A fit that was saved without the steps of its cells."""
-    return as_before(shipped("slurm"))
-
-
-MADE = {"before": before, "lives": lives, "quiet": quiet, "many_causes": many_causes}
+MADE = {"lives": lives, "quiet": quiet, "many_causes": many_causes}
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +67,15 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
 
 def cells(document: Record) -> Iterator[tuple[str, Any, Explanation | None]]:
     """Each cell of each table: where it is, what it holds, and what opens it."""
-    for section, found in document["sections"].items():
+    for found in document["sections"].values():
         for table, rows in found["tables"].items():
             for number, row in enumerate(rows):
                 for key, value in row.items():
-                    place = f"{section}.{table}[{number}].{key}"
-                    yield place, value, cell_explanation(document, section, table, number, key)
+                    yield f"{table}[{number}].{key}", value, opened_at(document, table, number, key)
 
 
-def opened(document: Record, section: str, table: str, number: int, key: str) -> str:
-    found = cell_explanation(document, section, table, number, key)
+def opened(document: Record, table: str, number: int, key: str) -> str:
+    found = opened_at(document, table, number, key)
     assert found is not None
     return found.to_text()
 
@@ -110,7 +104,7 @@ def test_each_explanation_ends_in_a_source_or_a_choice(documents: dict[str, Reco
 
 def test_a_number_of_the_log_names_its_file() -> None:
     """The rate of the shipped outages: 584 failures over 3,350,206 node-hours of that file, by Garwood."""
-    text = opened(shipped("infinitehbd"), "rate", "rate", 0, "per_1000_node_d")
+    text = opened(shipped("infinitehbd"), "rate", 0, "per_1000_node_d")
 
     assert "failures = log.failures = 584  (yours)" in text
     assert "the log 'infinitehbd-outages.csv'" in text
@@ -124,7 +118,7 @@ def test_hours_that_a_rate_tells_are_those_of_the_log() -> None:
     number = next(
         i for i, row in enumerate(document["sections"]["rate"]["tables"]["rate"]) if "up only" in row["rate"]
     )
-    found = cell_explanation(document, "rate", "rate", number, "low")
+    found = opened_at(document, "rate", number, "low")
 
     assert found is not None
     hours = next(step.value for step in found.steps if step.name == "log.node_hours")
@@ -137,7 +131,7 @@ def test_a_published_fleet_names_its_paper() -> None:
     fleets = document["sections"]["rate"]["tables"]["published_fleets"]
     number = next(i for i, row in enumerate(fleets) if row["fleet"] == "meta-llama-3-405b")
     for key in ("per_1000_node_d", "low", "this_log_to_it_ratio"):
-        assert "Llama 3" in opened(document, "rate", "published_fleets", number, key), key
+        assert "Llama 3" in opened(document, "published_fleets", number, key), key
 
 
 def test_a_kept_explanation_lies_beneath_a_size() -> None:
@@ -145,43 +139,32 @@ def test_a_kept_explanation_lies_beneath_a_size() -> None:
     document = shipped("infinitehbd")
     rows = document["sections"]["sizes"]["tables"]["mttf"]
     number = next(i for i, row in enumerate(rows) if row["accelerators"] == 1024)
-    text = opened(document, "sizes", "mttf", number, "ettr_fraction")
+    text = opened(document, "mttf", number, "ettr_fraction")
 
     assert "nodes = nodes_of_job = 128" in text
     assert "question.accelerators_per_node = 8" in text
     assert "checkpoint.glm-65b-before.blocking_time = 120 s" in text
 
 
-def test_a_fit_that_was_saved_with_former_names_opens() -> None:
-    """The mean uptime was called `mtbf_h` in fits of before: their numbers are opened as today's are."""
-    document = as_before(shipped("infinitehbd"))
-    former = json.loads(json.dumps(document))
-    inputs = former["explanations"]["ettr"][0]["inputs"]
-    inputs["mtbf_h"] = inputs.pop("mttf_h")
-    place = ("sizes", "mttf", 2, "nodes")
-
-    assert opened(former, *place) == opened(document, *place)
-
-
 def test_aic_counts_the_parameters() -> None:
     """Two parameters and ln L = -2,341.09: 4 + 4,682.18; both stand below with their intervals."""
     document = shipped("infinitehbd")
-    text = opened(document, "lives", "fits", 0, "aic")
+    text = opened(document, "fits", 0, "aic")
 
     assert text.startswith("aic = 4,686.18\n    AIC = 2 * parameters - 2 * ln L")
-    assert "log-logistic.median = 264.9 d [237.4 .. 295.6]  (estimated)" in text
-    assert opened(document, "lives", "fits", 0, "parameters").startswith("fit_log_logistic.log_likelihood = ")
+    assert "log-logistic.median = 264.887 d [237.353 .. 295.615]  (estimated)" in text
+    assert opened(document, "fits", 0, "parameters").startswith("fit_log_logistic.log_likelihood = ")
 
 
 def test_units_at_risk_are_those_that_are_left() -> None:
     """400 units without the 214 that failed by the sixth age; 231 fail in all, each counted once."""
     document = shipped("infinitehbd")
-    text = opened(document, "lives", "risk", 5, "at_risk")
+    text = opened(document, "risk", 5, "at_risk")
 
     assert text.startswith("at_risk_units = 186")
-    assert "failed = log.failed = 214" in text
+    assert "failed = log.risk.failed = 214" in text
     assert "n = units - failed - censored" in text
-    likelihood = opened(document, "lives", "fits", 0, "log_likelihood")
+    likelihood = opened(document, "fits", 0, "log_likelihood")
     assert "units = log.units = 400" in likelihood
     assert "failed = log.units_failed = 231" in likelihood
 
@@ -192,7 +175,7 @@ def test_a_pool_of_spares_is_the_kept_one() -> None:
     rows = document["sections"]["downtime"]["tables"]["spares"]
     number = next(i for i, row in enumerate(rows) if row["pool"].startswith("as wide"))
 
-    assert "log.outage_mean = 132.84 h" in opened(document, "downtime", "spares", number, "spares")
+    assert "log.outage_mean = 132.84 h" in opened(document, "spares", number, "spares")
 
 
 def test_every_column_of_a_table_finds_its_cell() -> None:

@@ -753,7 +753,8 @@ def test_a_log_that_cannot_be_used_is_wrong_input(
     [
         (("--confidence", "1.2"), "--confidence: has to be a share between 0 and 1, got 1.2"),
         (("--severities", "nothing"), "no failure has severity nothing; there is hardware, other, software"),
-        (("--fleet-size", "10"), "correct fleet_size"),
+        (("--fleet-size", "10"), "correct --fleet-size"),
+        (("--fleet-size", "0"), "--fleet-size must be a number of units from 1 up, got 0"),
         (("--prior", "nobody"), "no prior 'nobody'"),
         (("--mapping", "nowhere.toml"), "nowhere.toml: cannot be read"),
     ],

@@ -32,7 +32,6 @@ PEERS = "equations of other tools, in their words"
 # Where a word stays in names, and why.
 STAYS = {
     ("beside", "benchmarks/studies/examples_front.py"): IN_DOCUMENTS,
-    ("beside", "planner/answers/failures/cells.py"): IN_DOCUMENTS,
     ("beside", "planner/answers/failures/document.py"): IN_DOCUMENTS,
     ("beside", "planner/notebook/kinds.py"): IN_DOCUMENTS,
     ("beside", "planner/ui/failures.py"): IN_DOCUMENTS,
@@ -53,7 +52,6 @@ STAYS = {
     ("gpus", "planner/validation/performance.py"): "the key of a fact",
     ("gpus", "planner/validation/reliability.py"): PUBLISHED,
     ("gpus", "planner/validation/serving.py"): PUBLISHED,
-    ("mtbf", "planner/answers/failures/cell.py"): "a name in fits that were saved earlier",
     ("mtbf", "planner/validation/checkpoints.py"): PUBLISHED,
     ("mtbf", "planner/validation/forms.py"): PUBLISHED,
     ("mtbf", "planner/validation/histories.py"): PUBLISHED,
@@ -82,7 +80,7 @@ POOLS = {
             planner/physics/divisible_work.py planner/answers/plan/stress.py
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
-            planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
+            planner/answers/plan/ranges.py planner/program/operation.py
             planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
             planner/physics/pool_ways.py planner/physics/README.md planner/program/once.py
@@ -95,8 +93,10 @@ POOLS = {
             planner/report/standards/kueue.py
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/inputs/sheets/making.py planner/inputs/sheets/reading.py
+            planner/inputs/sheets/cells.py planner/inputs/sheets/defaults.py
+            planner/inputs/sheets/kinds.py planner/inputs/sheets/periods.py
             planner/inputs/sheets/templates.py
-            planner/inputs/sheets/guide.py planner/ui/begin.py planner/inputs/kind_checks.py
+            planner/inputs/sheets/guide.py planner/ui/begin_work.py planner/inputs/kind_checks.py
             benchmarks/scenarios.py benchmarks/sizes.py benchmarks/studies/demand_ladder.py
             planner/answers/check.py planner/answers/opening.py planner/answers/plan/decisions.py
             planner/answers/plan/chance.py planner/answers/plan/stress.py planner/answers/plan/unit_costs.py
@@ -111,7 +111,6 @@ POOLS = {
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
-            planner/report/meanings.py planner/report/tables.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py
@@ -122,11 +121,10 @@ POOLS = {
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {
         "pool": """
-            planner/answers/failures/cells.py planner/answers/failures/cells_fitted.py
             planner/answers/failures/downtime.py planner/answers/futures/document.py
             planner/answers/throughput/text.py
             planner/answers/throughput/traffic.py planner/report/charts/failures.py planner/ui/failures.py
-            planner/report/meanings_of_answers.py
+            benchmarks/site/meanings.py
             """,
         "pools": "planner/answers/failures/backtest.py",
     },

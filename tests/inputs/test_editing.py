@@ -67,6 +67,20 @@ def test_values_of_several_lines_are_replaced_whole() -> None:
     assert edited == editing.Edited('a = 3\n[b]\nc = "short"\ne = 2 # "kept"\n', True)
 
 
+def test_comments_before_a_table_within_an_entry_stay() -> None:
+    """Rows of the section are added behind it, and one that is taken away takes it along."""
+    one = '[[services]]\nname = "a" # first\n\n# of its region\n[[services.regions]]\nshare = "1"\n'
+    other = '\n# second\n[[services]]\nname = "b"\n'
+    text = f"{one}{other}"
+    renamed = editing.with_values(text, "x", {"services.a.model": "m"})
+    added = editing.with_rows(one, "x", "services", edited={}, added=[{"name": "b"}])
+    taken = editing.with_rows(text, "x", "services", edited={}, removed=[0])
+
+    assert renamed == editing.Edited(text.replace("# first\n", '# first\nmodel = "m"\n'), True)
+    assert added == editing.Edited(f'{one}\n[[services]]\nname = "b"\n', True)
+    assert taken == editing.Edited(other.removeprefix("\n"), True)
+
+
 @pytest.mark.parametrize(
     "text",
     ["a = 1\nb.c = 2 # note\n", 'a = 1 # note\n["b"]\nc = 2\n', "a = 1 # note\nb = { c = 2 }\n"],

@@ -16,7 +16,7 @@ from planner.inputs.overrides import override_of
 from planner.inputs.ranges import read_ranges
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
-from planner.inputs.scenario.checks import own_fact_problems
+from planner.inputs.scenario.known_names import own_fact_problems
 from planner.program.assembly import assemble
 from planner.trace.errors import InputError
 

@@ -18,7 +18,7 @@ from planner.answers.lists import LISTS, listed
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.catalogue import load_catalogue, own_data
 from planner.inputs.own.classes import class_of
-from planner.inputs.own.reading import OwnDataError
+from planner.inputs.own.facts import OwnDataError
 from planner.inputs.own.uploads import laid_out
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.inputs.scenario.bundle import keep, restored

@@ -21,7 +21,7 @@ from planner.physics.serving import serving_candidates
 from planner.physics.ways import every_way, way_said
 from planner.program import remedies
 from planner.program.plan import plan_fleet
-from planner.report.tables import COLUMNS
+from planner.report.table_columns import COLUMNS
 from planner.trace.quantities import chosen
 
 CATALOGUE = load_catalogue()

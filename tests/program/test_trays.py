@@ -6,9 +6,12 @@ from datetime import date
 
 import pytest
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
+from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
+from planner.trace.errors import InputError
 
 TRAYS = 18  # of a rack, with four accelerators each
 
@@ -47,3 +50,11 @@ def test_a_run_on_all_72_takes_a_second_rack_for_its_spares() -> None:
 
     assert (solution.orders.sum(), plan.problem.node_groups.order_unit_nodes[0]) == (1, TRAYS)
     assert 1 <= solution.spares.max() <= TRAYS
+
+
+def test_more_nodes_than_tables_of_spares_have_rows_for_are_refused() -> None:
+    """A million racks for which nothing limits the supply: the message says both ways out."""
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    vast = with_changes(scenario, {"sites.stockholm.racks": 1_000_000})
+    with pytest.raises(InputError, match=r"^sites\.stockholm\.racks: room and supply for"):
+        assemble(Inputs(vast, load_catalogue()))

@@ -21,7 +21,7 @@ from planner.physics.ways import every_way, quality_loss, way_said
 from planner.program import remedies
 from planner.program.assembly import assemble
 from planner.program.plan import plan_fleet
-from planner.report.tables import COLUMNS
+from planner.report.table_columns import COLUMNS
 
 CATALOGUE = load_catalogue()
 TEXT = """

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from planner.report.shape import SCHEMA
+from planner.report.table_columns import column_unit
 from planner.report.tables import (
     across_periods,
-    column_unit,
     compared,
     headline,
     infeasibility_tables,

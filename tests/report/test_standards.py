@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,15 @@ def test_a_format_of_another_kind_of_answer_is_refused(plan: dict[str, Any]) -> 
         write_as(plan, "mof")
 
 
-# FOCUS 1.2, content constraints of each column: those that must be there, and must not be null.
+# FOCUS 1.4, content constraints of each column: those that must be there, and must not be null.
 FOCUS_NOT_NULL = (
     *("BilledCost", "BillingAccountId", "BillingAccountType", "BillingCurrency", "BillingPeriodEnd"),
     *("BillingPeriodStart", "ChargeCategory", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart"),
-    *("ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost", "ProviderName", "PublisherName"),
-    *("ServiceCategory", "ServiceName", "ServiceSubcategory"),
+    *("ContractedCost", "EffectiveCost", "HostProviderName", "InvoiceIssuerName", "ListCost"),
+    *("ServiceCategory", "ServiceName", "ServiceProviderName", "ServiceSubcategory"),
 )
 FOCUS_PRESENT = ["BillingAccountName", "ChargeClass", "ChargeDescription", "PricingQuantity", "PricingUnit"]
+FOCUS_REMOVED = {"ProviderName", "PublisherName"}
 FOCUS_ALLOWED = {
     "ChargeCategory": {"Usage", "Purchase", "Tax", "Credit", "Adjustment"},
     "ChargeFrequency": {"One-Time", "Recurring", "Usage-Based"},
@@ -100,6 +102,7 @@ def held_to_focus(rows: list[dict[str, str]]) -> None:
     for row in rows:
         assert [name for name in FOCUS_NOT_NULL if not row[name]] == []
         assert set(FOCUS_PRESENT) <= row.keys()
+        assert not FOCUS_REMOVED & row.keys()
         for name, allowed in FOCUS_ALLOWED.items():
             assert row[name] in allowed
         for name in ("BillingPeriodStart", "BillingPeriodEnd", "ChargePeriodStart", "ChargePeriodEnd"):
@@ -130,8 +133,9 @@ def test_focus_rent_and_reserved_terms_are_not_billed_twice(plan: dict[str, Any]
             **price,
             "period": "2027 Q3",
             "commitment": "1 year",
+            "signed": False,
             "nodes": 1,
-            "ends": "2028-06-30",
+            "ends": "2028-07-01",
             "rent_usd": 30e3,
             "due_usd": 4e3,
         }
@@ -166,6 +170,105 @@ def test_focus_is_in_the_currency_of_the_plan(plan: dict[str, Any]) -> None:
 
     assert {row["BillingCurrency"] for row in rows} == {"EUR"}
     assert sum(float(row["BilledCost"]) for row in rows) == pytest.approx(dollars / 1.25, rel=1e-9)
+
+
+# Excerpts of the schemas that FOCUS 1.4 publishes for two columns of JSON.
+APPLIED = {
+    "type": "object",
+    "required": ["Elements"],
+    "additionalProperties": False,
+    "properties": {
+        "Elements": {
+            "minItems": 1,
+            "items": {
+                "required": ["ContractId", "ContractCommitmentId", "ContractCommitmentAppliedUnit"],
+                "properties": {"ContractCommitmentAppliedQuantity": {"type": "number"}},
+            },
+        }
+    },
+}
+APPLICABLE = {
+    "type": "object",
+    "required": ["InclusionOperator", "Inclusions"],
+    "additionalProperties": False,
+    "properties": {
+        "InclusionOperator": {"enum": ["And", "Or"]},
+        "Inclusions": {
+            "minItems": 1,
+            "items": {
+                "required": ["Dimension", "Operator", "Values"],
+                "properties": {"Operator": {"enum": ["In", "NotIn", "StartsWith", "Contains"]}},
+            },
+        },
+    },
+}
+COMMITMENT_ALLOWED = {
+    "ContractCommitmentBenefitCategory": {"Discount", "Monetary Pool", "Availability", "Other"},
+    "ContractCommitmentCategory": {"Spend", "Usage"},
+    "ContractCommitmentFulfillmentInterval": {"Hourly", "Daily", "Weekly", "Monthly", "Annual"},
+    "ContractCommitmentLifecycleStatus": {"Proposed", "Pending", "Active", "Exhausted", "Expired"},
+    "ContractCommitmentModel": {"Continuous", "Discontinuous"},
+    "ContractCommitmentOfferCategory": {"Public", "Negotiated"},
+    "ContractCommitmentPaymentInterval": {"One-Time", "Monthly", "Quarterly", "Annual", "Custom"},
+    "ContractCommitmentPaymentModel": {"No Upfront", "Partial Upfront", "All Upfront"},
+}
+
+
+@pytest.mark.parametrize(
+    ("ends", "length", "signed", "state"),
+    [("2028-07-01", "1 Year", True, "Pending"), ("2027-10-01", "3 Months", False, "Proposed")],
+)
+def test_focus_terms_are_contract_commitments_that_charges_name(
+    plan: dict[str, Any], ends: str, length: str, signed: bool, state: str
+) -> None:
+    """Two nodes for every hour of the term; what its charges draw of it is what is paid in the horizon."""
+    hours = 24.0 * (date.fromisoformat(ends) - date(2027, 7, 1)).days
+    within = min(hours, 24.0 * 184)
+    plan["currency"] = {"code": "EUR", "usd": 1.25, "date": "2026-01-02", "source": "test"}
+    plan["tables"]["rental"] = []
+    plan["tables"]["commitments"] = [
+        {
+            "sku": "h100-8",
+            "location": "cloud",
+            "period": "2027 Q3",
+            "commitment": "1 year",
+            "signed": signed,
+            "nodes": 2,
+            "ends": ends,
+            "rent_usd_per_node_h": 20.0,
+            "rent_usd": 40.0 * within,
+            "due_usd": 40.0 * (hours - within),
+        }
+    ]
+    files = write_as(plan, "focus")
+    charges = [row for row in csv.DictReader(io.StringIO(files["focus.csv"])) if row["ContractApplied"]]
+    (term,) = csv.DictReader(io.StringIO(files["focus_contract_commitments.csv"]))
+    applied = [json.loads(row["ContractApplied"]) for row in charges]
+
+    held_to_focus(charges)
+    for name, allowed in COMMITMENT_ALLOWED.items():
+        assert term[name] in allowed
+    jsonschema.validate(json.loads(term["ContractCommitmentApplicability"]), APPLICABLE)
+    for row, one in zip(charges, applied, strict=True):
+        jsonschema.validate(one, APPLIED)
+        assert one["Elements"][0]["ContractCommitmentId"] == term["ContractCommitmentId"] == row["ResourceId"]
+    drawn = sum(one["Elements"][0]["ContractCommitmentAppliedQuantity"] for one in applied)
+    assert drawn == pytest.approx(2 * within)
+    assert float(term["ContractCommitmentQuantity"]) == 2 * hours
+    assert float(term["ContractCommitmentCost"]) == pytest.approx(40.0 * hours / 1.25)
+    assert (term["ContractCommitmentPeriodStart"], term["ContractCommitmentPeriodEnd"]) == (
+        "2027-07-01T00:00:00Z",
+        f"{ends}T00:00:00Z",
+    )
+    assert term["ContractCommitmentDurationType"] == length
+    assert term["ContractCommitmentLifecycleStatus"] == state
+    assert term["ContractCommitmentDiscountPercentage"] == ""  # null where the benefit is availability
+
+
+def test_focus_without_a_term_has_one_file(plan: dict[str, Any]) -> None:
+    plan["tables"]["commitments"] = []
+
+    assert set(write_as(plan, "focus")) == {"focus.csv"}
 
 
 # Excerpts of the published schemas: config/components/crd/bases of Kueue, config/crd/full of KServe, and

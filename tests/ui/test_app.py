@@ -22,7 +22,7 @@ from trees import with_trees
 from planner.inputs.scenario import load_scenario, parse_scenario
 from planner.report.charts import PLAN_PICTURES
 from planner.report.charts.risk import RISK_PICTURES
-from planner.report.tables import TITLES
+from planner.report.table_columns import TITLES
 from planner.report.why import why_said
 from planner.store import open_store
 from planner.trace.currency import Currency, showing

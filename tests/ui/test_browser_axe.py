@@ -9,7 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import pytest
-from browsing import CLASH, LOG, SCENARIO, TESTS, Visitor, found_by_axe, opened, scrolls_sideways, settled
+from browsing import (
+    CLASH,
+    LOG,
+    SCENARIO,
+    TESTS,
+    Visitor,
+    cut_short,
+    found_by_axe,
+    opened,
+    scrolls_sideways,
+    settled,
+)
 from playwright.sync_api import Page, expect
 from sizes import at_night
 
@@ -37,7 +48,7 @@ pytestmark = pytest.mark.browser
 
 
 def readable(page: Page, name: str = "", each: Sequence[Look] = LOOKS) -> None:
-    """In each look nothing that axe finds serious, and nothing that scrolls sideways."""
+    """In each look nothing that axe finds serious, and nothing that scrolls sideways or is cut short."""
     settled(page)
     for scheme, (width, height) in each:
         page.emulate_media(color_scheme=scheme)
@@ -47,6 +58,7 @@ def readable(page: Page, name: str = "", each: Sequence[Look] = LOOKS) -> None:
         page.wait_for_function(_STILL)
         assert not found_by_axe(page), f"{name}, {scheme}, {width} px"
         assert not scrolls_sideways(page), f"{name}, {scheme}, {width} px"
+        assert not cut_short(page), f"{name}, {scheme}, {width} px"
 
 
 @pytest.mark.parametrize("pages", GROUPS.values(), ids=[name or "Start" for name in GROUPS])

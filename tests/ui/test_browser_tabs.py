@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browsing import opened, scrolls_sideways, settled
+from browsing import cut_short, opened, scrolls_sideways, settled
 from playwright.sync_api import Page
 from test_browser_axe import found_by_axe
 
@@ -29,3 +29,32 @@ def test_each_tab_is_drawn_and_readable_on_a_phone_in_the_dark(page: Page, app_u
             assert box["width"] > NARROWEST_PX, tab.inner_text()
         assert not found_by_axe(page), tab.inner_text()
         assert not scrolls_sideways(page), tab.inner_text()
+        assert not cut_short(page), tab.inner_text()
+
+
+def test_figures_on_a_phone_are_whole(page: Page, app_url: str) -> None:
+    """By day on the page with the longest units; at night every page and tab is looked at so."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{app_url}/job")
+    page.get_by_text("kgCO2e/h", exact=False).first.wait_for()
+
+    assert not cut_short(page)
+
+
+def test_a_tab_is_sent_without_the_page_around_it(page: Page, app_url: str) -> None:
+    """The cards above the tabs come with the page, and not again; the part that is opened does."""
+    frames: list[bytes] = []
+    page.on("websocket", lambda one: one.on("framereceived", lambda sent: frames.append(_bytes(sent))))
+    opened(page, f"{app_url}/plan")
+    assert any(b"Bad cases it holds in" in one for one in frames)
+    frames.clear()
+    page.get_by_role("tab", name="Why this plan").click()
+    settled(page)
+    page.get_by_role("heading", name="The plan and its baselines").wait_for()
+
+    assert frames
+    assert not any(b"Bad cases it holds in" in one for one in frames)
+
+
+def _bytes(sent: str | bytes) -> bytes:
+    return sent.encode() if isinstance(sent, str) else sent

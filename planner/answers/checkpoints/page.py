@@ -11,7 +11,7 @@ from planner.report.charts import MEASURES, checkpoint_curve, to_svg
 from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
-from planner.report.tables import COLUMNS
+from planner.report.table_columns import COLUMNS
 from planner.trace.currency import in_its_currency
 from planner.trace.records import Document, Record
 

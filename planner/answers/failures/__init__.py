@@ -1,7 +1,6 @@
 """A person's own failure or job log: how often, how long, what it costs, what to hold and what to expect."""
 
 from planner.answers.failures.backtest import backtest_document
-from planner.answers.failures.cells import cell_explanation
 from planner.answers.failures.document import as_failures, fit_document, read_document
 from planner.answers.failures.options import FitQuestion
 from planner.answers.failures.reading import mapping_for, open_log, proposed_mapping_text, read_failures
@@ -12,7 +11,6 @@ __all__ = [
     "FitQuestion",
     "as_failures",
     "backtest_document",
-    "cell_explanation",
     "fit_document",
     "fit_of_sample",
     "mapping_for",

@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
-from planner.answers.failures.downtime import outages_of, spares_scores
+from planner.answers.failures.downtime import held_spares, outages_of
+from planner.answers.failures.log_numbers import log_fact
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
-from planner.answers.failures.rates import log_fact
 from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps
 from planner.trace.numbers import fixed_text, number_text
-from planner.trace.quantities import Call, Derived, Fact, Parts, Traced, chosen, derive_parts, pick
+from planner.trace.quantities import Fact, Parts, Traced, chosen, derive_parts, pick
 from planner.trace.records import Record, numbered
 from reliability.backtest import ForecastRule, backtest_forecasts, interval_scores
 from reliability.forecast import Forecast, forecast_count, poisson_forecast
 from reliability.logs import FailureLog
-from reliability.outages import backtest_spares
 
 RULES: dict[str, ForecastRule] = {"drifting": forecast_count, "Poisson of the last four": poisson_forecast}
 
@@ -49,12 +48,8 @@ def backtest_document(
     ]
     sections = {"forecasts": _forecasts(past, counted, tested, confidence, first_periods)}
     outages = outages_of(log)
-    scores = (
-        []
-        if outages is None
-        else spares_scores(outages.history, question.spare_confidence_fraction, DAY_H * question.review_d)
-    )
-    sections["pools"] = _held_spares(log, scores, question)
+    held = [] if outages is None else held_spares(log, outages, question)
+    sections["pools"] = _held_spares(held, question)
     steps = Steps()
     tables = {table: rows for section in sections.values() for table, rows in section.tables.items()}
     return {
@@ -150,9 +145,9 @@ def _forecasts(
     return Section("Failures of the next period", said, {"scores": scores, "forecasts": rows})
 
 
-def _held_spares(log: FailureLog, scores: list[Record], question: FitQuestion) -> Section:
+def _held_spares(held: list[Record], question: FitQuestion) -> Section:
     title = "Pools of spares"
-    if not scores:
+    if not held:
         return Section(
             title, ["The log ends too few outages, or is too short, to size pools of spares from its past."]
         )
@@ -161,19 +156,4 @@ def _held_spares(log: FailureLog, scores: list[Record], question: FitQuestion) -
         "past alone and "
         f"held for {question.review_d:g} d."
     ]
-    return Section(title, said, {"pools": [_held(log, row, question) for row in scores]})
-
-
-def _held(log: FailureLog, row: Record, question: FitQuestion) -> Record:
-    """How a rule fared, from how often it was asked; the history of outages itself is not kept."""
-    reviews = log_fact(log, "reviews", row["reviews"], "1", "times that a pool was sized and then held")
-    confidence = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
-    call = Call(backtest_spares, {"reviews": reviews, "confidence_fraction": confidence})
-    return {
-        **row,
-        "reviews": reviews,
-        **{
-            name: Derived(row[name], "1", call=call, part=name)
-            for name in ("covered_fraction", "mean_spares", "pinball")
-        },
-    }
+    return Section(title, said, {"pools": held})

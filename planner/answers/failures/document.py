@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from planner.answers.failures.cells import with_cells
 from planner.answers.failures.counts import exposure_h, failure_count
 from planner.answers.failures.downtime import contract_of, downtime_section, outages_of
 from planner.answers.failures.forecast import ahead_section
 from planner.answers.failures.job_sizes import sizes_section
 from planner.answers.failures.lifelines import cross_check_section
 from planner.answers.failures.lifetimes import lives_section
+from planner.answers.failures.log_numbers import counted
 from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
 from planner.inputs.catalogue import load_catalogue
+from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, fixed_text
 from planner.trace.quantities import Traced
-from planner.trace.records import Record
+from planner.trace.records import Record, numbered
 from reliability.logs import FailureLog, Mapping, mapping_text
 from reliability.outages import down_statistics
 
@@ -60,14 +61,21 @@ def fit_document(
         sections["beside"] = cross_check_section(log, question)
     say("repeats and weak nodes")
     sections["repeats"] = repeats_section(log, question)
-    sections["lemons"] = lemons_section(log, question)
+    sections["lemons"] = lemons_section(log, rate)
     say("outages and spares")
     sections["downtime"], more = downtime_section(log, outages, question, rate)
     explained |= more
     say("forecast")
     sections["ahead"], more = ahead_section(log, question, best)
     explained |= more
-    document = {
+    steps = Steps()
+    kept = {name: steps.add(node) for name, node in explained.items()}
+    cells = numbered({name: rows for one in sections.values() for name, rows in one.tables.items()}, steps)
+    # Texts that hold numbers: what was read, and parameters, which are as likely as their fit.
+    cells["read"] = [{"value": steps.add(one)} if one else {} for _, _, one in _facts_of(log)]
+    for row in cells.get("fits", []):
+        row["parameters"] = row["log_likelihood"]
+    return {
         **_contract(log, question, rate),
         "outage": contract_of(outages),
         "variance_to_mean": None
@@ -76,8 +84,10 @@ def fit_document(
         "title": f"Failures in {log.name}",
         "sections": {name: section.to_dict() for name, section in sections.items()},
         **_left_out(log),
+        "explanations": kept,
+        "cells": cells,
+        "steps": steps.packed(),
     }
-    return with_cells(document, explained)
 
 
 def as_failures(document: Record) -> Record:
@@ -100,7 +110,7 @@ def read_document(log: FailureLog, mapping: Mapping) -> Record:
 
 def read_section(log: FailureLog) -> Section:
     """What was read, and everything the reader had to say."""
-    rows = [{"read": what, "value": value} for what, value in _facts_of(log)]
+    rows = [{"read": what, "value": value} for what, value, _ in _facts_of(log)]
     return Section("What was read", log.notes, {"read": rows})
 
 
@@ -116,21 +126,25 @@ def _left_out(log: FailureLog) -> Record:
     return {"bad_rows": rows, "bad_row_count": log.bad_row_count}
 
 
-def _facts_of(log: FailureLog) -> Iterator[tuple[str, str]]:
-    yield "kind", log.kind
+def _facts_of(log: FailureLog) -> Iterator[tuple[str, str, Traced | None]]:
+    """What was read, as a text, and the number that it starts with."""
+    yield "kind", log.kind, None
     start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
-    yield "watched", f"{fixed_text(log.window_h / DAY_H, 1)} d from {start}"
+    watched = f"{fixed_text(log.window_h / DAY_H, 1)} d from {start}"
+    yield "watched", watched, counted(log, "watched", log.window_h / DAY_H, "d", watched)
+    counts: dict[str, float] = {}
     if not log.units.empty:
-        yield "units", count_text(log.units["unit"].nunique())
+        counts["units"] = log.units["unit"].nunique()
     if not log.jobs.empty:
-        yield "runs of jobs", count_text(int(log.jobs["jobs"].sum()))
-    yield "node-days", count_text(exposure_h(log) / DAY_H)
-    yield "failures", count_text(failure_count(log))
+        counts["runs of jobs"] = int(log.jobs["jobs"].sum())
+    counts |= {"node-days": exposure_h(log) / DAY_H, "failures": failure_count(log)}
     if planned := int(log.events["planned"].sum()):
-        yield "planned stops, not counted", count_text(planned)
+        counts["planned stops, not counted"] = planned
     for severity, count in log.failures["severity"].value_counts().items():
-        yield f"severity {severity}", count_text(count)
-    yield "rows left out", count_text(log.bad_row_count)
+        counts[f"severity {severity}"] = int(count)
+    counts["rows left out"] = log.bad_row_count
+    for what, number in counts.items():
+        yield what, count_text(number), counted(log, what, number, note=count_text(number))
 
 
 def _contract(log: FailureLog, question: FitQuestion, rate: Rate) -> Record:

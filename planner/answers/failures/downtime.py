@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from planner.answers.failures.counts import failure_count
+from planner.answers.failures.log_numbers import counted, in_days, log_fact, reported, whole
 from planner.answers.failures.options import DAY_H, FitQuestion, Section
-from planner.answers.failures.rates import Rate, log_fact
+from planner.answers.failures.rates import Rate
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
-from planner.trace.quantities import Traced, chosen, derive
+from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
 from reliability.logs import FailureLog, joined_outages
 from reliability.outages import (
@@ -92,15 +94,10 @@ def downtime_section(
     if outages.without_end:
         said.append(f"{outages.without_end} outages without an end are left out here.")
     tables = {
-        "outage_lengths": [
-            {"outage": name, "length_h": float(hours), "length_d": float(hours) / DAY_H}
-            for name, hours in lengths.items()
-        ],
+        "outage_lengths": [_length(log, name, float(hours)) for name, hours in lengths.items()],
         "spares": sizes,
-        "pool_backtest": spares_scores(
-            outages.history, question.spare_confidence_fraction, DAY_H * question.review_d
-        ),
-        "nodes_down": _steps(outages.history),
+        "pool_backtest": held_spares(log, outages, question),
+        "nodes_down": _steps(log, outages.history),
     }
     return Section(title, said, {name: rows for name, rows in tables.items() if rows}), explained
 
@@ -131,15 +128,22 @@ def _spares_by_rule(
         confidence_fraction=question.spare_confidence_fraction,
         review_h=DAY_H * question.review_d,
     )
+    most = "the most nodes that were ever down at once"
     rows: list[Record] = [
-        {"pool": "by the history, drifting", "spares": kept.spares, "mean_down": kept.mean_down},
+        {
+            "pool": "by the history, drifting",
+            **{
+                key: reported(spares_by_history, key, getattr(kept, key), confidence_fraction=confidence)
+                for key in ("spares", "mean_down")
+            },
+        },
         *(
-            {"pool": f"{name}, constant mean", "spares": int(found.value), "mean_down": float(mean.value)}
+            {"pool": f"{name}, constant mean", "spares": whole(found), "mean_down": mean}
             for name, found in formula.items()
         ),
         {
             "pool": "most ever down at once",
-            "spares": int(outages.history.nodes_down.max()),
+            "spares": counted(log, "spares.spares", int(outages.history.nodes_down.max()), note=most),
             "mean_down": None,
         },
     ]
@@ -148,6 +152,31 @@ def _spares_by_rule(
         {"spares": formula["as wide as the history"], "spares.poisson": formula["Poisson"]},
         kept.spares,
     )
+
+
+def _length(log: FailureLog, name: str, hours: float) -> Record:
+    """How long an outage lasted."""
+    note = f"of {count_text(failure_count(log))} failures, those with a known end; {name}"
+    lasted = counted(log, "outage", hours, "h", note)
+    return {"outage": name, "length_h": lasted, "length_d": in_days(lasted)}
+
+
+def held_spares(log: FailureLog, outages: Outages, question: FitQuestion) -> list[Record]:
+    """How each rule for spares would have fared; the history of outages itself is not kept."""
+    confidence = chosen("confidence_fraction", question.spare_confidence_fraction, "as requested")
+    note = "times that a pool was sized from the past alone and then held"
+    rows = []
+    for row in spares_scores(outages.history, question.spare_confidence_fraction, DAY_H * question.review_d):
+        known = {
+            "reviews": counted(log, "reviews", row["reviews"], note=note),
+            "confidence_fraction": confidence,
+        }
+        scores = {
+            key: reported(backtest_spares, key, row[key], **known)
+            for key in ("covered_fraction", "mean_spares", "pinball")
+        }
+        rows.append({**row, "reviews": known["reviews"], **scores})
+    return rows
 
 
 def spares_scores(history: DownHistory, confidence_fraction: float, review_h: float) -> list[Record]:
@@ -197,7 +226,7 @@ def spares_scores(history: DownHistory, confidence_fraction: float, review_h: fl
     ]
 
 
-def _steps(history: DownHistory) -> list[Record]:
+def _steps(log: FailureLog, history: DownHistory) -> list[Record]:
     """Nodes down over time: the most in each of at most so many stretches."""
     edges = np.linspace(history.from_h[0], history.end_h, STEPS_SHOWN + 1)
     at = np.unique(np.concatenate([edges[:-1], history.from_h]))
@@ -205,4 +234,12 @@ def _steps(history: DownHistory) -> list[Record]:
     stretch = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, STEPS_SHOWN - 1)
     most = np.zeros(STEPS_SHOWN)
     np.maximum.at(most, stretch, down)
-    return [{"day": float(edges[i]) / DAY_H, "most_down": int(most[i])} for i in range(STEPS_SHOWN)]
+    note = "start of a stretch, from the start of the log"
+    days = [counted(log, "day", float(edge) / DAY_H, "d", note) for edge in edges[:-1]]
+    return [
+        {
+            "day": day,
+            "most_down": reported(down_history, "nodes_down", int(count), from_day=convert(day, "h")),
+        }
+        for day, count in zip(days, most, strict=True)
+    ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
+from planner.answers.failures.lifetimes import parameters_of
+from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, log_fact, reported
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
-from planner.answers.failures.rates import log_fact
-from planner.trace.quantities import Derived, Traced, chosen, derive_parts
+from planner.trace.quantities import Derived, Traced, children, chosen, derive_parts
 from planner.trace.records import Record
 from reliability.cohorts import AfterFailure, cohort_forecast
 from reliability.fitting import Fit
@@ -45,21 +46,17 @@ def ahead_section(
             continue
         found = _forecast(log, past, question, name)
         explained[f"forecast.{name}"] = found["median"]
-        poisson = poisson_forecast(
-            counts=past.failures,
-            exposure=past.node_h,
-            next_exposure=float(past.node_h[-1]),
-            confidence_fraction=question.interval_fraction,
-        )
+        poisson = derive_parts(poisson_forecast, **children(found["median"]))
+        held = f"whole periods of a {name}, back from the end of the log"
         rows.append(
             {
                 "next": name,
-                "past_periods": past.size,
-                "node_h": float(past.node_h[-1]),
-                **{end: float(found[end].value) for end in ("low", "median", "high", "mean")},
-                "poisson_low": poisson.low,
-                "poisson_high": poisson.high,
-                "drift_fraction": float(found["drift_fraction"].value),
+                "past_periods": counted(log, "forecast.past_periods", past.size, note=held),
+                "node_h": counted(log, "forecast.node_h", float(past.node_h[-1]), "h", f"of the last {name}"),
+                **{end: found[end] for end in ("low", "median", "high", "mean")},
+                "poisson_low": poisson["low"],
+                "poisson_high": poisson["high"],
+                "drift_fraction": found["drift_fraction"],
             }
         )
     said.append(
@@ -72,7 +69,7 @@ def ahead_section(
             "next to it."
         )
     shown = usual_periods(log, DAY_H * question.period_d)
-    tables |= {"forecast": rows, "periods": _past(shown)}
+    tables |= {"forecast": rows, "periods": _past(log, shown)}
     if shown.size >= FEWEST_PERIODS:
         tables["next_period"] = [_next(log, shown, question)]
     return Section(title, said, {name: found for name, found in tables.items() if found}), explained
@@ -100,6 +97,9 @@ def _by_age(log: FailureLog, question: FitQuestion, best: Fit[Lifetime]) -> list
     if lives.empty:
         return []
     ages, units = np.unique(lives["duration_h"].to_numpy(dtype=float), return_counts=True)
+    alive = counted(log, "alive", int(units.sum()), note="units still watched at the end of the log")
+    age = counted(log, "mean_age", float(np.average(ages, weights=units)) / DAY_H, "d", "of the units alive")
+    known = {"units": alive, "mean_age": age, **parameters_of(log, best, question)}
     found = {
         name: cohort_forecast(
             best.model,
@@ -115,41 +115,42 @@ def _by_age(log: FailureLog, question: FitQuestion, best: Fit[Lifetime]) -> list
     return [
         {
             "next": name,
-            "alive": int(units.sum()),
-            "mean_age_d": float(np.average(ages, weights=units)) / DAY_H,
-            "low": one.low_failures,
-            "mean": one.failures,
-            "high": one.high_failures,
+            "alive": alive,
+            "mean_age_d": age,
+            "low": reported(cohort_forecast, "low", one.low_failures, **known),
+            "mean": reported(cohort_forecast, "mean", one.failures, **known),
+            "high": reported(cohort_forecast, "high", one.high_failures, **known),
         }
         for name, one in found.items()
     ]
 
 
-def _past(past: Periods) -> list[Record]:
-    return [
-        {
-            "from_day": float(past.start_h[i]) / DAY_H,
-            "length_d": past.length_h / DAY_H,
-            "failures": int(past.failures[i]),
-            "node_h": float(past.node_h[i]),
-            "per_1000_node_d": 24_000.0 * float(past.failures[i] / past.node_h[i]),
-        }
-        for i in range(past.size)
-    ]
+def _past(log: FailureLog, past: Periods) -> list[Record]:
+    rows = []
+    for i in range(past.size):
+        failures = counted(log, "periods.failures", int(past.failures[i]), note="in this period")
+        hours = counted(log, "periods.node_h", float(past.node_h[i]), "h", "in this period")
+        rate = failure_rate(log, int(past.failures[i]), float(past.node_h[i]), "of this period")
+        rows.append(
+            {
+                **_dates(log, past, past.start_h[i]),
+                "failures": failures,
+                "node_h": hours,
+                "per_1000_node_d": in_papers_unit(rate),
+            }
+        )
+    return rows
+
+
+def _dates(log: FailureLog, past: Periods, from_h: float) -> Record:
+    """Start and length of a period."""
+    return {
+        "from_day": counted(log, "periods.from_day", float(from_h) / DAY_H, "d", "from the start of the log"),
+        "length_d": counted(log, "periods.length_d", past.length_h / DAY_H, "d", "of a period"),
+    }
 
 
 def _next(log: FailureLog, past: Periods, question: FitQuestion) -> Record:
     """The period after those of the chart."""
-    found = forecast_count(
-        counts=past.failures,
-        exposure=past.node_h,
-        next_exposure=float(past.node_h[-1]),
-        confidence_fraction=question.interval_fraction,
-    )
-    return {
-        "from_day": log.window_h / DAY_H,
-        "length_d": past.length_h / DAY_H,
-        "low": found.low,
-        "median": found.median,
-        "high": found.high,
-    }
+    found = _forecast(log, past, question, "period")
+    return {**_dates(log, past, log.window_h), **{end: found[end] for end in ("low", "median", "high")}}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from planner.answers.failures.log_numbers import counted, whole
 from planner.answers.failures.options import FitQuestion, Section, ends
 from planner.answers.failures.rates import Rate
 from planner.inputs.catalogue import Catalogue
 from planner.physics.requests import given
-from planner.trace.quantities import Traced, chosen, convert, derive
+from planner.trace.numbers import count_text
+from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts, ratio
 from planner.trace.records import Record
 from reliability.checkpoint import optimal_interval_h
 from reliability.ettr import ettr_fraction
-from reliability.fleet import RateInterval, job_mttf_h, mttf_gap, nodes_of_job, rate_interval
+from reliability.fleet import job_mttf_h, mttf_gap, nodes_of_job, rate_interval
 from reliability.logs import FailureLog
 
 SIZES = (8, 64, 256, 1_024, 4_096, 16_384, 65_536, 100_000)
@@ -37,15 +39,15 @@ def sizes_section(
     mttf, interval, useful = spread[""]
     rows = [
         {
-            "accelerators": SIZES[i],
-            "nodes": int(nodes.value[i]),
-            "mttf_h": float(mttf.value[i]),
-            "low_mttf_h": float(spread["low_"][0].value[i]),
-            "high_mttf_h": _finite(spread["high_"][0].value[i]),
-            "interval_min": _finite(60 * interval.value[i]),
-            "ettr_fraction": float(useful.value[i]),
-            "low_ettr_fraction": float(spread["low_"][2].value[i]),
-            "high_ettr_fraction": float(spread["high_"][2].value[i]),
+            "accelerators": whole(accelerators[i]),
+            "nodes": whole(nodes[i]),
+            "mttf_h": mttf[i],
+            "low_mttf_h": spread["low_"][0][i],
+            "high_mttf_h": _finite(spread["high_"][0][i]),
+            "interval_min": _finite(convert(interval[i], "min")),
+            "ettr_fraction": useful[i],
+            "low_ettr_fraction": spread["low_"][2][i],
+            "high_ettr_fraction": spread["high_"][2][i],
         }
         for i in range(len(SIZES))
     ]
@@ -62,7 +64,7 @@ def sizes_section(
     ]
     tables = {"mttf": rows}
     if log.kind == "jobs":
-        tables["measured"] = _measured(log, question, rate)
+        tables["measured"] = _measured(log, rate)
         said += _gap_words(tables["measured"], question)
     explained: dict[str, Traced] = {"mttf": mttf, "ettr": useful}
     return Section("How often a job stops, and what that costs", said, tables), explained
@@ -79,61 +81,81 @@ def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tu
     return mttf, interval, useful
 
 
-def _measured(log: FailureLog, question: FitQuestion, rate: Rate) -> list[Record]:
+def _measured(log: FailureLog, rate: Rate) -> list[Record]:
     """Jobs of each size next to the model; sizes without a failure have a lower limit only."""
     rows = []
-    for size in log.jobs.fillna({"failures": 0}).to_dict("records"):
-        nodes, job_h, failures = (
-            float(size["nodes"]),
-            float(size["node_h"] / size["nodes"]),
-            float(size["failures"]),
-        )
-        if job_h <= 0:
+    sizes: list[Record] = log.jobs.fillna({"failures": 0}).to_dict("records")  # type: ignore[assignment]
+    for size in sizes:
+        if not size["node_h"] / size["nodes"] > 0:
             continue
+        nodes = counted(log, "nodes", int(size["nodes"]))
+        jobs, failures = (
+            counted(log, f"measured.{key}", int(size[key]), note="of the jobs of this size")
+            for key in ("jobs", "failures")
+        )
+        job_h = counted(log, "job_hours", size["node_h"] / size["nodes"], "h", "node-hours over nodes")
         # The job is the unit: its own failures an hour, whatever its nodes.
-        seen = rate_interval(failures=failures, node_h=job_h, confidence_fraction=question.interval_fraction)
+        seen = derive_parts(
+            rate_interval,
+            failures=failures,
+            node_h=job_h,
+            confidence_fraction=rate.counts["confidence_fraction"],
+        )
+        model = derive(job_mttf_h, nodes=nodes, failure_rate_per_node_h=rate.value)
         row: Record = {
-            "nodes": int(nodes),
-            "jobs": int(size["jobs"]),
-            "node_h": float(size["node_h"]),
-            "failures": int(failures),
+            "nodes": nodes,
+            "jobs": jobs,
+            "node_h": counted(log, "measured.node_h", size["node_h"], "h", "of the jobs of this size"),
+            "failures": failures,
             "measured_mttf_h": None,
-            "measured_low_h": 1.0 / float(seen.high_per_node_h),
+            "measured_low_h": _mean_h(seen["high_per_node_h"]),
             "measured_high_h": None,
-            "model_mttf_h": float(job_mttf_h(nodes=nodes, failure_rate_per_node_h=float(rate.value.value))),
+            "model_mttf_h": model,
             "measured_to_model_ratio": None,
             "disagrees": None,
-            "queue_mean_min": _minutes_or_none(size["queue_mean_h"]),
-            "queue_median_min": _minutes_or_none(size["queue_median_h"]),
+            **{f"queue_{which}_min": _waited(log, size, which) for which in ("mean", "median")},
         }
-        if failures:
-            row |= _gap(nodes, job_h / failures, seen, rate)
+        if failures.value:
+            mean = (job_h / failures).named("mean_h", "Mean time between failures")
+            row |= {
+                "measured_mttf_h": mean,
+                "measured_high_h": _mean_h(seen["low_per_node_h"]),
+                "measured_to_model_ratio": ratio(mean, model),
+            }
+            row["disagrees"] = _disagree(row, rate)
         rows.append(row)
     return rows
 
 
-def _gap(nodes: float, measured_h: float, seen: RateInterval, rate: Rate) -> Record:
-    low_h, high_h = 1.0 / seen.high_per_node_h, 1.0 / seen.low_per_node_h
+def _mean_h(rate: Traced) -> Traced:
+    """Mean time between failures of one job, at an end of its rate."""
+    one = chosen("nodes", 1.0, "the job is the unit", "1")
+    return derive(job_mttf_h, nodes=one, failure_rate_per_node_h=rate)
+
+
+def _waited(log: FailureLog, size: Record, which: str) -> Traced | None:
+    """How long jobs of a size stood in the queue; None where the log does not say it."""
+    hours = size[f"queue_{which}_h"]
+    if not np.isfinite(hours):
+        return None
+    note = f"{which} wait of the {count_text(int(size['jobs']))} runs of this size"
+    return counted(log, f"measured.queue_{which}_min", 60.0 * float(hours), "min", note)
+
+
+def _disagree(row: Record, rate: Rate) -> bool:
+    """Whether the intervals of what was measured and of the model do not meet."""
     gap = mttf_gap(
-        nodes=nodes,
+        nodes=float(row["nodes"].value),
         failure_rate_per_node_h=float(rate.value.value),
         low_per_node_h=float(rate.low.value),
         high_per_node_h=float(rate.high.value),
-        measured_mttf_h=measured_h,
-        measured_low_h=float(low_h),
-        measured_high_h=float(high_h),
+        **{f"measured_{end}_h": float(row[f"measured_{end}_h"].value) for end in ("mttf", "low", "high")},
     )
-    return {
-        "measured_mttf_h": measured_h,
-        "measured_low_h": float(low_h),
-        "measured_high_h": float(high_h),
-        "measured_to_model_ratio": float(gap.measured_to_model_ratio),
-        "disagrees": bool(gap.disagrees),
-    }
+    return bool(gap.disagrees)
 
 
 def _gap_words(rows: list[Record], question: FitQuestion) -> list[str]:
-    apart = [str(row["nodes"]) for row in rows if row["disagrees"]]
+    apart = [str(row["nodes"].value) for row in rows if row["disagrees"]]
     if not apart:
         return ["The measured times between failures and the model's agree at every size that failed."]
     return [
@@ -158,9 +180,5 @@ def _whence(question: FitQuestion) -> str:
     return "the catalogue's " + " and ".join(facts[name] for name in taken)
 
 
-def _minutes_or_none(hours: float) -> float | None:
-    return None if not np.isfinite(hours) else 60.0 * float(hours)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _finite(value: Traced) -> Traced | None:
+    return value if np.isfinite(value.value) else None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.answers.failures.lifetimes import covariate_columns, life_columns, lives_of
+from planner.answers.failures.lifetimes import covariate_columns, known_of, life_columns, lives_of
+from planner.answers.failures.log_numbers import counted, reported
 from planner.answers.failures.options import FitQuestion, Section
+from planner.trace.columns import Column
 from planner.trace.numbers import number_text
+from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 from reliability.crosscheck import Comparison, cross_check
+from reliability.fitting import fit_best
 from reliability.logs import FailureLog
 
 TITLE = "Compared with lifelines"
@@ -20,6 +24,7 @@ def cross_check_section(log: FailureLog, question: FitQuestion) -> Section:
     lives, why_not = lives_of(log)
     if why_not:
         return Section(TITLE, [why_not])
+    known = known_of(log, life_columns(lives))
     found = cross_check(**life_columns(lives), covariates=covariate_columns(lives, question))
     furthest = max(found.compared, key=lambda one: one.largest_relative_difference)
     said = [
@@ -29,8 +34,8 @@ def cross_check_section(log: FailureLog, question: FitQuestion) -> Section:
     said += [f"{name} is not compared: {why}." for name, why in found.failed.items()]
     curves_last = sorted(found.compared, key=_is_curve)
     tables = {
-        "agreement": [_agreement(one) for one in found.compared],
-        "values_compared": [row for one in curves_last for row in _values(one)],
+        "agreement": [_agreement(log, one, known) for one in found.compared],
+        "values_compared": [row for one in curves_last for row in _values(one, known)],
     }
     return Section(TITLE, said, tables)
 
@@ -39,29 +44,52 @@ def _is_curve(one: Comparison) -> bool:
     return one.our_log_likelihood is None
 
 
-def _agreement(one: Comparison) -> Record:
+def _agreement(log: FailureLog, one: Comparison, known: dict[str, Traced]) -> Record:
     ours, theirs = one.our_log_likelihood, one.lifelines_log_likelihood
+    apart, key = one.largest_relative_difference, "largest_relative_difference"
+    note = f"numbers of {one.estimate} that were compared"
     return {
         "estimate": one.estimate,
-        "values": len(one.names),
-        "largest_relative_difference": one.largest_relative_difference,
-        "log_likelihood": ours,
-        "above_lifelines": None if ours is None or theirs is None else ours - theirs,
+        "values": counted(log, "agreement.values", len(one.names), note=note),
+        key: reported(cross_check, key, apart, **known),
+        "log_likelihood": None if ours is None else reported(fit_best, "log_likelihood", ours, **known),
+        "above_lifelines": None
+        if ours is None or theirs is None
+        else reported(cross_check, "above_lifelines", ours - theirs, **known),
     }
 
 
-def _values(one: Comparison) -> list[Record]:
+def relative_difference_fraction(*, ours: Column, theirs: Column) -> Column:
+    """How far apart two estimates are.
+
+    d = |ours - theirs| / max(|ours|, |theirs|)
+
+    Source: definition.
+    """
+    largest = np.maximum(np.abs(ours), np.abs(theirs))
+    return np.abs(np.subtract(ours, theirs)) / np.where(largest > 0, largest, 1.0)
+
+
+def _values(one: Comparison, known: dict[str, Traced]) -> list[Record]:
     """Every parameter and ratio; of a curve some ages, evenly over its deaths."""
     shown = np.arange(len(one.names))
     if _is_curve(one):
         shown = np.unique(np.linspace(0, shown[-1], MOST_AGES).round().astype(int))
-    return [
-        {
-            "estimate": one.estimate,
-            "value": one.names[place],
-            "everfleet": float(one.ours[place]),
-            "lifelines": float(one.lifelines[place]),
-            "relative_difference": float(one.relative_differences[place]),
-        }
-        for place in shown
-    ]
+    rows = []
+    for place in shown:
+        ours, theirs = float(one.ours[place]), float(one.lifelines[place])
+        said = f"{one.estimate}, {one.names[place]}"
+        rows.append(
+            {
+                "estimate": one.estimate,
+                "value": one.names[place],
+                "everfleet": reported(cross_check, "everfleet", ours, **known),
+                "lifelines": reported(cross_check, "lifelines", theirs, **known),
+                "relative_difference": derive(
+                    relative_difference_fraction,
+                    ours=chosen("ours", ours, said, "1"),
+                    theirs=chosen("theirs", theirs, "by lifelines", "1"),
+                ),
+            }
+        )
+    return rows

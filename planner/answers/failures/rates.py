@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
+from planner.answers.failures.log_numbers import counted, in_papers_unit, log_fact, reported
 from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
-from planner.inputs.catalogue import Catalogue, make_fact
-from planner.trace.columns import Column, Floats
+from planner.inputs.catalogue import Catalogue
+from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import fixed_text, number_text
-from planner.trace.quantities import Derived, Fact, Source, Traced, chosen, derive_parts
+from planner.trace.quantities import Derived, Traced, chosen, derive, derive_parts, end_of, ratio
 from planner.trace.records import Record
 from reliability.definitions import FailureDefinition, FailureScope
 from reliability.fleet import failures_in_1000_node_days, gamma_prior, rate_interval, updated_rate
 from reliability.groups import Dispersion, group_rates
 from reliability.logs import FailureLog
 
+UP = "hours in service without those that nodes were away"
 MOST_GROUPS, MOST_LEVELS = 50, 30
 RANGE_FRACTION = 0.95  # what the range of a failure rate is meant to hold where it is used as a fact
 
@@ -27,7 +31,8 @@ RANGE_FRACTION = 0.95  # what the range of a failure rate is meant to hold where
 class Rate:
     """The rate of a log as traced quantities; `belief_shape` is what it is known by, in failures.
 
-    `low` to `high` is the interval asked for, `range_low` to `range_high` the one that others read.
+    `counts` is what it is made from, `posterior` what it is with a prior. `low` to `high` is the interval
+    asked for, `range_low` to `range_high` the one that others read.
     """
 
     value: Traced
@@ -37,7 +42,8 @@ class Rate:
     range_high: Traced
     variance_to_mean_ratio: float
     belief_shape: float | None
-    posterior: Record | None
+    counts: dict[str, Traced]
+    posterior: dict[str, Derived] | None
     periods: Periods
     scatter: Dispersion | None
     failures: int
@@ -59,9 +65,16 @@ def in_1000_node_days(rate: Traced | float) -> float:
     return float(failures_in_1000_node_days(failure_rate_per_node_h=value))
 
 
-def log_fact(log: FailureLog, key: str, value: float, unit: str, note: str = "") -> Fact:
-    """A number that was counted in the log."""
-    return make_fact(f"log.{key}", float(value), unit, Source("log", f"the log '{log.name}'"), note=note)
+def group_variance_to_mean_ratio(*, share_fraction: Column, fleet_variance_to_mean_ratio: Column) -> Column:
+    """Variance to mean of a group's counts, where bursts fall on groups by their shares.
+
+    v_group = 1 + s * (v - 1)
+
+    s is the share of the group that a failure is of on average.
+
+    Source: a burst of v failures of the fleet, shared out at random.
+    """
+    return 1.0 + share_fraction * (fleet_variance_to_mean_ratio - 1.0)
 
 
 def rate_of(log: FailureLog, question: FitQuestion, catalogue: Catalogue) -> Rate:
@@ -73,27 +86,27 @@ def rate_of(log: FailureLog, question: FitQuestion, catalogue: Catalogue) -> Rat
     failures = failure_count(log)
     periods = usual_periods(log, 24.0 * question.period_d)
     found = scatter(periods, question.interval_fraction)
-    ratio = 1.0 if found is None else max(1.0, found.variance_to_mean_ratio)
-    counted: dict[str, Traced] = {
+    scattered = 1.0 if found is None else max(1.0, found.variance_to_mean_ratio)
+    counts: dict[str, Traced] = {
         "failures": log_fact(log, "failures", failures, "1"),
         "node_h": log_fact(log, "node_hours", exposure_h(log), "h"),
         "confidence_fraction": chosen("confidence_fraction", question.interval_fraction, "as requested"),
         "variance_to_mean_ratio": log_fact(
             log,
             "variance_to_mean",
-            ratio,
+            scattered,
             "1",
             f"between {periods.size} periods of {fixed_text(periods.length_h / 24, 1)} d",
         ),
     }
-    wide = counted | {"confidence_fraction": chosen("confidence_fraction", RANGE_FRACTION, "range of a fact")}
-    own, own_wide = derive_parts(rate_interval, **counted), derive_parts(rate_interval, **wide)
+    wide = counts | {"confidence_fraction": chosen("confidence_fraction", RANGE_FRACTION, "range of a fact")}
+    own, own_wide = derive_parts(rate_interval, **counts), derive_parts(rate_interval, **wide)
     prior = prior_of(question.prior, catalogue)
     if prior is None and not failures:
         raise InputError(
             f"{log.name}: no failure at all: a rate needs a prior, so leave out --prior {NO_PRIOR}"
         )
-    posterior = None if prior is None else _posterior(prior, counted)
+    posterior = None if prior is None else _posterior(prior, counts)
     parts: dict[str, Traced] = {
         "value": own["rate_per_node_h"],
         "low": own["low_per_node_h"],
@@ -110,15 +123,16 @@ def rate_of(log: FailureLog, question: FitQuestion, catalogue: Catalogue) -> Rat
             "range_low": posterior_wide["low_per_node_h"],
             "range_high": posterior_wide["high_per_node_h"],
         }
-    shape = float(posterior["shape"].value) if posterior is not None else failures / ratio
+    shape = float(posterior["shape"].value) if posterior is not None else failures / scattered
     return Rate(
         **parts,
-        variance_to_mean_ratio=ratio,
+        variance_to_mean_ratio=scattered,
         belief_shape=shape,
         failures=failures,
         periods=periods,
         scatter=found,
-        posterior=None if posterior is None else _spread(f"with the prior '{question.prior}'", posterior),
+        counts=counts,
+        posterior=posterior,
     )
 
 
@@ -146,23 +160,18 @@ def prior_of(name: str, catalogue: Catalogue) -> dict[str, Derived] | None:
 def rate_section(log: FailureLog, question: FitQuestion, rate: Rate, catalogue: Catalogue) -> Section:
     """The rate with its interval, with what others saw, by group, and next to published fleets."""
     how = ends(question.interval_fraction)
-    rows = []
+    rows: list[Record] = []
     if rate.failures:
-        value, low, high = (in_1000_node_days(one) for one in (rate.value, rate.low, rate.high))
-        rows.append({"rate": f"this log, {how} interval", **_columns(value, low, high)})
-    if rate.posterior is not None:
-        rows.append(rate.posterior)
+        rows.append({"rate": f"this log, {how} interval", **_columns(rate.value, rate.low, rate.high)})
+    if (found := rate.posterior) is not None:
+        spread = (found[f"{end}_per_node_h"] for end in ("mean", "low", "high"))
+        rows.append({"rate": f"with the prior '{question.prior}'", **_columns(*spread)})
     if log.kind == "events" and log.node_h > 0:
-        up = rate_interval(
-            failures=float(rate.failures),
-            node_h=log.node_h,
-            confidence_fraction=question.interval_fraction,
-            variance_to_mean_ratio=rate.variance_to_mean_ratio,
-        )
-        rows.append({"rate": "this log, for hours up only", **_columns(*up.in_1000_node_days())})
-    tables = {"rate": rows, "causes": _causes(log, question, rate)}
+        up_h = log_fact(log, "node_hours", log.node_h, "h", UP)
+        rows.append({"rate": "this log, for hours up only", **rate_columns(**rate.counts | {"node_h": up_h})})
+    tables = {"rate": rows, "causes": _causes(log, rate)}
     for name in _levels(log):
-        tables[f"by_{name}"] = _groups(log, name, question, rate)
+        tables[f"by_{name}"] = _groups(log, name, rate)
     tables["published_fleets"] = _published(rate, catalogue)
     said = [f"Counted: {definition_of(log, question)}.", _scatter(rate), *_doubt(rate)]
     return Section("How often nodes fail", said, {name: found for name, found in tables.items() if found})
@@ -177,19 +186,21 @@ def definition_of(log: FailureLog, question: FitQuestion) -> str:
     return str(FailureDefinition(planned_stops=question.with_planned, severities=severities, scope=scope))
 
 
-def _posterior(prior: dict[str, Derived], counted: dict[str, Traced]) -> dict[str, Derived]:
+def _posterior(prior: dict[str, Derived], counts: dict[str, Traced]) -> dict[str, Derived]:
     return dict(
-        derive_parts(updated_rate, prior_shape=prior["shape"], prior_node_h=prior["node_h"], **counted)
+        derive_parts(updated_rate, prior_shape=prior["shape"], prior_node_h=prior["node_h"], **counts)
     )
 
 
-def _spread(name: str, found: dict[str, Derived]) -> Record:
-    value, low, high = (in_1000_node_days(found[f"{end}_per_node_h"]) for end in ("mean", "low", "high"))
-    return {"rate": name, **_columns(value, low, high)}
+def rate_columns(**counts: Traced) -> Record:
+    """The rate of some counts with its interval, as papers print it."""
+    found = derive_parts(rate_interval, **counts)
+    return _columns(*(found[f"{end}_per_node_h"] for end in ("rate", "low", "high")))
 
 
-def _columns(value: Column, low: Column, high: Column) -> Record:
-    return {"per_1000_node_d": float(value), "low": float(low), "high": float(high)}
+def _columns(value: Traced, low: Traced, high: Traced) -> Record:
+    ends = {"per_1000_node_d": value, "low": low, "high": high}
+    return {key: in_papers_unit(end) for key, end in ends.items()}
 
 
 def _scatter(rate: Rate) -> str:
@@ -213,12 +224,12 @@ def _doubt(rate: Rate) -> list[str]:
     return []
 
 
-def _causes(log: FailureLog, question: FitQuestion, rate: Rate) -> list[Record]:
+def _causes(log: FailureLog, rate: Rate) -> list[Record]:
     counts = log.failures["cause"].value_counts()
     if len(counts) < 2:
         return []
-    node_h = np.full(len(counts), exposure_h(log))
-    return _rows("cause", list(counts.index), np.asarray(counts, dtype=float), node_h, question, rate)
+    hours = [rate.counts["node_h"]] * len(counts)
+    return _rows(log, "causes", "cause", counts, hours, rate)
 
 
 def _levels(log: FailureLog) -> list[str]:
@@ -227,7 +238,7 @@ def _levels(log: FailureLog) -> list[str]:
     return [name for name in others if 2 <= log.units[name].nunique() < MOST_LEVELS]
 
 
-def _groups(log: FailureLog, name: str, question: FitQuestion, rate: Rate) -> list[Record]:
+def _groups(log: FailureLog, name: str, rate: Rate) -> list[Record]:
     units = log.units.dropna(subset=[name])
     hours = (units["exit_h"] - units["entry_h"]).groupby(units[name]).sum()
     level = dict(zip(units["unit"], units[name], strict=True))
@@ -240,50 +251,52 @@ def _groups(log: FailureLog, name: str, question: FitQuestion, rate: Rate) -> li
     counts = counts.reindex(hours.index, fill_value=0)
     if len(hours) < 2 or not counts.any():
         return []
-    return _rows(
-        name,
-        list(hours.index),
-        np.asarray(counts, dtype=float),
-        np.asarray(hours, dtype=float),
-        question,
-        rate,
-    )
+    each = [counted(log, "node_hours", one, "h", "of the units of this group") for one in hours.to_list()]
+    return _rows(log, f"by_{name}", name, counts, each, rate)
 
 
 def _rows(
-    what: str,
-    names: list[str],
-    counts: Floats,
-    node_h: Floats,
-    question: FitQuestion,
-    rate: Rate,
+    log: FailureLog, table: str, what: str, failures: pd.Series, hours: Sequence[Traced], rate: Rate
 ) -> list[Record]:
     """Each group by itself and drawn towards the others, most failures first.
 
     A burst of the fleet falls on its groups by their shares: of an excess v - 1 a share s keeps s * (v - 1),
     taken at the share of the group that a failure is of on average.
     """
+    counts = np.asarray(failures, dtype=float)
     share = float(np.sum(np.square(counts / counts.sum())))
+    known = {
+        "confidence_fraction": rate.counts["confidence_fraction"],
+        "variance_to_mean_ratio": derive(
+            group_variance_to_mean_ratio,
+            share_fraction=chosen("share_fraction", share, "sum of the squared shares of all groups"),
+            fleet_variance_to_mean_ratio=rate.counts["variance_to_mean_ratio"],
+        ),
+    }
     found = group_rates(
         failures=counts,
-        node_h=node_h,
-        confidence_fraction=question.interval_fraction,
-        variance_to_mean_ratio=1.0 + share * (rate.variance_to_mean_ratio - 1.0),
+        node_h=np.array([float(one.value) for one in hours]),
+        **{name: float(one.value) for name, one in known.items()},
     )
-    own, pooled = (np.array(one.in_1000_node_days()) for one in (found.own, found.pooled))
-    return [
-        {
-            what: str(names[i]),
-            "failures": int(counts[i]),
-            "of_all_fraction": float(found.share_fraction[i]),
-            "per_1000_node_d": float(own[0][i]),
-            "low": float(own[1][i]),
-            "high": float(own[2][i]),
-            "drawn_together": float(pooled[0][i]),
-            "own_weight_fraction": float(found.own_weight_fraction[i]),
-        }
-        for i in np.argsort(-counts, kind="stable")[:MOST_GROUPS]
-    ]
+    drawn = np.asarray(found.pooled.in_1000_node_days()[0])
+    every, rows = counted(log, f"{table}.failures", int(counts.sum())), []
+    for i in np.argsort(-counts, kind="stable")[:MOST_GROUPS]:
+        group = str(failures.index[i])
+        held = counted(log, "failures", int(counts[i]), note=f"{table}: {group}")
+        inputs = {"failures": held, "node_h": hours[i], **known}
+        rows.append(
+            {
+                what: group,
+                "failures": held,
+                "of_all_fraction": ratio(held, every),
+                **rate_columns(**inputs),
+                "drawn_together": reported(group_rates, "drawn_together", float(drawn[i]), **inputs),
+                "own_weight_fraction": reported(
+                    group_rates, "own_weight_fraction", float(found.own_weight_fraction[i]), **inputs
+                ),
+            }
+        )
+    return rows
 
 
 def _published(rate: Rate, catalogue: Catalogue) -> list[Record]:
@@ -293,12 +306,12 @@ def _published(rate: Rate, catalogue: Catalogue) -> list[Record]:
     return [
         {
             "fleet": name,
-            "per_1000_node_d": in_1000_node_days(fact),
-            "low": None if fact.low is None else in_1000_node_days(fact.low),
-            "high": None if fact.high is None else in_1000_node_days(fact.high),
+            "per_1000_node_d": in_papers_unit(fact),
+            "low": None if fact.low is None else in_papers_unit(end_of(fact, "low")),
+            "high": None if fact.high is None else in_papers_unit(end_of(fact, "high")),
             "counts": fact.boundary.get("failures", ""),
-            "accelerators_per_node": catalogue.fact(f"reliability.{name}.accelerators_per_node").value,
-            "this_log_to_it_ratio": float(rate.value.value) / float(fact.value),
+            "accelerators_per_node": catalogue.fact(f"reliability.{name}.accelerators_per_node"),
+            "this_log_to_it_ratio": ratio(rate.value, fact),
         }
         for name, fact in sorted(facts.items(), key=lambda item: float(item[1].value))
     ]

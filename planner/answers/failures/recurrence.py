@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.answers.failures.counts import by_unit
+from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, reported
 from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
-from planner.answers.failures.rates import in_1000_node_days
+from planner.answers.failures.rates import Rate, in_1000_node_days
 from planner.trace.columns import Floats
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 from reliability.fitting import fit_weibull
-from reliability.lemons import find_lemons, removal_gain, worst_nodes_fraction
+from reliability.lemons import Lemons, find_lemons, removal_gain, worst_nodes_fraction
 from reliability.logs import FailureLog, gaps_h
 from reliability.recurrent import trend_test
 
@@ -35,7 +36,8 @@ def repeats_section(log: FailureLog, question: FitQuestion) -> Section:
     said: list[str] = []
     for name, within in (("between failures of the fleet", False), ("between failures of one node", True)):
         gaps = gaps_h(log, within_unit=within)
-        row, about = _shape(f"gaps {name}", gaps.gap_h, np.ones(gaps.gap_h.size, dtype=bool), 0.0, question)
+        dated = np.ones(gaps.gap_h.size, dtype=bool)
+        row, about = _shape(log, f"gaps {name}", gaps.gap_h, dated, 0.0, question)
         rows, said = rows + row, said + about
         if gaps.zero_gaps:
             said.append(
@@ -45,7 +47,7 @@ def repeats_section(log: FailureLog, question: FitQuestion) -> Section:
         lives = log.lives[log.lives["duration_h"] > log.lives["entry_h"]]
         duration, entry = (lives[name].to_numpy(dtype=float) for name in ("duration_h", "entry_h"))
         died = lives["died"].to_numpy(dtype=bool)
-        row, about = _shape("until the first failure of a node", duration, died, entry, question)
+        row, about = _shape(log, "until the first failure of a node", duration, died, entry, question)
         rows, said = rows + row, said + about
     said += _trend(log)
     said.append(
@@ -81,7 +83,7 @@ def _trend(log: FailureLog) -> list[str]:
     ]
 
 
-def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
+def lemons_section(log: FailureLog, rate: Rate) -> Section:
     """Nodes that fail beyond chance, and what is gained without them."""
     title = "Nodes that fail beyond chance"
     parts = max(2, round(log.window_h / PART_H))
@@ -96,16 +98,8 @@ def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
     found = find_lemons(failures=counts, node_h=hours, false_discovery_fraction=FALSE_DISCOVERIES)
     total = counts.sum(axis=1)
     order = np.lexsort((-total, found.fleet_p_fraction))[:MOST_NODES]
-    rows: list[Record] = [
-        {
-            "node": names[i],
-            "failures": int(total[i]),
-            "per_1000_node_d": in_1000_node_days(found.rate_per_node_h[i]),
-            "expected_per_1000_node_d": in_1000_node_days(found.expected_per_node_h[i]),
-            "poisson_p": float(found.poisson_p_fraction[i]),
-            "fleet_p": float(found.fleet_p_fraction[i]),
-            "beyond_chance": bool(found.is_lemon[i]),
-        }
+    rows = [
+        _node_row(log, rate, names[i], float(total[i]), float(hours[i].sum()), found, i)
         for i in order
         if total[i] > 0
     ]
@@ -139,8 +133,34 @@ def lemons_section(log: FailureLog, question: FitQuestion) -> Section:
     return Section(title, said, tables)
 
 
+def _node_row(
+    log: FailureLog, rate: Rate, node: str, failures: float, node_h: float, found: Lemons, place: int
+) -> Record:
+    """What one node had, what is to be expected of it, and how likely chance would do that."""
+    had = failure_rate(log, failures, node_h, f"that {node} was watched")
+    known = {"rate_per_node_h": had, "fleet_failures": rate.counts["failures"]}
+    likely = in_1000_node_days(found.expected_per_node_h[place])
+    drawn = counted(log, "expected_per_1000_node_d", likely, note="its rate, drawn to the fleet's")
+    return {
+        "node": node,
+        "failures": counted(log, "nodes.failures", int(failures), note=f"of node {node}"),
+        "per_1000_node_d": in_papers_unit(had),
+        "expected_per_1000_node_d": reported(find_lemons, "expected_per_1000_node_d", likely, **known),
+        **{
+            key: reported(find_lemons, key, float(value[place]), **known, expected=drawn)
+            for key, value in (("poisson_p", found.poisson_p_fraction), ("fleet_p", found.fleet_p_fraction))
+        },
+        "beyond_chance": bool(found.is_lemon[place]),
+    }
+
+
 def _shape(
-    name: str, duration: Floats, died: NDArray[np.bool_], entry: ArrayLike, question: FitQuestion
+    log: FailureLog,
+    name: str,
+    duration: Floats,
+    died: NDArray[np.bool_],
+    entry: ArrayLike,
+    question: FitQuestion,
 ) -> tuple[list[Record], list[str]]:
     """A row with the Weibull shape of some times, or why they have none."""
     if died.sum() < FEWEST_GAPS:
@@ -150,12 +170,13 @@ def _shape(
     except ValueError as error:
         return [], [f"No shape of times {name}: {error}."]
     low, high = fit.parameter_interval("shape", confidence_fraction=question.interval_fraction)
+    count = counted(log, "times", int(died.sum()), note=name)
     row = {
         "times": name,
-        "count": int(died.sum()),
-        "shape": fit.model.shape,
-        "low": float(low),
-        "high": float(high),
-        "scale_h": fit.model.scale_h,
+        "count": count,
+        "shape": reported(fit_weibull, "shape", fit.model.shape, times=count),
+        "low": reported(fit_weibull, "shape_low", float(low), times=count),
+        "high": reported(fit_weibull, "shape_high", float(high), times=count),
+        "scale_h": reported(fit_weibull, "scale_h", fit.model.scale_h, "h", times=count),
     }
     return [row], []

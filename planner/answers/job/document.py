@@ -30,7 +30,7 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job, Work
 from planner.inputs.overrides import idle_notes
-from planner.inputs.own.reading import own_notes
+from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, convert, derive, facts_of

@@ -22,7 +22,7 @@ from planner.physics.chance import (
     training_sigma,
 )
 from planner.physics.equations.chance import in_time_fraction, met_fraction
-from planner.program.ledger import DECIDED
+from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, lent_work_h, totals_by
 from planner.trace.numbers import percent_text

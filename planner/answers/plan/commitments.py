@@ -9,7 +9,7 @@ import numpy as np
 from planner.answers.plan.decisions import DECIDED
 from planner.answers.plan.fleet import nodes_text
 from planner.physics.procurement import term_after_h, term_end
-from planner.program.ledger import hours_in_use
+from planner.program.ledger_terms import hours_in_use
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import money, percent_text

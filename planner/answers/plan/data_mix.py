@@ -14,7 +14,7 @@ from planner.physics.data_mix import AMOUNTS, passes_of, share_of
 from planner.physics.run_ways import run_sets
 from planner.physics.techniques import effect_ratio
 from planner.physics.training_options import TrainingCandidates
-from planner.program.ledger import DECIDED
+from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import money, number_text

@@ -10,7 +10,7 @@ import numpy as np
 from planner.answers.plan.fleet import nodes_text, place
 from planner.answers.plan.places import space_held
 from planner.answers.plan.unit_costs import free_node_h
-from planner.program.ledger import DECIDED
+from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, reused
 from planner.trace.numbers import mass, money

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.answers.plan.fleet import place
-from planner.program.ledger import DECIDED
+from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import count_text, percent_text

@@ -15,7 +15,8 @@ from planner.answers.plan.decisions import DECIDED, REASONS, decided, reason_of
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon
-from planner.program.ledger import Disagreement, rented_node_h
+from planner.program.ledger import Disagreement
+from planner.program.ledger_terms import rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
     Solution,

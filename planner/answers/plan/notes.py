@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner.inputs.consistency import sale_notes
 from planner.inputs.overrides import idle_notes
-from planner.inputs.own.reading import own_notes
+from planner.inputs.own.facts import own_notes
 from planner.inputs.resolved import Inputs
 
 

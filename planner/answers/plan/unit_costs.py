@@ -18,7 +18,7 @@ from planner.inputs.model_kinds import item_of
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_usd
 from planner.physics.needs import audio_h, tokens_of_work, work_per_h
 from planner.physics.serving_options import requests_of
-from planner.program.ledger import DECIDED
+from planner.program.ledger_terms import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.slot_ledger import OF_SITES

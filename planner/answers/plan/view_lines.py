@@ -16,7 +16,7 @@ from planner.physics.equations.money import book_usd
 from planner.physics.equations.totals import weighted_total_usd
 from planner.physics.procurement import bought_vintages, deposit_interest, paid_usd
 from planner.physics.value import Value
-from planner.program.ledger import DECIDED, held_nodes, ordered_vintages
+from planner.program.ledger_terms import DECIDED, held_nodes, ordered_vintages
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from planner.report.tables import column_unit
+from planner.report.table_columns import column_unit
 from planner.trace.explain import Gathered, Step, packed
 from planner.trace.records import Record, is_number
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import takewhile
 from typing import Any
 
 from planner.inputs.editing.fields import shown_value
@@ -17,7 +18,7 @@ from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.scenario.writing import at_path
 
 MOST_LINES = 200  # of one value; each line more is parsed anew with those before it
-_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z0-9_-]+)\s*\]\]?\s*(?:#.*)?")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\s*\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*(?:"([^"\\]+)"|'([^']+)'|([A-Za-z0-9_-]+))\s*=""")
 
 
@@ -39,7 +40,8 @@ class Value:
 class Block:
     """A table of the text: its section, its number where that is a list, and its lines.
 
-    `end` is behind its last value: the comments before the next header are about the next table.
+    `end` is behind its last value: the comments before the next header are about the next table. A table
+    within an entry (`[[services.regions]]`) is a block of its own, whose section has a point.
     """
 
     section: str
@@ -47,6 +49,10 @@ class Block:
     first: int
     end: int
     values: tuple[Value, ...]
+
+    def within(self, section: str) -> bool:
+        """Whether it is a table within an entry of a section."""
+        return self.section.startswith(f"{section}.")
 
 
 def with_value(lines: list[str], section: str, number: int | None, key: str, value: Any) -> list[str]:
@@ -65,17 +71,20 @@ def with_value(lines: list[str], section: str, number: int | None, key: str, val
 def with_table(lines: list[str], section: str, table: Mapping[str, Any]) -> list[str]:
     """The lines with one more table in a list of them, behind the last one."""
     added = ["", f"[[{section}]]", *(_written(key, value) for key, value in table.items())]
-    same = [block for block in blocks(lines) if block.section == section]
+    same = [block for block in blocks(lines) if block.section == section or block.within(section)]
     at = same[-1].end if same else len(lines)
     return [*lines[:at], *added, *lines[at:]]
 
 
 def without_table(lines: list[str], section: str, number: int) -> list[str]:
     """The lines without one table of a list."""
-    block = _block(lines, section, number)
-    if block is None:
+    held = blocks(lines)
+    at = next((at for at, one in enumerate(held) if (one.section, one.number) == (section, number)), None)
+    if at is None:
         raise OddText(f"no table {section}[{number}]")
-    end = block.end
+    block = held[at]
+    inner = takewhile(lambda one: one.within(section), held[at + 1 :])
+    end = max((one.end for one in inner), default=block.end)
     while end < len(lines) and not lines[end].strip():
         end += 1
     return [*lines[: block.first], *lines[end:]]

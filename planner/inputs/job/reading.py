@@ -15,12 +15,12 @@ from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
 from planner.inputs.kind_checks import job_kind_problems
 from planner.inputs.models import with_model_cards
-from planner.inputs.own.reading import OwnFacts
+from planner.inputs.own.facts import OwnFacts
 from planner.inputs.question_fields import usual
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
-from planner.inputs.scenario.checks import own_fact_problems, own_facts
 from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
+from planner.inputs.scenario.known_names import own_fact_problems, own_facts
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import near, near_or_own, shown

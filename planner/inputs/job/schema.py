@@ -109,13 +109,10 @@ class Site(Part):
         "before; default: not at all",
     )
     longest_gap_h: Annotated[float | None, Quantity('"24 h"', "h", Range(0, 8784, open=True))] = Field(
-        None,
-        alias="longest_gap",
-        description="Longest gap that may be filled; default: the fact job.longest_gap",
+        None, description="Longest gap that may be filled; default: the fact job.longest_gap"
     )
     grid_decline_fraction: Annotated[float | None, Share("0.03", Range(-1, 1))] = Field(
         None,
-        alias="grid_decline",
         description="Share by which the grid's intensity falls in a year, counted from the year of its data; "
         "default: no decline",
     )
@@ -123,9 +120,7 @@ class Site(Part):
         None, description="Power of the building over power of the computers; default: the fact pue.default"
     )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
-        None,
-        alias="wue",
-        description="Water used on site for each kWh of the computers; default: the fact wue.default",
+        None, description="Water used on site for each kWh of the computers; default: the fact wue.default"
     )
     start: Annotated[date | None, Day("2025-03-01")] = Field(None, description="First day of the job, UTC")
 
@@ -137,13 +132,10 @@ class Hardware(Part):
         None, description="SKU of the catalogue that the job runs on; every phase on nodes needs one"
     )
     lifetime_y: Annotated[float | None, Quantity('"5 y"', "y", Range(0, 30, open=True))] = Field(
-        None,
-        alias="lifetime",
-        description="Life over which the embodied carbon is spread; default: the fact embodied.lifetime",
+        None, description="Life over which the embodied carbon is spread; default: the fact embodied.lifetime"
     )
     utilisation_fraction: Annotated[float | None, _USED] = Field(
         None,
-        alias="utilisation",
         description="Share of that life in which the node is in use; default: the fact embodied.utilisation",
     )
 
@@ -180,7 +172,7 @@ class Work(Part):
         description="Price of the tokens or samples that training or fine-tuning buys, each once",
     )
     bought_fraction: Annotated[float | None, Share("0.6", _SHARE)] = Field(
-        None, alias="bought", description="Share of its data that is bought at `data_price`; default: all"
+        None, description="Share of its data that is bought at `data_price`; default: all"
     )
     nodes: Annotated[int | None, Count("64", Range(1, 1_000_000))] = Field(
         None, description="Number of nodes; a described run needs it"
@@ -201,24 +193,22 @@ class Work(Part):
         None, description="Storage class of the catalogue for checkpoints; default: parallel-fs"
     )
     interval_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 1e4, open=True))] = Field(
-        None, alias="interval", description="Work between two checkpoints; default: the best for time"
+        None, description="Work between two checkpoints; default: the best for time"
     )
     accelerator_hours: Annotated[float | None, Number("1.3e6", _POSITIVE)] = Field(
         None, description="Accelerator-hours that were measured or reported, in place of `model` and `tokens`"
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
-        None,
-        alias="power",
-        description="Mean power of one accelerator, as measured; the host of the node is added",
+        None, description="Mean power of one accelerator, as measured; the host of the node is added"
     )
     energy_kwh: Annotated[float | None, Quantity('"433 MWh"', "kWh", _POSITIVE)] = Field(
-        None, alias="energy", description="Energy of the nodes, as measured, in place of `power`"
+        None, description="Energy of the nodes, as measured, in place of `power`"
     )
     useful_fraction: Annotated[float | None, Share("0.9", Range(0, 1, open=True))] = Field(
-        None, alias="useful", description="Share of the hours that was no repeated or lost work; default: 1"
+        None, description="Share of the hours that was no repeated or lost work; default: 1"
     )
     duration_h: Annotated[float | None, _TIME] = Field(
-        None, alias="duration", description="How long the work took, by the clock"
+        None, description="How long the work took, by the clock"
     )
     metered: Annotated[str | None, Text('"emissions.csv"', name=False)] = Field(
         None, description="File of metered energy, as a path from the folder of the job, in place of hours"
@@ -236,7 +226,7 @@ class Work(Part):
         None, description="Columns to read, where the file does not name them by itself"
     )
     metered_sampling_s: Annotated[float | None, Quantity('"10 s"', "s", Range(0, 86_400, open=True))] = Field(
-        None, alias="metered_sampling", description="Time between two samples, where the file does not say it"
+        None, description="Time between two samples, where the file does not say it"
     )
     sku: Annotated[str | None, Text('"h100-8"')] = Field(
         None, description="SKU of this phase; default: that of `hardware`"
@@ -251,7 +241,6 @@ class Experimentation(Part):
 
     of_training_ratio: Annotated[float | None, Number("0.5", Range(0, 1000, open=True))] = Field(
         None,
-        alias="of_training",
         description="Its work as a multiple of that of `training`; default: the fact "
         "job.experimentation_ratio",
     )
@@ -260,7 +249,6 @@ class Experimentation(Part):
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
         None,
-        alias="power",
         description="Mean power of one accelerator, the host of the node apart, with `accelerator_hours`",
     )
 
@@ -280,10 +268,10 @@ class Inference(Part):
         None, description="Requests of one batch, all answered, in place of `requests_per_day`"
     )
     requests_per_day: Annotated[float | None, Number("2e6", _POSITIVE)] = Field(
-        None, description="Requests in a day, over `duration`"
+        None, alias="requests_per_day", description="Requests in a day, over `duration`"
     )
     duration_h: Annotated[float | None, _TIME] = Field(
-        None, alias="duration", description="How long requests come, with `requests_per_day`"
+        None, description="How long requests come, with `requests_per_day`"
     )
     traffic: Annotated[str | None, Text('"azure-2023-conv"')] = Field(
         None, description="Shipped trace with the tokens of requests and their burstiness"
@@ -295,25 +283,21 @@ class Inference(Part):
         None, description="Mean tokens of an answer, in place of `traffic`"
     )
     tokens_per_s: Annotated[float | None, Number("1800", _POSITIVE)] = Field(
-        None, description="Output tokens a second of one node, as measured, in place of `model`"
+        None,
+        alias="tokens_per_s",
+        description="Output tokens a second of one node, as measured, in place of `model`",
     )
     mean_to_peak_fraction: Annotated[float | None, Share("0.55", Range(0, 1, open=True))] = Field(
-        None, alias="mean_to_peak", description="Mean rate over peak rate; default: the fact job.mean_to_peak"
+        None, description="Mean rate over peak rate; default: the fact job.mean_to_peak"
     )
     first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        None,
-        alias="first_token",
-        description="Longest time to the first token; default: the fact job.first_token",
+        None, description="Longest time to the first token; default: the fact job.first_token"
     )
     per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        None,
-        alias="per_token",
-        description="Longest time for each further token; default: the fact job.per_token",
+        None, description="Longest time for each further token; default: the fact job.per_token"
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
-        None,
-        alias="power",
-        description="Mean power of one accelerator, the host of the node apart, with `tokens_per_s`",
+        None, description="Mean power of one accelerator, the host of the node apart, with `tokens_per_s`"
     )
     sku: Annotated[str | None, Text('"l40s-8"')] = Field(
         None, description="SKU of this phase; default: that of `hardware`"
@@ -361,17 +345,16 @@ class Federated(Part):
         None, description="Devices at work at once"
     )
     compute_h: Annotated[float | None, Quantity('"60 s"', "h", Range(0, 100, open=True))] = Field(
-        None, alias="compute", description="Time that one session computes"
+        None, description="Time that one session computes"
     )
     upload_h: Annotated[float | None, Quantity('"12 s"', "h", Range(0, 100))] = Field(
-        None, alias="upload", description="Time that one session sends"
+        None, description="Time that one session sends"
     )
     download_h: Annotated[float | None, Quantity('"8 s"', "h", Range(0, 100))] = Field(
-        None, alias="download", description="Time that one session receives"
+        None, description="Time that one session receives"
     )
     slowest_h: Annotated[float | None, Quantity('"4 min"', "h", Range(0, 100, open=True))] = Field(
         None,
-        alias="slowest",
         description="Time that a synchronous round waits for its slowest device; default: the fact "
         "federated.session.time_limit",
     )
@@ -379,7 +362,7 @@ class Federated(Part):
         None, description="Sessions in one update of the model, of an asynchronous run"
     )
     dropped_fraction: Annotated[float | None, Share("0.1", Range(0, 0.99))] = Field(
-        None, alias="dropped", description="Share of sessions whose work is lost, of an asynchronous run"
+        None, description="Share of sessions whose work is lost, of an asynchronous run"
     )
     compression: Annotated[float | None, Number("4", Range(1, 1000))] = Field(
         None, description="How many times less is sent; default: 1"
@@ -413,6 +396,7 @@ class Ingestion(Part):
 
     workers_per_node: Annotated[float | None, Number("22", Range(0, 10_000, open=True))] = Field(
         None,
+        alias="workers_per_node",
         description="Workers that keep one node of training and fine-tuning busy; default: the fact "
         "ingestion.workers_per_trainer",
     )
@@ -421,7 +405,6 @@ class Ingestion(Part):
     )
     supplied_fraction: Annotated[float | None, Share("0.8", Range(0, 1, open=True))] = Field(
         None,
-        alias="supplied",
         description="Share of what training takes that workers and drives deliver; the rest of the time its "
         "nodes wait; default: 1",
     )
@@ -431,7 +414,7 @@ class Storage(Part):
     """What is kept, how long, and how often."""
 
     amount_gb: Annotated[float | None, Quantity('"500 TB"', "GB", Range(0, 1e12, open=True))] = Field(
-        None, alias="amount", description="What is kept, without its copies"
+        None, description="What is kept, without its copies"
     )
     dataset: Annotated[str | None, Text('"croissant.json"', name=False)] = Field(
         None,
@@ -439,7 +422,7 @@ class Storage(Part):
         "job, in place of `amount`",
     )
     duration_h: Annotated[float | None, Quantity('"24 month"', "h", Range(0, 1e6, open=True))] = Field(
-        None, alias="duration", description="How long it is kept"
+        None, description="How long it is kept"
     )
     medium: Annotated[str | None, Choice('"hdd"', ("hdd", "ssd"))] = Field(
         None, description="What it is kept on"
@@ -449,12 +432,12 @@ class Storage(Part):
     )
     reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
         None,
+        alias="reads_ratio",
         description="Read operations that training asks for, over those that drives for one copy give; above "
         "the copies, drives are added for their operations",
     )
     cache_hits_fraction: Annotated[float | None, Share("0.8", Range(0, 1, open=True))] = Field(
         None,
-        alias="cache_hits",
         description="Share of the reads that a fast tier of SSD answers in place of the drives; default: no "
         "such tier",
     )
@@ -489,9 +472,7 @@ class Building(Part):
         "the fact embodied.building",
     )
     lifetime_y: Annotated[float | None, Quantity('"20 y"', "y", Range(0, 100, open=True))] = Field(
-        None,
-        alias="lifetime",
-        description="Life over which it is spread; default: the fact embodied.building_life",
+        None, description="Life over which it is spread; default: the fact embodied.building_life"
     )
 
 
@@ -503,15 +484,13 @@ class Contract(Part):
     """What was bought on the market; it never changes the location-based figure."""
 
     covered_fraction: Annotated[float | None, Share("0.6", _SHARE)] = Field(
-        None, alias="covered", description="Share of the site's electricity that is under contract"
+        None, description="Share of the site's electricity that is under contract"
     )
     contract_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
         None, alias="intensity", description="Carbon of the energy under contract"
     )
     residual_kgco2e_per_kwh: Annotated[float | None, _INTENSITY] = Field(
-        None,
-        alias="residual",
-        description="Carbon of what no contract covers: the residual mix, not the grid average",
+        None, description="Carbon of what no contract covers: the residual mix, not the grid average"
     )
 
 

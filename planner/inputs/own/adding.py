@@ -17,7 +17,8 @@ from carbon.signals import GridSignal
 from planner.inputs.catalogue import COLUMNS, Catalogue, data_folder, load_catalogue
 from planner.inputs.models import model_facts
 from planner.inputs.own.classes import Prior, accelerator_priors, class_of, server_priors
-from planner.inputs.own.reading import OwnDataError, csv_line, joined, read_own
+from planner.inputs.own.facts import OwnDataError
+from planner.inputs.own.reading import csv_line, joined, read_own
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.series.reading import read_series, signal_in
 from planner.trace.errors import InputError

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from planner.inputs.catalogue import data_folder, load_catalogue
-from planner.inputs.own.reading import LARGEST_BYTES, MOST_FILES, OwnFacts, read_own
+from planner.inputs.own.facts import LARGEST_BYTES, MOST_FILES, OwnFacts
+from planner.inputs.own.reading import read_own
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
 

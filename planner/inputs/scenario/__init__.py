@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.scenario.checks import Known, unknown_names
 from planner.inputs.scenario.files import read_text, read_toml, write_toml
+from planner.inputs.scenario.known_names import Known, unknown_names
 from planner.inputs.scenario.problems import Problem, ScenarioError
 from planner.inputs.scenario.reading import Reading, checked, read
 from planner.inputs.scenario.schema import (

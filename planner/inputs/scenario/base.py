@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
@@ -16,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Several, Text
 from planner.trace.currency import Stated
+from planner.trace.units import SUFFIX_UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,18 @@ Precision = Annotated[
 TechniqueNames = Annotated[tuple[str, ...], Several(Text('"kv-fp8"'), most=3, least=0)]
 
 
+_UNITS = "|".join(sorted(SUFFIX_UNITS.keys() - {"shape"}, key=len, reverse=True))
+_UNIT_AT_END = re.compile(rf"(?:_(?:{_UNITS}))?(?:_per_\w+)?$")
+
+
+def key_of(attribute: str) -> str:
+    """The key that gives an attribute: its name without the unit, which the file writes next to the number.
+
+    Where it writes a plain number, the key keeps the unit: `alias` of the field says so.
+    """
+    return _UNIT_AT_END.sub("", attribute, count=1)
+
+
 class Unread(Exception):
     """A value that stands in the file and could not be read: what needs it has nothing to say."""
 
@@ -44,7 +58,7 @@ class Unread(Exception):
 class Part(BaseModel):
     """A table of the file: unknown keys are refused, and each key is read by the rule next to its type."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, alias_generator=key_of)
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -73,6 +87,10 @@ class Part(BaseModel):
     def has(self, *attributes: str) -> bool:
         """Whether all of these stand in the file, right or wrong."""
         return self.model_fields_set.issuperset(attributes)
+
+    def reads(self, *attributes: str) -> bool:
+        """Whether all of these stand in the file, and could be read."""
+        return self.has(*attributes) and vars(self).keys() >= {*attributes}
 
 
 def rule_of(part: type[BaseModel], attribute: str) -> Rule | None:

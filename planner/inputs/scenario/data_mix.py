@@ -96,7 +96,7 @@ def with_feeds(document: Mapping[str, Any], horizon: Horizon | None) -> tuple[di
         held[i] = _filled(pool, at, name, runs, horizon, problems)
         found["pools"] = held
     for i, run in runs:
-        if "generated" in run and run.get("name") not in fed and not problems:
+        if "generated" in run and run.get("name") not in [*fed] and not problems:
             problems.append(
                 Problem(
                     f"{place(('training', i), document)}.generated",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, Region, data_folder, load_catalogue
-from planner.inputs.own.reading import OwnDataError, OwnFacts, read_own
+from planner.inputs.own.facts import OwnDataError, OwnFacts
+from planner.inputs.own.reading import read_own
 from planner.inputs.scenario.problems import Problem, place, shown
 
 _LISTS = ("sites", "rental")

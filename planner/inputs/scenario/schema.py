@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
-from planner.inputs.own.reading import OwnFacts
+from planner.inputs.own.facts import OwnFacts
 from planner.inputs.scenario.base import (
     CardName,
     Part,
@@ -161,13 +161,10 @@ class TrainingJob(Part):
         description="Price of the tokens or samples that are bought, each once for a run",
     )
     bought_fraction: Annotated[float | None, Fraction("0.6", Range(0, 1))] = Field(
-        None,
-        alias="bought",
-        description="Share of its data that is bought at `data_price`; default: what is not generated",
+        None, description="Share of its data that is bought at `data_price`; default: what is not generated"
     )
     generated_fraction: Annotated[float | None, Fraction("0.3", Range(0, 1, open=True))] = Field(
         None,
-        alias="generated",
         description="Share of its tokens that a pool writes before its `earliest` day: one that `feeds` it. "
         "What is neither bought nor generated is your own, and free",
     )
@@ -192,9 +189,7 @@ class TrainingJob(Part):
         None, description="Site where its data lie. Default: wherever it runs"
     )
     data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
-        None,
-        alias="data_moved",
-        description="Data that move once, as it begins at another site than `data_site`",
+        None, description="Data that move once, as it begins at another site than `data_site`"
     )
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
@@ -214,20 +209,16 @@ class TrainingJob(Part):
         Literal["blocking", "asynchronous"], Choice('"blocking"', ("blocking", "asynchronous"))
     ] = Field("blocking", description="Whether work waits while a checkpoint is written")
     checkpoint_interval_h: Annotated[float | None, Quantity('"60 min"', "h", Range(0, 168, open=True))] = (
-        Field(
-            None,
-            alias="checkpoint_interval",
-            description="Work between two checkpoints; default: the best for time or for energy",
-        )
+        Field(None, description="Work between two checkpoints; default: the best for time or for energy")
     )
     deadline_confidence_fraction: Annotated[float, Fraction("0.95", Range(0.5, 0.999))] = Field(
-        0.95, alias="deadline_confidence", description="Chance with which the deadline must be met"
+        0.95, description="Chance with which the deadline must be met"
     )
     may_be_left_out: Annotated[bool, Flag("true")] = Field(
         False, description="Whether it may be left out at a penalty"
     )
     left_out_penalty_usd: Annotated[float | None, Quantity('"5 MUSD"', "USD", Range(0, 1e12, open=True))] = (
-        Field(None, alias="left_out_penalty", description="What leaving it out costs, where it may be")
+        Field(None, description="What leaving it out costs, where it may be")
     )
     count: Annotated[int, Count("4", Range(1, 10_000))] = Field(
         1, description="Identical jobs of this kind; each is placed on its own"
@@ -240,12 +231,11 @@ class TrainingJob(Part):
     )
     ramp_per_h: Annotated[float | None, Quantity('"20 %/h"', "1/h", Range(0, 1000))] = Field(
         None,
-        alias="ramp",
         description="How fast the nodes of a pausable job may rise and fall where it may shift, in shares of "
         "its full size an hour; default: no limit",
     )
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
-        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
+        None, description="Accelerator power to try, as shares of the rated; default: 1"
     )
     techniques: TechniqueNames = Field(
         (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
@@ -293,7 +283,7 @@ class RequestClass(Part):
     """Requests of one kind in a service: their share, and their mean lengths."""
 
     share_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
-        alias="share", description="Share of the service's requests; those of all classes add up to 1"
+        description="Share of the service's requests; those of all classes add up to 1"
     )
     tokens_in: Annotated[float, Number("1155", Range(0, 1e8, open=True))] = Field(
         description="Mean prompt tokens of such a request"
@@ -311,21 +301,23 @@ class UserRegion(Part):
         "`latency` names every site"
     )
     share_fraction: Annotated[float, Fraction("0.6", Range(0, 1, open=True))] = Field(
-        alias="share", description="Share of the service's requests; those of all regions add up to 1"
+        description="Share of the service's requests; those of all regions add up to 1"
     )
     sites: SiteNames = Field(
         None, description="Sites where their requests may be answered; default: those of the service"
     )
     latency_s: Annotated[dict[str, float] | None, Times('{ dallas = "40 ms" }', 3600.0)] = Field(
-        None,
-        alias="latency",
-        description="Time to a site and back, as you measured it, by site; default: by the distance",
+        None, description="Time to a site and back, as you measured it, by site; default: by the distance"
     )
     busiest_time_h: Annotated[float | None, Quantity('"19 h"', "h", Range(0, 24))] = Field(
         None,
-        alias="busiest_time",
         description="Hour of the day, in UTC, around which most of its requests come; `peak_rate` and "
         "`mean_to_peak` stay those of all regions together. Default: all peak together",
+    )
+    traffic_shape: Annotated[str | None, Text('"germany.csv"', name=False)] = Field(
+        None,
+        description="Trace of their requests, a day or longer (CSV), in the folder of this file: its hours "
+        "of the day, in place of `busiest_time`",
     )
 
 
@@ -353,13 +345,11 @@ class Service(Part):
     )
     quality_budget_fraction: Annotated[float | None, Fraction("0.02", Range(0, 1))] = Field(
         None,
-        alias="quality_budget",
         description="Largest share of quality that other formats, models and techniques may lose together; "
         "default: no limit",
     )
     mean_quality_budget_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
         None,
-        alias="mean_quality_budget",
         description="Largest share of quality that requests may lose on average: the plan may serve a part "
         "of them by formats, models and techniques that lose more; default: no limit",
     )
@@ -384,7 +374,6 @@ class Service(Part):
     )
     cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
         None,
-        alias="cache_hits",
         description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",
     )
     cached_tokens: Annotated[float | None, Number("50000", Range(0, 1e9))] = Field(
@@ -394,7 +383,6 @@ class Service(Part):
     )
     audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
         None,
-        alias="audio",
         description="Sound of a request that a model of speech hears, window by window where it is longer "
         "than that; `tokens_out` are written of it, or what the fact speech.default.tokens_per_s says",
     )
@@ -423,16 +411,14 @@ class Service(Part):
     )
     growth_per_y: Annotated[float | None, GROWTH] = Field(
         None,
-        alias="growth",
         description="Growth of `peak_rate` or `audio_rate`, which then is that of the first period; "
         "default: none",
     )
     mean_to_peak_fraction: Annotated[float, Fraction("0.55", Range(0, 1, open=True))] = Field(
-        alias="mean_to_peak", description="Mean rate over peak rate"
+        description="Mean rate over peak rate"
     )
     busiest_time_h: Annotated[float | None, Quantity('"14 h"', "h", Range(0, 24))] = Field(
         None,
-        alias="busiest_time",
         description="Hour of the day, in UTC, around which most requests come; "
         "default: the fact traffic.default.busiest_time",
     )
@@ -444,19 +430,17 @@ class Service(Part):
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,
-        alias="demand_error",
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
     first_token_s: Annotated[float | None, Quantity('"1.5 s"', "s", Range(0, 3600, open=True))] = Field(
-        None, alias="first_token", description="Longest time to the first token, of models that write"
+        None, description="Longest time to the first token, of models that write"
     )
     per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
-        None, alias="per_token", description="Longest time for each further token, of models that write"
+        None, description="Longest time for each further token, of models that write"
     )
     response_time_s: Annotated[float | None, Quantity('"100 ms"', "s", Range(0, 86_400, open=True))] = Field(
         None,
-        alias="response_time",
         description="Longest time to the whole answer, in place of `first_token` and `per_token`, where it "
         "comes at once: scores, images, and prompts that are only read (`tokens_out` = 0)",
     )
@@ -490,35 +474,25 @@ class Service(Part):
         "of all of it, and the plan divides that among them; default: a service of its own",
     )
     availability_fraction: Annotated[float, Fraction("0.999", _SHARE)] = Field(
-        alias="availability",
         description="Share of time in which enough replicas are up for the peak, failures, repair and "
-        "restart included; spares of the node group and standby replicas keep it together",
+        "restart included; spares of the node group and standby replicas keep it together"
     )
     unmet_penalty_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
-    ] = Field(
-        None,
-        alias="unmet_penalty",
-        description="What each request that is not carried costs; default: all have to be",
-    )
+    ] = Field(None, description="What each request that is not carried costs; default: all have to be")
     power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
-        None, alias="power_caps", description="Accelerator power to try, as shares of the rated; default: 1"
+        None, description="Accelerator power to try, as shares of the rated; default: 1"
     )
     data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
         None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"
     )
     data_moved_gb: Annotated[float | None, Quantity('"40 TB"', "GB", Range(0, 1e9, open=True))] = Field(
         None,
-        alias="data_moved",
         description="Weights and tables that move as a deployment begins at another site than `data_site`",
     )
     logs_moved_gb_per_month: Annotated[
         float | None, Quantity('"2 TB/month"', "GB/month", Range(0, 1e9, open=True))
-    ] = Field(
-        None,
-        alias="logs_moved",
-        description="Logs that each deployment at another site sends to `data_site`",
-    )
+    ] = Field(None, description="Logs that each deployment at another site sends to `data_site`")
     skus: SkuNames = Field(None, description="SKUs that it may use; default: all")
     sites: SiteNames = Field(None, description="Sites where it may run; default: all")
     least_replicas: Annotated[int | None, Count("2", Range(1, 1000))] = Field(
@@ -549,7 +523,7 @@ class Service(Part):
     @property
     def has_region_hours(self) -> bool:
         """Whether its regions peak at hours of their own."""
-        return any(one.busiest_time_h is not None for one in self.regions)
+        return any(one.busiest_time_h is not None or one.traffic_shape is not None for one in self.regions)
 
     @property
     def reads_apart(self) -> bool:
@@ -602,41 +576,33 @@ class Reliability(Part):
     )
     failure_rate_per_node_h: Annotated[
         float | None, Quantity('"0.1 /month"', "1/h", Range(0, 1, open=True))
-    ] = Field(None, alias="failure_rate", description="Your own failures of one node, in place of `failures`")
+    ] = Field(None, description="Your own failures of one node, in place of `failures`")
     log: Annotated[str | None, Text('"fit.json"', name=False)] = Field(
         None,
         description="Your own fitted log, in place of `failures`: the fit.json that `everfleet fit` wrote, "
         "as a path from the folder of the scenario",
     )
     restart_h: Annotated[float, Quantity('"10 min"', "h", Range(0, 168))] = Field(
-        alias="restart", description="Time from a failure to running again"
+        description="Time from a failure to running again"
     )
     repair_h: Annotated[float | None, Quantity('"5.5 d"', "h", Range(0, 8766))] = Field(
         None,
-        alias="repair",
         description="Mean time until a failed node is back; default: that of the log, where it has outages",
     )
     spare_confidence_fraction: Annotated[float, Fraction("0.99", Range(0.5, 0.99999))] = Field(
-        alias="spare_confidence",
         description="Share of time in which spares suffice for all nodes in use; services ask for more on "
-        "their nodes where their availability does",
+        "their nodes where their availability does"
     )
     spare_share_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,
-        alias="spare_share",
         description="Spares for each node in use, in place of those that spare_confidence asks for; what "
         "services are promised comes on top",
     )
     loss_spikes_per_h: Annotated[float | None, Quantity('"10 /month"', "1/h", Range(0, 1, open=True))] = (
-        Field(
-            None,
-            alias="loss_spikes",
-            description="How often the loss of a training run spikes; default: never",
-        )
+        Field(None, description="How often the loss of a training run spikes; default: never")
     )
     rollback_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 168))] = Field(
         None,
-        alias="rollback",
         description="Stored work that a run throws away after a loss spike; default: the fact "
         "reliability.loss_spike.rollback",
     )
@@ -647,19 +613,16 @@ class Reliability(Part):
     )
     slow_nodes_fraction: Annotated[float | None, Fraction("0.005", Range(0, 0.5, open=True))] = Field(
         None,
-        alias="slow_nodes",
         description="Share of the nodes that are slow at a time without failing; all others of a run wait "
         "for them; default: none",
     )
     slowdown_factor: Annotated[float | None, Number("1.2", Range(1, 10))] = Field(
         None,
-        alias="slowdown",
         description="Step of a slow node over that of the others; default: the fact "
         "reliability.degraded_node.slowdown",
     )
     step_spread_fraction: Annotated[float | None, Fraction("0.01", Range(0, 0.5, open=True))] = Field(
         None,
-        alias="step_spread",
         description="Standard deviation of the step of one node over its mean, beyond what runs of the fit "
         "had; a run waits for its slowest node at each; default: none",
     )
@@ -689,36 +652,34 @@ class Policy(Part):
         None, description="The first objective of a lexicographic plan"
     )
     tolerance_fraction: Annotated[float | None, Fraction("0.01", Range(0, 1))] = Field(
-        None, alias="tolerance", description="How much of the first may be given up for the other; 1 %"
+        None, description="How much of the first may be given up for the other; 1 %"
     )
     carbon_price_usd_per_kgco2e: Annotated[
         float | None, Quantity('"150 USD/t"', "USD/kgCO2e", Range(0, 100))
-    ] = Field(None, alias="carbon_price", description="Weight of carbon, in money; weighted needs it")
+    ] = Field(None, description="Weight of carbon, in money; weighted needs it")
     carbon_cap_kgco2e: Annotated[float | None, Quantity('"9000 t"', "kgCO2e", Range(0, 1e15, open=True))] = (
-        Field(None, alias="carbon_cap", description="Most carbon over the horizon; default: no limit")
+        Field(None, description="Most carbon over the horizon; default: no limit")
     )
     carbon_cap_by_period_kgco2e: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"2500 t"', "kgCO2e", Range(0, 1e15, open=True)))
-    ] = Field(None, alias="carbon_cap_by_period", description="Most carbon in a period; default: no limit")
+    ] = Field(None, description="Most carbon in a period; default: no limit")
     money_cap_usd: Annotated[float | None, Quantity('"40 MUSD"', "USD", Range(0, 1e15, open=True))] = Field(
-        None, alias="money_cap", description="Most money over the horizon, as the plan counts it"
+        None, description="Most money over the horizon, as the plan counts it"
     )
     budget_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"25 MUSD"', "USD", Range(0, 1e15)))
-    ] = Field(None, alias="budget", description="Most money for purchases in a period; default: no limit")
+    ] = Field(None, description="Most money for purchases in a period; default: no limit")
     discount_rate_fraction: Annotated[float, Fraction("0.08", Range(0, 1))] = Field(
-        alias="discount_rate", description="Yearly cost of capital"
+        description="Yearly cost of capital"
     )
     node_life_y: Annotated[float, Quantity('"5 y"', "y", Range(1, 15))] = Field(
-        alias="node_life",
-        description="Life over which embodied carbon is spread",
+        description="Life over which embodied carbon is spread"
     )
     park_idle: Annotated[bool, Flag("true")] = Field(
         False, description="Whether nodes that nothing uses are switched off; waking takes no time"
     )
     confidence_fraction: Annotated[float | None, Fraction("0.9", Range(0.5, 0.999))] = Field(
         None,
-        alias="confidence",
         description="Chance with which each service, pool and deadline must be met, where rates and demand "
         "turn out otherwise; default: as stated, without headroom",
     )
@@ -738,7 +699,6 @@ class Policy(Part):
     )
     residual_value_fraction: Annotated[float | None, Fraction("0.1", Range(0, 1))] = Field(
         None,
-        alias="residual_value",
         description="Share of its price that a node is worth after that life, to which its value falls in a "
         "straight line; default: the market's value by age",
     )
@@ -776,10 +736,10 @@ class Solve(Part):
     """How long and how closely the solver looks."""
 
     gap_fraction: Annotated[float, Fraction("0.005", Range(0, 0.5))] = Field(
-        0.005, alias="gap", description="How far from the best possible plan it may stop"
+        0.005, description="How far from the best possible plan it may stop"
     )
     time_limit_s: Annotated[float, Quantity('"60 s"', "s", Range(0, 86_400, open=True))] = Field(
-        60.0, alias="time_limit", description="When it must stop; working out the options counts"
+        60.0, description="When it must stop; working out the options counts"
     )
     slots: Annotated[int, Count("24", Range(1, 96))] = Field(
         24,

@@ -36,24 +36,21 @@ class Cohort(Part):
     in_service: Annotated[date, Day("2023-09-15")] = Field(description="Day on which they began to work")
     life_y: Annotated[float | None, Quantity('"6 y"', "y", _LIFE)] = Field(
         None,
-        alias="life",
         description="Age up to which they serve: gone from the first period that ends later. Default: no end",
     )
     extend_to_y: Annotated[float | None, Quantity('"8 y"', "y", _LIFE)] = Field(
-        None, alias="extend_to", description="Age up to which they may be kept, failing more as they age"
+        None, description="Age up to which they may be kept, failing more as they age"
     )
     extension_usd_per_node_h: Annotated[float | None, Quantity('"6 kUSD/y"', "USD/h", Range(0, 1e5))] = Field(
         None, alias="extension_cost", description="Further cost of a node kept beyond its life; default: none"
     )
     paid_usd: Annotated[float | None, Quantity('"310 kUSD"', "USD", Range(0, 1e9))] = Field(
         None,
-        alias="paid",
         description="What a node cost when it was bought; the accounts alone count with it; default: the "
         "price of a new one today",
     )
     resale_usd: Annotated[float | None, Quantity('"8 kUSD"', "USD", Range(-1e7, 1e9))] = Field(
         None,
-        alias="resale",
         description="What a node brings, all costs of its sale paid, if sold at the horizon's start; below "
         "zero: its disposal. Default: the market's value by age, less what a sale costs",
     )
@@ -64,9 +61,7 @@ class Cohort(Part):
         "service here; default: none, they are sold or scrapped",
     )
     resale_decline_fraction: Annotated[float | None, Fraction("0.3", Range(0, 0.99))] = Field(
-        None,
-        alias="resale_decline",
-        description="Share of it that is lost in a year; default: as the market's value falls by age",
+        None, description="Share of it that is lost in a year; default: as the market's value falls by age"
     )
 
 
@@ -77,7 +72,7 @@ class Tier(Part):
         description="Nodes ordered over the horizon, all sites together"
     )
     rebate_fraction: Annotated[float, Fraction("0.05", Range(0, 0.95, open=True))] = Field(
-        alias="rebate", description="What every one of them is cheaper by"
+        description="What every one of them is cheaper by"
     )
 
 
@@ -87,9 +82,9 @@ class Offer(Part):
     sku: SkuName = Field(description="What is on offer, once for each SKU")
     price_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"280 kUSD"', "USD", Range(0, 1e9, open=True)))
-    ] = Field(None, alias="price", description="Price of a node; default: the catalogue's dated one")
+    ] = Field(None, description="Price of a node; default: the catalogue's dated one")
     lead_time_h: Annotated[float, Quantity('"60 d"', "h", Range(0, 43_830))] = Field(
-        alias="lead_time", description="Time from the order to the first hour of work"
+        description="Time from the order to the first hour of work"
     )
     order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
         1, description="Nodes in one order unit; what is sold by the rack or slice is ordered so"
@@ -118,18 +113,17 @@ class Move(Part):
     origin: SiteName = Field(alias="from", description="Site that holds them today")
     to: SiteName = Field(description="Where they go")
     cost_usd: Annotated[float, Quantity('"1.5 kUSD"', "USD", Range(0, 1e7))] = Field(
-        alias="cost", description="Packing, carriage and installation of a node"
+        description="Packing, carriage and installation of a node"
     )
     downtime_h: Annotated[float, Quantity('"14 d"', "h", Range(0, 8766))] = Field(
-        alias="downtime",
         description="Time without work; keeping them is paid for. Pools may use the rest of a period, runs "
-        "and services need nodes from its first day on",
+        "and services need nodes from its first day on"
     )
     distance_km: Annotated[float | None, Quantity('"800 km"', "km", Range(0, 40_000))] = Field(
-        None, alias="distance", description="Way by road, for its carbon; default: the catalogue's"
+        None, description="Way by road, for its carbon; default: the catalogue's"
     )
     carbon_kgco2e: Annotated[float | None, Quantity('"60 kg"', "kgCO2e", Range(0, 1e6))] = Field(
-        None, alias="carbon", description="Carbon of carrying a node, in place of `distance`"
+        None, description="Carbon of carrying a node, in place of `distance`"
     )
 
 
@@ -140,15 +134,15 @@ class Contract(Part):
     site: SiteName = Field(description="Site whose energy it may cover")
     price_premium_usd_per_kwh: Annotated[
         tuple[float, ...], EachPeriod(Quantity('"4 USD/MWh"', "USD/kWh", Range(-5, 5)))
-    ] = Field(alias="price_premium", description="Price on top of that of the electricity")
+    ] = Field(description="Price on top of that of the electricity")
     volume_kwh: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"2 GWh"', "kWh", Range(0, 1e13)))
-    ] = Field(None, alias="volume", description="Most energy in a period; default: no limit")
+    ] = Field(None, description="Most energy in a period; default: no limit")
     power_kw: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"500 kW"', "kW", Range(0, 1e9)))] = (
-        Field(None, alias="power", description="Most mean power in a period, in place of `volume`")
+        Field(None, description="Most mean power in a period, in place of `volume`")
     )
     intensity_kgco2e_per_kwh: Annotated[float, Quantity('"0 g/kWh"', "kgCO2e/kWh", Range(0, 2))] = Field(
-        0.0, alias="intensity", description="Carbon of the energy under contract"
+        0.0, description="Carbon of the energy under contract"
     )
     level: Annotated[bool, Flag("true")] = Field(
         False, description="Whether it is the same mean power in every period"

@@ -61,28 +61,28 @@ class Future(Part):
 
     name: Annotated[str, Text('"boom"')] = Field(description="Name, unique among the futures")
     probability_fraction: Annotated[float, Fraction("0.3", Range(0, 1, open=True))] = Field(
-        alias="probability", description="Its chance; those of all futures add up to 1"
+        description="Its chance; those of all futures add up to 1"
     )
     demand_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.3", _TIMES))] = Field(
-        None, alias="demand", description="Requests of every service, as a multiple of what is stated"
+        None, description="Requests of every service, as a multiple of what is stated"
     )
     work_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.2", _TIMES))] = Field(
-        None, alias="work", description="Accelerator-hours of every pool, as a multiple"
+        None, description="Accelerator-hours of every pool, as a multiple"
     )
     tokens_ratio: Annotated[float | None, Number("1.2", _TIMES)] = Field(
-        None, alias="tokens", description="Tokens of every training job, as a multiple"
+        None, description="Tokens of every training job, as a multiple"
     )
     failures_ratio: Annotated[float | None, Number("1.5", _TIMES)] = Field(
-        None, alias="failures", description="Failure rate of nodes, as a multiple"
+        None, description="Failure rate of nodes, as a multiple"
     )
     grid_ratio: Annotated[float | None, Number("0.8", _TIMES)] = Field(
-        None, alias="grid", description="Carbon intensity of every grid, as a multiple"
+        None, description="Carbon intensity of every grid, as a multiple"
     )
     electricity_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.4", _TIMES))] = Field(
-        None, alias="electricity", description="Electricity price of every site, as a multiple"
+        None, description="Electricity price of every site, as a multiple"
     )
     node_price_ratio: Annotated[tuple[float, ...] | None, EachPeriod(Number("1.1", _TIMES))] = Field(
-        None, alias="node_price", description="Price of every node on the market, as a multiple"
+        None, description="Price of every node on the market, as a multiple"
     )
     values: Annotated[dict[str, Any], Values('{ "market.h200-8.price" = "300 kUSD" }')] = Field(
         {}, alias="set", description="Further values at paths of the scenario, as `--set` takes them"

@@ -17,6 +17,7 @@ class Ingestion(Part):
 
     workers_per_node: Annotated[float | None, Number("22", Range(0, 10_000, open=True))] = Field(
         None,
+        alias="workers_per_node",
         description="Workers that keep one node of the run supplied; default: the fact "
         "ingestion.workers_per_trainer",
     )

@@ -55,8 +55,7 @@ class Site(Part):
         description="Power of the building over power of the computers"
     )
     power_cap_kw: Annotated[tuple[float, ...], EachPeriod(Quantity('"2 MW"', "kW", Range(0, 1e7)))] = Field(
-        alias="power_cap",
-        description="Power that the building may draw, cooling included; 0 before it is energised",
+        description="Power that the building may draw, cooling included; 0 before it is energised"
     )
     racks: Annotated[int, Count("60", Range(1, 1_000_000))] = Field(description="Racks of space")
     market_kgco2e_per_kwh: Annotated[
@@ -70,7 +69,6 @@ class Site(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"62 USD/MWh"', "USD/kWh", Range(0, 5)))
     ] = Field(
         None,
-        alias="electricity_price",
         description="Price of energy, or a file of hours with their prices (CSV) in the "
         "folder of this file; default: the catalogue's",
     )
@@ -83,20 +81,17 @@ class Site(Part):
     egress_price_usd_per_gb: Annotated[float | None, Quantity('"0.02 USD/GB"', "USD/GB", Range(0, 10))] = (
         Field(
             None,
-            alias="egress_price",
             description="Price of data that leave the site for another one; default: the fact "
             "network.egress.price",
         )
     )
     wue_l_per_kwh: Annotated[float | None, Quantity('"0.2 L/kWh"', "L/kWh", Range(0, 20))] = Field(
         None,
-        alias="wue",
         description="Water used on site for each kWh of the computers; "
         "default: of its region, else the fact wue.default",
     )
     storage_gb: Annotated[float | None, Quantity('"20 PB"', "GB", Range(0, 1e12, open=True))] = Field(
         None,
-        alias="storage",
         description="Data that the site keeps through the horizon, without its copies: counted in the whole "
         "ledger, next to what the plan minimises",
     )
@@ -105,13 +100,12 @@ class Site(Part):
     )
     storage_reads_ratio: Annotated[float | None, Number("8", Range(0, 10_000, open=True))] = Field(
         None,
+        alias="storage_reads_ratio",
         description="Read operations that its work asks for, over those that drives for one copy give; above "
         "the copies, drives are added for their operations",
     )
     rack_power_kw: Annotated[float | None, Quantity('"17 kW"', "kW", Range(0, 1000, open=True))] = Field(
-        None,
-        alias="rack_power",
-        description="Power that a rack can be given, by the rating of its nodes; default: no limit",
+        None, description="Power that a rack can be given, by the rating of its nodes; default: no limit"
     )
     cooling: Annotated[Literal["air", "liquid"] | None, Choice('"air"', ("air", "liquid"))] = Field(
         None,
@@ -127,7 +121,6 @@ class Site(Part):
         EachPeriod(Quantity('"170 USD/kW/month"', "USD/kW/month", Range(0, 100_000))),
     ] = Field(
         None,
-        alias="space_price",
         description="Price of space and cooling by the rated power of the nodes that stand there, energy "
         "apart; default: the fact finance.space",
     )
@@ -135,7 +128,6 @@ class Site(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"100 kW"', "kW", Range(0, 1e7)))
     ] = Field(
         None,
-        alias="space_committed",
         description="Rated power of space that is paid whether used or not; more is had at the same price",
     )
     demand_charge_usd_per_kw_month: Annotated[
@@ -143,42 +135,38 @@ class Site(Part):
         EachPeriod(Quantity('"14.6 USD/kW/month"', "USD/kW/month", Range(0, 10_000))),
     ] = Field(
         None,
-        alias="demand_charge",
         description="Price of the site's highest power in a period, next to the price of energy; default: "
         "none, the catalogue's prices of energy are mean bills",
     )
     curtailment_kw: Annotated[float | None, Quantity('"300 kW"', "kW", Range(0, 1e7, open=True))] = Field(
         None,
-        alias="curtailment",
         description="Least power that stops whenever the site is called on to draw less, by a contract that "
         "is signed where it pays; work of pools that may wait, and runs that may pause, stop",
     )
     curtailment_hours_h: Annotated[float | None, Quantity('"50 h"', "h", Range(0, 4000, open=True))] = Field(
-        None, alias="curtailment_hours", description="Hours of a year in which it is called on, at the most"
+        None, description="Hours of a year in which it is called on, at the most"
     )
     curtailment_event_h: Annotated[float | None, Quantity('"2 h"', "h", Range(0.05, 200))] = Field(
-        None, alias="curtailment_event", description="Hours of one call, after which work starts anew"
+        None, description="Hours of one call, after which work starts anew"
     )
     curtailment_notice_h: Annotated[float | None, Quantity('"30 min"', "h", Range(0, 1000))] = Field(
         None,
-        alias="curtailment_notice",
         description="Time from a call until power has to be down: too short for jobs to stop, none counts",
     )
     curtailment_payment_usd_per_kw_month: Annotated[
         tuple[float, ...] | None,
         EachPeriod(Quantity('"6 USD/kW/month"', "USD/kW/month", Range(0, 10_000))),
-    ] = Field(None, alias="curtailment_payment", description="What is paid for each kilowatt that may stop")
+    ] = Field(None, description="What is paid for each kilowatt that may stop")
     curtailment_obliged: Annotated[bool, Flag("true")] = Field(
         False, description="Whether the contract is signed already, or a condition of the connection"
     )
     solar_kw: Annotated[float | None, Quantity('"400 kW"', "kW", Range(0, 1e7, open=True))] = Field(
         None,
-        alias="solar",
         description="Rated power of the sun's cells that stand at the site: used by the hour where `levers` "
         "are allowed, never sold",
     )
     solar_yield_fraction: Annotated[float | None, Fraction("0.18", Range(0, 0.5, open=True))] = Field(
-        None, alias="solar_yield", description="Mean power of them over their rated power, through the year"
+        None, description="Mean power of them over their rated power, through the year"
     )
     solar_latitude_deg: Annotated[float | None, Number("36.8", Range(-65, 65))] = Field(
         None, alias="solar_latitude", description="Latitude of the site in degrees, north above 0"
@@ -188,7 +176,6 @@ class Site(Part):
     )
     battery_kwh: Annotated[float | None, Quantity('"2 MWh"', "kWh", Range(0, 1e8, open=True))] = Field(
         None,
-        alias="battery",
         description="Most battery that may be bought for the site: how much, and what it does in each slot, "
         "are decisions of the plan where `levers` are allowed",
     )
@@ -196,18 +183,16 @@ class Site(Part):
         None, alias="battery_hours", description="Hours for which it gives its full power"
     )
     battery_efficiency_fraction: Annotated[float | None, Fraction("0.86", Range(0.1, 1))] = Field(
-        None, alias="battery_efficiency", description="Energy out over energy in, both ways together"
+        None, description="Energy out over energy in, both ways together"
     )
     battery_price_usd_per_kwh: Annotated[
         float | None, Quantity('"300 USD/kWh"', "USD/kWh", Range(0, 1e5))
-    ] = Field(None, alias="battery_price", description="Price of it, installed")
+    ] = Field(None, description="Price of it, installed")
     battery_embodied_kgco2e_per_kwh: Annotated[
         float | None, Quantity('"104 kg/kWh"', "kgCO2e/kWh", Range(0, 1e4))
-    ] = Field(
-        None, alias="battery_embodied", description="Carbon of making it; 74 to 134 kg/kWh are published"
-    )
+    ] = Field(None, description="Carbon of making it; 74 to 134 kg/kWh are published")
     battery_life_y: Annotated[float | None, Quantity('"12 y"', "y", Range(1, 40))] = Field(
-        None, alias="battery_life", description="Life over which its price and its making are spread"
+        None, description="Life over which its price and its making are spread"
     )
 
 
@@ -217,7 +202,7 @@ class PowerGroup(Part):
     name: Annotated[str, Text('"campus-north"')] = Field(description="Name, unique among the power groups")
     sites: Annotated[tuple[str, ...], Several(SiteRef('"dallas"'))] = Field(description="Sites that share it")
     power_cap_kw: Annotated[tuple[float, ...], EachPeriod(Quantity('"3 MW"', "kW", Range(0, 1e7)))] = Field(
-        alias="power_cap", description="Power that all of them together may draw, cooling included"
+        description="Power that all of them together may draw, cooling included"
     )
 
 
@@ -228,15 +213,13 @@ class SiteLink(Part):
         tuple[str, ...], Several(SiteRef('"dallas"'), most=2, least=2, example='["dallas", "oregon"]')
     ] = Field(description="The two sites that it joins")
     bandwidth_gb_per_s: Annotated[float, Quantity('"800 Gbit/s"', "GB/s", Range(0, 1e9, open=True))] = Field(
-        alias="bandwidth", description="What it carries each way"
+        description="What it carries each way"
     )
     latency_s: Annotated[float, Quantity('"20 ms"', "s", Range(0, 60))] = Field(
-        alias="latency", description="Time that a bit takes one way"
+        description="Time that a bit takes one way"
     )
     oversubscription_ratio: Annotated[float, Number("2", Range(1, 1000))] = Field(
-        1.0,
-        alias="oversubscription",
-        description="How many times more is sold of it than it carries; default: 1, all of it is yours",
+        1.0, description="How many times more is sold of it than it carries; default: 1, all of it is yours"
     )
 
 

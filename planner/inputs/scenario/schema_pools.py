@@ -42,11 +42,10 @@ class Pool(Part):
         description="SKU in whose accelerator-hours the need is stated, or shown where it is stated otherwise"
     )
     gpu_time_h: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"250000 h"', "h", _TIME))] = Field(
-        None, alias="gpu_time", description="Accelerator-hours of the reference in a period"
+        None, description="Accelerator-hours of the reference in a period"
     )
     items_per_d: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"5e6 /d"', "1/d", _PER_D))] = Field(
         None,
-        alias="items",
         description="In place of `gpu_time`, batch inference: prompts that are answered, whenever that is, "
         "by replicas that are always full",
     )
@@ -60,7 +59,6 @@ class Pool(Part):
     )
     audio_s: Annotated[float | None, Quantity('"10 min"', "s", Range(0, 86_400, open=True))] = Field(
         None,
-        alias="audio",
         description="Length of a recording, whose last window is padded to a whole one; "
         "default: windows are full",
     )
@@ -82,18 +80,13 @@ class Pool(Part):
     )
     jobs_per_d: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"40 /d"', "1/d", _PER_D))] = Field(
         None,
-        alias="jobs",
         description="In place of `gpu_time`, jobs that begin, with `job_p50` and `job_p99` or `job_tokens`",
     )
     job_p50_h: Annotated[float | None, Quantity('"70 h"', "h", _JOB_H)] = Field(
-        None,
-        alias="job_p50",
-        description="Accelerator-hours of the reference below which half of the jobs stay",
+        None, description="Accelerator-hours of the reference below which half of the jobs stay"
     )
     job_p99_h: Annotated[float | None, Quantity('"3000 h"', "h", _JOB_H)] = Field(
-        None,
-        alias="job_p99",
-        description="The same for 99 of 100 jobs; their mean is that of a log-normal law through both",
+        None, description="The same for 99 of 100 jobs; their mean is that of a log-normal law through both"
     )
     job_tokens: Annotated[float | None, Number("5e7", Range(1, 1e18))] = Field(
         None, description="Tokens that a job trains on, each as often as it is seen"
@@ -101,7 +94,6 @@ class Pool(Part):
     prompts_per_d: Annotated[tuple[float, ...] | None, EachPeriod(Quantity('"2e5 /d"', "1/d", _PER_D))] = (
         Field(
             None,
-            alias="prompts",
             description="In place of `gpu_time`, reinforcement learning: prompts whose rollouts are written "
             "and trained on",
         )
@@ -124,9 +116,7 @@ class Pool(Part):
         None, description="Tokens of the longest rollout of a step, which all others wait for"
     )
     wasted_fraction: Annotated[float | None, Fraction("0.2", Range(0, 0.99))] = Field(
-        None,
-        alias="wasted",
-        description="Share of the rollouts that are written and not trained on; default: none",
+        None, description="Share of the rollouts that are written and not trained on; default: none"
     )
     reference_passes: Annotated[float | None, Number("1", Range(0, 10))] = Field(
         None,
@@ -135,31 +125,24 @@ class Pool(Part):
     )
     campaigns_per_d: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"3 /month"', "1/d", _PER_D))
-    ] = Field(
-        None,
-        alias="campaigns",
-        description="In place of `gpu_time`, search by agents: campaigns that have to succeed",
-    )
+    ] = Field(None, description="In place of `gpu_time`, search by agents: campaigns that have to succeed")
     agents: Annotated[float | None, Number("11", Range(1, 1e6))] = Field(
         None, description="Agents that work at once in a campaign"
     )
     campaign_time_h: Annotated[float | None, Quantity('"24 h"', "h", _JOB_H)] = Field(
-        None, alias="campaign_time", description="Time for which each agent works"
+        None, description="Time for which each agent works"
     )
     agent_accelerators: Annotated[float | None, Number("1", Range(0.001, 1e5))] = Field(
         None, description="Accelerators of the reference that an agent keeps busy; default: 1"
     )
     success_fraction: Annotated[float | None, Fraction("0.4", Range(0.001, 1))] = Field(
-        None,
-        alias="success",
-        description="Share of the campaigns that succeed: the others are tried again; default: all",
+        None, description="Share of the campaigns that succeed: the others are tried again; default: all"
     )
     people: Annotated[tuple[float, ...] | None, EachPeriod(Number("20", Range(0, 1e6)))] = Field(
         None, description="In place of `gpu_time`, people of a team that trains and experiments"
     )
     person_time_h: Annotated[float | None, Quantity('"350 h"', "h", _JOB_H)] = Field(
         None,
-        alias="person_time",
         description="Accelerator-hours of the reference that each uses in a month; "
         "default: the fact planning.person_time",
     )
@@ -190,19 +173,15 @@ class Pool(Part):
         "default: none",
     )
     growth_per_y: Annotated[float | None, GROWTH] = Field(
-        None,
-        alias="growth",
-        description="Growth of the need, which then is stated once, for the first period; default: none",
+        None, description="Growth of the need, which then is stated once, for the first period; default: none"
     )
     demand_error_fraction: Annotated[float | None, Fraction("0.15", Range(0, 2))] = Field(
         None,
-        alias="demand_error",
         description="How far off this may be a quarter ahead, as a standard deviation; "
         "default: the fact planning.demand_error",
     )
     utilisation_fraction: Annotated[float | None, Fraction("0.8", Range(0.05, 1))] = Field(
         None,
-        alias="utilisation",
         description="Share of the available node-hours that its jobs fill; "
         "default: the fact pool.utilisation",
     )
@@ -210,13 +189,10 @@ class Pool(Part):
         "day", description="How long its work may wait where it may shift: within its day, or in the period"
     )
     may_wait_fraction: Annotated[float | None, Fraction("0.7", Range(0, 1))] = Field(
-        None,
-        alias="may_wait",
-        description="Share of its work that may wait for another hour; default: the fact pool.may_wait",
+        None, description="Share of its work that may wait for another hour; default: the fact pool.may_wait"
     )
     ramp_per_h: Annotated[float | None, Quantity('"20 %/h"', "1/h", Range(0, 1000))] = Field(
         None,
-        alias="ramp",
         description="How fast its work may rise and fall where it may shift, in shares of its mean an hour; "
         "default: no limit",
     )
@@ -225,7 +201,6 @@ class Pool(Part):
     )
     data_moved_gb: Annotated[float | None, Quantity('"40 GB"', "GB", Range(0, 1e9, open=True))] = Field(
         None,
-        alias="data_moved",
         description="Data that cross, in and out, for what a node of the reference does in an hour, where "
         "that is done away from `data_site`",
     )
@@ -344,7 +319,7 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
         yield Problem(at, f"{listed} {said}")
         return
     way = stated[0]
-    waits = entry.get("mode", "synchronous") == "synchronous"
+    waits = entry.get("mode") != "asynchronous"
     further = {"jobs": _of_jobs(entry), "prompts": _OF_STEPS if waits else ()}
     for key in (*way.needs, *further.get(way.key, ())):
         if key not in entry:

@@ -54,7 +54,6 @@ class Rental(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"3.20 USD/h"', "USD/h", Range(0, 1e6, open=True)))
     ] = Field(
         None,
-        alias="price",
         description="Price of an hour in use, under a term of every hour; default: the catalogue's dated one "
         "for this commitment",
     )
@@ -81,7 +80,6 @@ class Rental(Part):
     interruption_rate_per_node_h: Annotated[float | None, Quantity('"0.2 /month"', "1/h", Range(0, 1))] = (
         Field(
             None,
-            alias="interruption_rate",
             description="How often a spot node is taken back; default: the catalogue's for its accelerator",
         )
     )

@@ -1,11 +1,19 @@
-"""How much a run trains on, in one way: tokens in sequences, or samples."""
+"""What is wrong between the keys of a run: how much it trains on, when, and what it may leave out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from planner.inputs.scenario.data_mix import (
+    bought_twice,
+    generated_for_nothing,
+    generated_samples,
+    without_price,
+)
 from planner.inputs.scenario.problems import Problem
+from planner.inputs.scenario.schema import Horizon, TrainingJob
+from planner.inputs.scenario.schema_ingestion import pausable_fed
 
 TOKENS = {"tokens": "2e12", "sequence_tokens": "8192", "batch_tokens": "4e6"}
 SAMPLES = {"samples": "4e12", "batch_samples": "65536"}
@@ -34,6 +42,96 @@ def at_one_site(entry: Mapping[str, Any], at: str, document: Mapping[str, Any]) 
     for key in ("pausable", "samples"):
         if entry.get(key):
             yield Problem(f"{at}.across", f"is of runs in one piece, by tokens: remove it, or {key}")
+
+
+def partial_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may be done in part has to be able to pause."""
+    if job.partial and not job.pausable:
+        yield Problem(f"{at}.partial", "has no effect without pausable = true: write that, or remove it")
+
+
+def ramp_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that does not pause has nothing to ramp."""
+    if job.ramp_per_h is not None and not job.pausable:
+        yield Problem(f"{at}.ramp", "has no effect without pausable = true: write that, or remove it")
+
+
+def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """What is not done of a job has to have a price."""
+    if job.partial and not job.may_be_left_out:
+        yield Problem(
+            f"{at}.partial",
+            "needs a price for what is not done: write may_be_left_out = true and "
+            'for example left_out_penalty = "5 MUSD"',
+        )
+
+
+def less_than_a_step(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may pause does whole steps of the optimiser."""
+    stated = job.samples is not None or job.tokens is not None
+    if not stated or (job.batch_samples is None and job.batch_tokens is None):
+        return
+    if job.pausable and job.amount < job.step_amount:
+        yield Problem(
+            f"{at}.{job.amount_key}",
+            f"{job.amount:g} are less than one step of the optimiser, which is all "
+            f"that a pausable job can do at once: write {job.step_amount:g} or more",
+        )
+
+
+def leaving_out(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A job that may be left out has a penalty, and only that one."""
+    priced = job.has("left_out_penalty_usd")
+    if job.may_be_left_out and not priced:
+        yield Problem(
+            f"{at}.left_out_penalty",
+            'is missing, and may_be_left_out needs it: write for example left_out_penalty = "5 MUSD"',
+        )
+    if priced and not job.may_be_left_out:
+        yield Problem(f"{at}.left_out_penalty", "has no effect: write may_be_left_out = true, or remove it")
+
+
+def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
+    """A loss is reached along a curve."""
+    if job.has("target_loss") and not job.has("curve"):
+        yield Problem(f"{at}.target", 'has no effect without curve: write for example curve = "runs.csv"')
+
+
+OF_DATA = (bought_twice, without_price, generated_samples, generated_for_nothing)
+OF_JOBS = (
+    target_without_curve,
+    partial_without_pause,
+    ramp_without_pause,
+    less_than_a_step,
+    partial_without_price,
+    leaving_out,
+    pausable_fed,
+    *OF_DATA,
+)
+
+
+def early_jobs(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]:
+    """A run starts within the horizon."""
+    if job.earliest < horizon.start:
+        yield Problem(
+            f"{at}.earliest",
+            f"{job.earliest} is before the horizon's start, {horizon.start}: write that day or a later one",
+        )
+
+
+def deadlines(job: TrainingJob, at: str, horizon: Horizon) -> Iterator[Problem]:
+    """A run ends after it may start, within the horizon."""
+    if job.deadline <= job.earliest:
+        yield Problem(
+            f"{at}.deadline",
+            f"{job.deadline} is not after earliest, {job.earliest}: write a later deadline",
+        )
+    elif job.deadline > horizon.end:
+        yield Problem(
+            f"{at}.deadline",
+            f"{job.deadline} is after the horizon's end, {horizon.end}: "
+            "write an earlier deadline, or more periods",
+        )
 
 
 def _missing(entry: Mapping[str, Any], at: str, keys: Mapping[str, str]) -> Iterator[Problem]:

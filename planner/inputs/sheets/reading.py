@@ -16,13 +16,17 @@ from typing import Any
 
 from planner.inputs.catalogue import data_folder
 from planner.inputs.files import csv_rows, parse_json, read_limited
+from planner.inputs.sheets.cells import LARGE
 from planner.inputs.sheets.pods import is_pods, pod_rows
 from planner.trace.errors import InputError
-from planner.trace.numbers import count_text
+from planner.trace.numbers import count_text, written_text
 
 LARGEST_BYTES = 20_000_000
+NUMBER = "_number"  # of a row that is stated; no key of a scenario
 MOST_ROWS = 20_000  # of one table; a fleet has hundreds of lines
 MOST_UNPACKED = 200_000_000  # bytes of a workbook once it is unpacked
+# Units of counts by time, whose numbers may end in k, M, B or T as those of counts do.
+_COUNTING = ("/s", "/d", "/month", "h/d", "h")
 _UNIT = re.compile(r"[(\[]([^)\]]*)[)\]]\s*$")
 
 
@@ -67,18 +71,21 @@ def read_sheets(name: str, content: bytes) -> list[Sheet]:
 
 
 def stated_rows(table: str, rows: Sequence[Mapping[str, str]], currency: str) -> Sheet:
-    """Rows that were stated key by key; bare numbers have the units of a spreadsheet, money `currency`."""
+    """Rows that were stated key by key; bare numbers have the units of a spreadsheet, money `currency`.
+
+    A row may say its number, where not all are there.
+    """
     bare = {key: unit.replace("USD", currency) for key, unit in vocabulary()["unit"].items()}
     return Sheet(
         table,
         table,
         tuple(
             (
-                number,
+                int(row.get(NUMBER, number)),
                 {
                     key: _with_unit(cell, bare.get(f"{table}.{key}", bare.get(key, "")))
                     for key, cell in row.items()
-                    if cell
+                    if cell and key != NUMBER
                 },
             )
             for number, row in enumerate(rows, start=1)
@@ -212,8 +219,10 @@ def _words(heading: str) -> str:
 
 
 def _with_unit(cell: str, unit: str) -> str:
-    """A number with the unit of its column; thousands may be set apart by commas or spaces."""
+    """A number with the unit of its column; thousands may be set apart by commas or spaces, or end in k."""
     number = re.sub(r"(?<=\d)[, ](?=\d{3}\b)", "", cell)
+    if unit in _COUNTING and (large := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMbBtT])", number)):
+        number = written_text(float(large[1]) * LARGE[large[2].casefold()], 12)
     if unit and re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", number):
         return f"{number} {unit}"
     return number if re.fullmatch(r"[-+\d.eE]+", number) else cell

@@ -29,10 +29,19 @@ TEMPLATES = {
         ("chat", "llama-3.1-70b", "2027 Q1", "1500000", "1200", "250", "2", "60"),
         ("chat", "llama-3.1-70b", "2027 Q2", "2000000", "1200", "250", "2", "60"),
     ),
+    "regions": (
+        ("Service", "Users in", "Share", "Busiest time (h)", "Latency"),
+        ("chat", "Germany", "70 %", "17", "frankfurt 12 ms"),
+        ("chat", "fr", "30 %", "18", ""),
+    ),
     "pools": (
         ("Team", "Model", "GPU", "Quarter", "GPU hours"),
         ("fine-tuning", "llama-3-8b", "h100-8", "2027 Q1", "60000"),
         ("fine-tuning", "llama-3-8b", "h100-8", "2027 Q2", "80000"),
+    ),
+    "batch": (
+        ("Project", "Model", "GPU", "Items per day", "Tokens in", "Tokens out", "Passes"),
+        ("evaluations", "llama-3.1-8b", "h100-8", "43000", "300", "300", "24"),
     ),
     "training": (
         ("Run", "Model", "Tokens", "Earliest", "Deadline", "Nodes"),

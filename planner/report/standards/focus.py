@@ -1,12 +1,14 @@
 """Planned cost and commitments of a plan as rows of the FinOps Open Cost and Usage Specification.
 
+Two data sets: cost and usage, and contract commitments, which are the terms that the plan reserves.
+
 Two sums hold: `EffectiveCost` of all rows is the cost of the plan (its economic view, by work), and
 `BilledCost` of all rows is its cash. Rows of money that is paid have no effective cost, and rows of work are
 not billed: purchases cover what later rows use. Nothing of a plan is invoiced yet, so that list, contracted
-and billed cost are one. Carbon and the plan's name stand in columns that begin with `x_`, as the
-specification allows.
+and billed cost are one, and no row names an invoice. A term is `Proposed`, or `Pending` where it is signed.
+Carbon and the plan's name stand in columns that begin with `x_`, as the specification allows.
 
-Source: FinOps Foundation, FOCUS 1.2, chapters on columns.
+Source: FinOps Foundation, FOCUS 1.4 (June 2026), data sets Cost and Usage and Contract Commitment.
 """
 
 from __future__ import annotations
@@ -16,10 +18,15 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 from planner.report.spreadsheets import csv_of
+from planner.report.standards.focus_commitments import (
+    COMMITMENT_COLUMNS,
+    NODE_HOURS,
+    begun_terms,
+    contract_commitments,
+)
 from planner.report.standards.formats import Files
 from planner.report.standards.periods import Period, next_month, periods_of, utc
-from planner.trace.currency import USD, Currency, currency_of
-from planner.trace.numbers import fixed_text
+from planner.trace.currency import Currency, currency_of
 from planner.trace.records import Record
 
 COLUMNS = (
@@ -28,19 +35,12 @@ COLUMNS = (
     *("ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart", "CommitmentDiscountCategory"),
     *("CommitmentDiscountId", "CommitmentDiscountName", "CommitmentDiscountQuantity"),
     *("CommitmentDiscountStatus", "CommitmentDiscountType", "CommitmentDiscountUnit", "ConsumedQuantity"),
-    *("ConsumedUnit", "ContractedCost", "ContractedUnitPrice", "EffectiveCost", "InvoiceId"),
-    *(
-        "InvoiceIssuerName",
-        "ListCost",
-        "ListUnitPrice",
-        "PricingCategory",
-        "PricingQuantity",
-        "PricingUnit",
-        "ProviderName",
-    ),
-    *("PublisherName", "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType"),
-    *("ServiceCategory", "ServiceName", "ServiceSubcategory", "SkuId", "SkuPriceId", "SubAccountId"),
-    *("SubAccountName", "Tags", "x_CarbonKgCO2e", "x_PlanId", "x_Planned"),
+    *("ConsumedUnit", "ContractApplied", "ContractedCost", "ContractedUnitPrice", "EffectiveCost"),
+    *("HostProviderName", "InvoiceId", "InvoiceIssuerName", "ListCost", "ListUnitPrice", "PricingCategory"),
+    *("PricingQuantity", "PricingUnit", "RegionId", "RegionName", "ResourceId", "ResourceName"),
+    *("ResourceType", "ServiceCategory", "ServiceName", "ServiceProviderName", "ServiceSubcategory"),
+    *("SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId", "SubAccountName", "Tags"),
+    *("x_CarbonKgCO2e", "x_PlanId", "x_Planned"),
 )
 COMPUTE = {"ServiceCategory": "Compute", "ServiceSubcategory": "Other (Compute)"}
 OWN = "own fleet"
@@ -49,23 +49,29 @@ FLEET, WORK, RENTED = "AI fleet", "AI work", "Rented nodes"
 
 
 def write(document: Record) -> Files:
-    """`focus.csv`: work, payments of each month, orders, hours rented, and terms that are reserved."""
+    """`focus.csv`: work, payments of each month, orders, hours rented, and terms that are reserved.
+
+    `focus_contract_commitments.csv`: those terms, whole, with what is due after the horizon; no file without.
+    """
     currency = currency_of(document) or Currency()
+    planned = {"x_PlanId": document["scenario_digest"], "x_Planned": "true"}
     common = {
         "BillingAccountId": document["scenario_digest"][:16] or document["title"],
         "BillingAccountName": document["title"],
         "BillingAccountType": "plan",
         "BillingCurrency": currency.code,
-        "ProviderName": OWN,
-        "PublisherName": OWN,
+        "HostProviderName": OWN,
+        "ServiceProviderName": OWN,
         "InvoiceIssuerName": OWN,
         "ServiceName": FLEET,
         **COMPUTE,
-        "x_PlanId": document["scenario_digest"],
-        "x_Planned": "true",
+        **planned,
     }
     rows = [common | row for row in _rows(document)]
-    return {"focus.csv": csv_of([_in(currency, row) for row in rows], COLUMNS, line_end="\n")}
+    files = {"focus.csv": csv_of([_in(currency, row) for row in rows], COLUMNS, line_end="\n")}
+    if terms := [row | planned for row in contract_commitments(document, currency)]:
+        files["focus_contract_commitments.csv"] = csv_of(terms, COMMITMENT_COLUMNS, line_end="\n")
+    return files
 
 
 def _rows(document: Record) -> Iterator[Record]:
@@ -145,7 +151,7 @@ def _rented(tables: Record, periods: list[Period]) -> Iterator[Record]:
                 | {
                     "BilledCost": row["rent_usd"] * share,
                     "ConsumedQuantity": node_h,
-                    "ConsumedUnit": "Node-Hours",
+                    "ConsumedUnit": NODE_HOURS,
                     "PricingCategory": "Standard",
                     **_priced(row, node_h),
                 }
@@ -153,30 +159,33 @@ def _rented(tables: Record, periods: list[Period]) -> Iterator[Record]:
 
 
 def _reserved(tables: Record, periods: list[Period], end: date) -> Iterator[Record]:
-    """Terms that begin in the horizon: what of them is paid within it; what is due after it is told."""
-    days = {period.label: period for period in periods}
-    for number, row in enumerate(tables.get("commitments", []), 1):
-        first = days[row["period"]].first
-        after = min(date.fromisoformat(row["ends"]), end)
+    """Terms that begin in the horizon: what of them is paid within it."""
+    for term in begun_terms(tables, periods):
+        row, after = term.row, min(term.after, end)
         hours = row["rent_usd"] / row["rent_usd_per_node_h"] if row["rent_usd_per_node_h"] else 0.0
-        said = (
-            f"{row['nodes']:g} x {row['sku']} at {row['location']} reserved for {row['commitment']} to "
-            f"{row['ends']}; due after the horizon: {fixed_text(row['due_usd'], 2)} USD"
-        )
-        for begin, end, share in _by_month(first, after):
+        for begin, end_of_month, share in _by_month(term.first, after):
+            applied = {
+                "ContractId": term.identifier,
+                "ContractCommitmentId": term.identifier,
+                "ContractCommitmentAppliedQuantity": hours * share,
+                "ContractCommitmentAppliedUnit": NODE_HOURS,
+            }
             yield (
-                _charge(begin, end, "Purchase", said, "Recurring")
+                _charge(begin, end_of_month, "Purchase", term.text, "Recurring")
                 | _of_node(row)
                 | {
                     "BilledCost": row["rent_usd"] * share,
                     "PricingCategory": "Committed",
                     **_priced(row, hours * share),
+                    "ResourceId": term.identifier,
+                    "ResourceType": "Reserved nodes",
                     "CommitmentDiscountCategory": "Usage",
-                    "CommitmentDiscountId": f"{row['location']}/{row['sku']}/{number}",
+                    "CommitmentDiscountId": term.identifier,
                     "CommitmentDiscountName": f"{row['sku']} at {row['location']}",
                     "CommitmentDiscountType": row["commitment"],
                     "CommitmentDiscountQuantity": hours * share,
-                    "CommitmentDiscountUnit": "Node-Hours",
+                    "CommitmentDiscountUnit": NODE_HOURS,
+                    "ContractApplied": json.dumps({"Elements": [applied]}),
                 }
             )
 
@@ -193,7 +202,7 @@ def _by_month(first: date, after: date) -> Iterator[tuple[date, date, float]]:
 def _priced(row: Record, hours: float) -> Record:
     return {
         "PricingQuantity": hours,
-        "PricingUnit": "Node-Hours",
+        "PricingUnit": NODE_HOURS,
         "ListUnitPrice": row["rent_usd_per_node_h"],
         "ContractedUnitPrice": row["rent_usd_per_node_h"],
     }
@@ -207,8 +216,10 @@ def _of_node(row: Record) -> Record:
         "ResourceName": row["sku"],
         "ResourceType": "Node",
         "SkuId": row["sku"],
+        "SkuMeter": "Node usage",
         "SkuPriceId": row["sku"],
-        "ProviderName": row["location"],
+        "HostProviderName": row["location"],
+        "ServiceProviderName": row["location"],
         "InvoiceIssuerName": row["location"],
         "ServiceName": RENTED,
         "ServiceSubcategory": "Virtual Machines",
@@ -233,7 +244,6 @@ def _charge(first: date, after: date, category: str, said: str, frequency: str =
 def _in(currency: Currency, row: Record) -> Record:
     """A row in the currency of the plan; what is paid is what is listed and contracted."""
     money = ("BilledCost", "EffectiveCost", "ListUnitPrice", "ContractedUnitPrice")
-    rate = 1.0 if currency.code == USD else currency.usd
-    shown = row | {name: row[name] / rate for name in money if name in row}
+    shown = row | {name: row[name] / currency.usd for name in money if name in row}
     price = shown["BilledCost"] or shown["EffectiveCost"]
     return shown | {"ListCost": price, "ContractedCost": price}

@@ -63,9 +63,9 @@ FORMATS: Mapping[str, Format] = {
     ),
     "focus": Format(
         "planned cost and commitments as rows of cost and usage",
-        "FOCUS 1.2",
+        "FOCUS 1.4",
         "plan",
-        "https://focus.finops.org/focus-specification/v1-2/",
+        "https://focus.finops.org/focus-specification/v1-4/",
         "focus",
     ),
     "frictionless": Format(

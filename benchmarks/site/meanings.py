@@ -1,4 +1,4 @@
-"""What each column means in tables of answers that are no plan: jobs, fits, throughput, futures."""
+"""What each column means in tables of answers that are no plan, for the page of all tables."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from planner.trace.numbers import number_text, seconds_text
 ROUTES = "network.users.route_factor"
 MOST = 6  # regions of one service: a plan weighs each set of them
 EXACT = 1e-6  # of a sum of shares
-HOUR = "busiest_time"
+HOUR, SHAPE = "busiest_time", "traffic_shape"
 # What goes with no users in several regions, and why.
 OWN = {
     "pipeline": "the way to users is one of the whole pipeline: take it off the response_time",
@@ -74,17 +74,23 @@ def _regions(
 
 
 def _hours(entry: Mapping[str, Any], at: str, regions: list[Any]) -> Iterator[Problem]:
-    """Busiest hours of all regions or of none, in place of those of the service."""
-    said = [isinstance(one, dict) and HOUR in one for one in regions]
-    if not any(said):
-        return
-    for r in (r for r, one in enumerate(said) if not one):
-        yield Problem(
-            f"{at}.regions[{r}].{HOUR}", f'is missing, and others state it: write for example {HOUR} = "19 h"'
-        )
-    for key in (HOUR, "traffic_shape", "traffic"):
+    """Busiest hours or traces of all regions or of none, in place of those of the service."""
+    stated = {key: [isinstance(one, dict) and key in one for one in regions] for key in (HOUR, SHAPE)}
+    ways = [key for key, said in stated.items() if any(said)]
+    if len(ways) > 1:
+        yield Problem(f"{at}.regions", f"{HOUR} and {SHAPE} both say when they come: state one in each")
+    elif ways:
+        key = ways[0]
+        example = '"19 h"' if key == HOUR else '"germany.csv"'
+        for r in (r for r, one in enumerate(stated[key]) if not one):
+            yield Problem(
+                f"{at}.regions[{r}].{key}",
+                f"is missing, and others state it: write for example {key} = {example}",
+            )
+    for key in (HOUR, SHAPE, "traffic") if ways else ():
         if key in entry:
-            yield Problem(f"{at}.{key}", f"says when requests come, as {HOUR} of the regions does: keep one")
+            said = f"says when requests come, as {ways[0]} of the regions does: keep one"
+            yield Problem(f"{at}.{key}", said)
 
 
 def _home(

@@ -9,9 +9,11 @@ from planner.inputs.scenario import Service
 from planner.physics.equations.slots import (
     all_regions_load_fraction,
     clock_load_fraction,
+    mixed_hours_ratio,
     ready_load_fraction,
     region_load_fraction,
     traced_load_fraction,
+    traced_region_load_fraction,
 )
 from planner.trace.numbers import fixed_text, number_text
 from planner.trace.quantities import Traced, chosen, derive, pick
@@ -36,34 +38,82 @@ def day_loads(inputs: Inputs) -> tuple[Traced, Traced, tuple[str, ...]]:
 
 
 def region_loads(inputs: Inputs, service: Service) -> Traced | None:
-    """Load of each region of a service in each part of a day (R, 12); None where all peak together."""
+    """Load of each region of a service in each part of a day (R, 12); None where all peak together.
+
+    By traces it is that of the highest hours, for which replicas are ready.
+    """
     if not service.has_region_hours:
         return None
-    at = f"services.{service.name}"
-    each = np.arange(len(service.regions))
-    shares = [
-        inputs.yours(f"{at}.regions.{one.users}.share", one.share_fraction, "1") for one in service.regions
-    ]
+    share = _shares(inputs, service)
+    if service.regions[0].traffic_shape is not None:
+        mean, most = (_hours_of_regions(inputs, service, name) for name in ("mean_ratio", "most_ratio"))
+        return derive(
+            traced_region_load_fraction,
+            load_fraction=_traced_load(inputs, service),
+            share_fraction=share,
+            mean_ratio=mean,
+            most_ratio=most,
+            slots_a_day=_parts(),
+        )
+    at = f"services.{service.name}.regions"
     hours = [
-        inputs.yours(f"{at}.regions.{one.users}.busiest_time", float(one.busiest_time_h or 0.0), "h")
+        inputs.yours(f"{at}.{one.users}.busiest_time", float(one.busiest_time_h or 0.0), "h")
         for one in service.regions
     ]
     return derive(
         region_load_fraction,
-        mean_to_peak_fraction=inputs.yours(f"{at}.mean_to_peak", service.mean_to_peak_fraction, "1"),
-        share_fraction=pick(shares, each),
-        busiest_h=pick(hours, each),
-        slots_a_day=chosen("slots_a_day", float(PARTS_A_DAY), "two hours each"),
+        mean_to_peak_fraction=_mean_to_peak(inputs, service),
+        share_fraction=share,
+        busiest_h=pick(hours, np.arange(len(hours))),
+        slots_a_day=_parts(),
     )
+
+
+def _traced_load(inputs: Inputs, service: Service) -> Traced:
+    """Load of all regions on the mean day, by the trace of each (12)."""
+    mixed = derive(
+        mixed_hours_ratio,
+        share_fraction=_shares(inputs, service),
+        hours_ratio=_hours_of_regions(inputs, service, "mean_ratio"),
+    )
+    return derive(
+        traced_load_fraction,
+        mean_to_peak_fraction=_mean_to_peak(inputs, service),
+        hours_ratio=mixed,
+        slots_a_day=_parts(),
+    )
+
+
+def _shares(inputs: Inputs, service: Service) -> Traced:
+    at = f"services.{service.name}.regions"
+    each = [inputs.yours(f"{at}.{one.users}.share", one.share_fraction, "1") for one in service.regions]
+    return pick(each, np.arange(len(each)))
+
+
+def _hours_of_regions(inputs: Inputs, service: Service, name: str) -> Traced:
+    """Requests in each hour of the day over their mean, by the trace of each region (R, 24)."""
+    held, names = inputs.scenario.shapes.requests, [str(one.traffic_shape) for one in service.regions]
+    days = ", ".join(f"{one} ({fixed_text(held[one].days, 1)} days)" for one in dict.fromkeys(names))
+    return chosen(name, np.stack([getattr(held[one], name) for one in names]), f"hours of {days}")
+
+
+def _mean_to_peak(inputs: Inputs, service: Service) -> Traced:
+    return inputs.yours(f"services.{service.name}.mean_to_peak", service.mean_to_peak_fraction, "1")
+
+
+def _parts() -> Traced:
+    return chosen("slots_a_day", float(PARTS_A_DAY), "two hours each")
 
 
 def _load(inputs: Inputs, service: Service) -> tuple[Traced, Traced, str]:
     where = f"services.{service.name}"
-    mean = inputs.yours(f"{where}.mean_to_peak", service.mean_to_peak_fraction, "1")
-    parts = chosen("slots_a_day", float(PARTS_A_DAY), "two hours each")
+    mean, parts = _mean_to_peak(inputs, service), _parts()
     if (regions := region_loads(inputs, service)) is not None:
         load = derive(all_regions_load_fraction, region_load_fraction=regions)
-        return load, load, f"{service.name}: requests by a curve around the busiest hour of each region."
+        if service.regions[0].traffic_shape is None:
+            return load, load, f"{service.name}: requests by a curve around the busiest hour of each region."
+        said = f"{service.name}: requests by the hour as in the trace of each region."
+        return _traced_load(inputs, service), load, said
     if service.traffic_shape is None:
         stated = service.busiest_time_h
         busiest = (

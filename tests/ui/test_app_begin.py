@@ -174,7 +174,7 @@ def test_agents_are_asked_for_by_campaigns_and_a_wrong_value_is_told_at_its_fiel
     fill(page, "Agents at once", "none")
     fill(page, "Hours of a campaign", "24")
     assert [error.value.replace("\\", "") for error in page.error] == [
-        "'none' is no number",
+        "'none' is no number: write for example 11",
         "One value is wrong: see the message below the field.",
     ]
     fill(page, "Agents at once", "11")

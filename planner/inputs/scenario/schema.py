@@ -314,6 +314,11 @@ class UserRegion(Part):
         description="Hour of the day, in UTC, around which most of its requests come; `peak_rate` and "
         "`mean_to_peak` stay those of all regions together. Default: all peak together",
     )
+    traffic_shape: Annotated[str | None, Text('"germany.csv"', name=False)] = Field(
+        None,
+        description="Trace of their requests, a day or longer (CSV), in the folder of this file: its hours "
+        "of the day, in place of `busiest_time`",
+    )
 
 
 class Service(Part):
@@ -518,7 +523,7 @@ class Service(Part):
     @property
     def has_region_hours(self) -> bool:
         """Whether its regions peak at hours of their own."""
-        return any(one.busiest_time_h is not None for one in self.regions)
+        return any(one.busiest_time_h is not None or one.traffic_shape is not None for one in self.regions)
 
     @property
     def reads_apart(self) -> bool:

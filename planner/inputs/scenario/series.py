@@ -144,12 +144,11 @@ class Shapes:
 def shapes_in(document: Mapping[str, Any], folder: Path | None) -> tuple[Shapes, list[Problem]]:
     """Hours of the files that are named for their shape, and what is wrong with them.
 
-    Nothing is read where no lever is allowed, which is all that they are for.
+    Where no lever is allowed, which is all that others are for, those of regions alone are read.
     """
     policy, problems = document.get("policy"), list[Problem]()
+    levers = isinstance(policy, dict) and bool(policy.get("levers"))
     grids, prices, requests, outputs = (dict[str, Any]() for _ in range(4))
-    if not isinstance(policy, dict) or not policy.get("levers"):
-        return Shapes(), problems
     for section, key, into, read in (
         ("sites", "hourly_shape", grids, _shape),
         ("sites", "price_shape", prices, hourly_prices),
@@ -158,19 +157,27 @@ def shapes_in(document: Mapping[str, Any], folder: Path | None) -> tuple[Shapes,
     ):
         entries = document.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
-            name = entry.get(key) if isinstance(entry, dict) else None
-            if not isinstance(name, str) or name in _without_file(key):
-                continue
-            at = f"{place((section, i), document)}.{key}"
-            if not is_file_of_rows(name):
-                problems.append(Problem(at, _no_series(name, _without_file(key))))
-                continue
-            said = _read(name, at, folder, partial(_only, read=read))
-            if isinstance(said, Problem):
-                problems.append(said)
-            else:
-                into[name] = said["series"]
+            named = [(place((section, i), document), entry)] if levers else []
+            if section == "services":
+                named += _regions(entry, place((section, i), document))
+            for at, table in named:
+                name = table.get(key) if isinstance(table, dict) else None
+                if not isinstance(name, str) or name in _without_file(key):
+                    continue
+                if not is_file_of_rows(name):
+                    problems.append(Problem(f"{at}.{key}", _no_series(name, _without_file(key))))
+                    continue
+                said = _read(name, f"{at}.{key}", folder, partial(_only, read=read))
+                if isinstance(said, Problem):
+                    problems.append(said)
+                else:
+                    into[name] = said["series"]
     return Shapes(grids, prices, requests, outputs), problems
+
+
+def _regions(entry: Any, at: str) -> list[tuple[str, Any]]:
+    regions = entry.get("regions") if isinstance(entry, dict) else None
+    return [(f"{at}.regions[{r}]", one) for r, one in enumerate(regions if isinstance(regions, list) else ())]
 
 
 def _only(path: Path, read: Callable[[Path], Any]) -> Values:

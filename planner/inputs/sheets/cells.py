@@ -41,16 +41,15 @@ def value_in(table: str, key: str, text: str) -> Any:
     if isinstance(inner, Day):
         return _day(key, text)
     if isinstance(rule, Several) and isinstance(inner, Count):
-        listed = re.search(r"[,;/ ]\s*\d", text)
-        return (
-            [int(part) for part in re.findall(r"\d+", text)] if listed else [_number(key, text, whole=True)]
-        )
+        if re.search(r"[,;/ ]\s*\d", text):
+            return [int(part) for part in re.findall(r"\d+", text)]
+        return [_number(key, text, inner.example, whole=True)]
     if isinstance(rule, Several):
         return [part.strip() for part in re.split(r"[,;]", text) if part.strip()]
     if key in COUNTED and table in ("services", "pools"):
-        return _number(key, text, whole=False)
+        return _number(key, text, "50k", whole=False)
     if isinstance(inner, Count | Number | Fraction):
-        return _number(key, text, whole=isinstance(inner, Count))
+        return _number(key, text, inner.example, whole=isinstance(inner, Count))
     return f"{text}/year" if key == "growth" and text.endswith("%") else text
 
 
@@ -61,14 +60,14 @@ def _rule(table: str, key: str) -> Rule | None:
     return None if attribute is None else rule_of(part, attribute)
 
 
-def _number(key: str, text: str, *, whole: bool) -> float | int:
+def _number(key: str, text: str, example: str, *, whole: bool) -> float | int:
     scale = LARGE.get(text[-1:].casefold(), 1.0)
     scale = LARGE.get(text[-1:].casefold(), 1.0)
     percent = text.endswith("%")
     try:
         number = float((text[:-1] if percent or scale > 1.0 else text).replace(",", "")) * scale
     except ValueError:
-        raise ValueError(f"{key}: '{text[:40]}' is no number") from None
+        raise ValueError(f"{key}: '{text[:40]}' is no number: write for example {example}") from None
     number = round(number / 100.0, _DIGITS) if percent else number
     return int(number) if number.is_integer() and (whole or abs(number) < _WRITTEN_OUT) else number
 

@@ -245,6 +245,47 @@ def traced_load_fraction(
     return least
 
 
+def mixed_hours_ratio(*, share_fraction: Values, hours_ratio: Values) -> NDArray[np.float64]:
+    """Requests of all regions in each hour of the day over the mean of all hours [24].
+
+    x[h] = sum_r s_r x_r[h]
+
+    Source: definition; the share of a region is that of its requests in a day.
+    """
+    result: NDArray[np.float64] = np.einsum("r,rh->h", share_fraction, hours_ratio)
+    return result
+
+
+def traced_region_load_fraction(
+    *,
+    load_fraction: Values,
+    share_fraction: Values,
+    mean_ratio: Values,
+    most_ratio: Values,
+    slots_a_day: float,
+) -> NDArray[np.float64]:
+    """Requests of each region in the highest hour of each part of a day over the peak hour of all [R, parts].
+
+    l[r,y] = min(1, l[y] sum_r m[r,y] / x[y]) m[r,y] / sum_r m[r,y],  m[r,y] = s_r max_h x_r,max[h]
+
+    h are the hours of y, x[y] the mean of all regions in them. The highest days and hours of the regions are
+    taken to meet, which asks for more than a trace of all of them would.
+
+    Source: definition.
+    """
+    shares, count = np.asarray(share_fraction, dtype=np.float64)[:, None], int(slots_a_day)
+    mean, most = (
+        np.asarray(each, dtype=np.float64).reshape(len(shares), count, -1)
+        for each in (mean_ratio, most_ratio)
+    )
+    on_mean, highest = (shares * mean.mean(axis=-1)).sum(axis=0), shares * most.max(axis=-1)
+    whole = highest.sum(axis=0)
+    above = np.divide(whole, on_mean, out=np.ones(count), where=on_mean > 0)
+    part = np.divide(highest, whole, out=np.zeros_like(highest), where=whole > 0)
+    result: NDArray[np.float64] = np.minimum(1.0, np.asarray(load_fraction) * above) * part
+    return result
+
+
 def ready_load_fraction(
     *, load_fraction: Values, mean_ratio: Values, most_ratio: Values, slots_a_day: float
 ) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand,
 from solver.program import Program
 from solver.variables import empty
 from solver.verify import verify
+from solver.writing import write_program
 
 TOLERANCE = 1e-6
 FREE = {"holding_usd_per_node": np.zeros((1, 1)), "idle_usd_per_node": np.zeros((1, 1))}
@@ -161,6 +163,51 @@ def test_a_plan_equals_trying_every_number_of_replicas(seed: int) -> None:
     wanted = next(cost for cost, counts in costs if can_be_dealt(of, counts))
 
     assert best(of).objective == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("loads", [None, APART])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_paid_for_instead_is_left_in_all_regions_alike(seed: int, loads: Any) -> None:
+    """Each number of replicas, with the most of all regions that can be dealt; the rest at its price."""
+    rng = np.random.default_rng(seed)
+    capacity, usd = rng.integers(20, 60, 4).astype(float), rng.integers(5, 90, 4).astype(float)
+    share = APART.mean(axis=1) if loads is not None else rng.dirichlet(np.ones(3))
+    of = service([1, 2, int(rng.integers(3, 8)), 4], capacity, usd, share)
+    of = of if loads is None else apart(of, loads)
+    unmet = float(rng.uniform(0.3, 2.0))
+    of = dataclasses.replace(of, services=dataclasses.replace(of.services, unmet_usd=np.array([[unmet]])))
+    tops = [int(np.ceil(100.0 / each)) for each in capacity]
+    parts = [share] if loads is None else loads.T
+    wanted = min(
+        float(np.array(counts) @ usd) + unmet * 100.0 * (1 - most_dealt(of, counts, parts))
+        for counts in itertools.product(*(range(top + 1) for top in tops))
+    )
+
+    found = best(of)
+    assert found.objective == pytest.approx(wanted)
+    assert found.solution is not None
+    assert verify(of, found.solution, TOLERANCE) == []
+
+
+def most_dealt(of: Problem, replicas: tuple[int, ...], parts: Any) -> float:
+    """The largest part of all requests that can be dealt, by the least cut: sums over sets of regions."""
+    carried, answers = of.serve_options.capacity[:, 0] * replicas, of.serve_options.regions
+    cuts = [1.0]
+    for size in range(1, 4):
+        for some in itertools.combinations(range(3), size):
+            mask = sum(1 << r for r in some)
+            has = float(carried[(answers & mask) > 0].sum())
+            cuts += [has / (100.0 * float(np.sum(part[list(some)]))) for part in parts]
+    return min(cuts)
+
+
+def test_rows_of_regions_are_written_by_name(tmp_path: Path) -> None:
+    of = service([HOME, BOTH, AWAY], [10.0, 5.0, 10.0], [1.0, 1.0, 1.0])
+    write_program(of, tmp_path / "p.lp", period_names=["2027"])
+    text = (tmp_path / "p.lp").read_text()
+
+    assert "region_chat_users_0_2027:" in text
+    assert "region_chat_users_1_2027:" in text
 
 
 def test_a_region_that_nothing_answers_is_said() -> None:

@@ -226,7 +226,10 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         "H": cohorts,
         "J": problem.jobs.name,
         "I": problem.services.name,
-        "N": [f"{problem.services.name[i]} {loss:g}" for i, loss in zip(*losses_above(problem), strict=True)],
+        "N": [
+            f"{problem.services.name[i]} {' '.join(f'{one:g}' for one in dict.fromkeys(loss.tolist()))}"
+            for i, loss in zip(*losses_above(problem), strict=True)
+        ],
         "U": [
             f"{problem.services.name[one.service]} users {' '.join(map(str, one.numbers))}"
             for one in regions.sets(problem)

@@ -2,10 +2,11 @@
 
     python -m benchmarks.studies.fit_power
 
-Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv): what a step reads, multiplies and exchanges
-is the engine's (`average_step`), over the time that the step was measured to take, so that the law alone is
-fitted. power_constants.csv next to the runs says where the search starts and its bounds. The script prints
-and changes nothing.
+Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv; mixtures on B200 in experts_power.csv,
+images and films in images.csv): what a step reads, multiplies and exchanges is the engine's
+(`average_step`), over the time that the step was measured to take, so that the law alone is fitted.
+power_constants.csv next to the runs says where the search starts and its bounds. The script prints and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -26,14 +27,22 @@ from planner.performance.capacity import Limits, Measured, Requests, average_ste
 from planner.performance.power import accelerator_power_kw, served_power_kw
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
-from planner.validation.serving import lengths, replica_of
+from planner.validation.recommendation import generation_uses
+from planner.validation.serving import answer_scv, lengths, replica_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
 ROWS, CONSTANTS = FOLDER / "serving.csv", FOLDER / "power_constants.csv"
+IMAGES, EXPERTS = FOLDER / "images.csv", FOLDER / "experts_power.csv"
 ENGINE = "vLLM (ML.ENERGY v3)"
-STAGES = {"power-h100": "h100", "power-b200": "b200", "power-experts": "h100-experts"}
-# Mixtures on B200 are one model: the law of dense ones serves it, and it does not move that law.
-OTHER = {"h100": (), "b200": ("qwen3-30b",), "h100-experts": ()}
+STAGES = {
+    "power-h100": "h100",
+    "power-b200": "b200",
+    "power-experts": "h100-experts",
+    "power-experts-b200": "b200-experts",
+    "power-image": "b200-image",
+}
+# Mixtures on B200 have runs of their own.
+OTHER = {"h100": (), "b200": ("qwen3-30b",), "h100-experts": (), "b200-experts": ()}
 USES = ("memory_use_fraction", "compute_use_fraction", "exchange_fraction")
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square
 PRIOR = 0.05  # a coefficient twice its start costs as much as one run that is 5 % off
@@ -96,16 +105,16 @@ def _parts(row: Row) -> dict[str, Any]:
 
 
 def _requests(row: Row) -> Requests:
-    prompt, spread = (
-        constant("validation.prompt_tokens", "tokens"),
-        constant("validation.answer_scv", "scv_ratio"),
-    )
-    return lengths(prompt, float(row["output_tokens"]), spread)
+    written = float(row["output_tokens"])
+    return lengths(constant("validation.prompt_tokens", "tokens"), written, answer_scv(written))
 
 
 def runs_of(name: str) -> Runs:
     """Runs of one law, at the time that their steps took."""
-    rows = [row for row in measured_rows() if curve(row) == name and row["family"] not in OTHER[name]]
+    if name.endswith("-image"):
+        return _image_runs(name.partition("-")[0])
+    path = EXPERTS if name == "b200-experts" else ROWS
+    rows = [row for row in measured_rows(path) if curve(row) == name and row["family"] not in OTHER[name]]
     uses = []
     for row in rows:
         parts, batch = _parts(row), float(row["batch"])
@@ -118,6 +127,27 @@ def runs_of(name: str) -> Runs:
     return Runs(
         np.array([row["family"] for row in rows]), np.array([series(row) for row in rows]), columns, each_kw
     )
+
+
+def _image_runs(chip: str) -> Runs:
+    """Runs that made images or films, by the fastest way to split each over its accelerators."""
+    rows = [row for row in measured_rows(IMAGES) if row["chip"].startswith(f"{chip}-")]
+    uses = []
+    for row in rows:
+        found = generation_uses(
+            row["model"],
+            row["chip"],
+            int(row["accelerators"]),
+            int(row["batch"]),
+            float(row["latency_s"]),
+        )
+        uses.append({"exchange_fraction": 0.0, **found})
+    columns = {key: np.array([use[key] for use in uses]) for key in USES}
+    columns["tdp_kw"] = np.array([constant(f"accelerator.{row['chip']}.tdp", "tdp_kw") for row in rows])
+    each_kw = np.array([float(row["power_w"]) / float(row["accelerators"]) / 1e3 for row in rows])
+    names = [row["model"] for row in rows]
+    kept = [" ".join(row[name] for name in ("chip", "model", "accelerators")) for row in rows]
+    return Runs(np.array(names), np.array(kept), columns, each_kw)
 
 
 def errors(runs: Runs, law: Mapping[str, float]) -> Numbers:

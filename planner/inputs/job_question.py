@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -245,6 +245,11 @@ class CheckpointQuestion:
     )
     linear: bool = question_field("the published straight line, too", False, reads="flag")
 
+    def complete(self) -> CheckpointQuestion:
+        """The same with what is taken for each field of which nothing is said."""
+        every = fields_of(type(self)).items()
+        return replace(self, **{name: one.usual for name, one in every if getattr(self, name) is None})
+
     def stated(self) -> dict[str, Any]:
         """Those of all fields that are stated."""
         return self.said(*self.__dataclass_fields__)
@@ -252,3 +257,6 @@ class CheckpointQuestion:
     def said(self, *names: str) -> dict[str, Any]:
         """Those of some fields that are stated."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+AS_USUAL = CheckpointQuestion()  # of which nothing is said

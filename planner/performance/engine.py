@@ -108,7 +108,9 @@ class Engine:
 
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
-    a token of a prompt, which the accelerators wait for: the spectrum of sound.
+    a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
+    of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
+    the share of a ring that is seen where it runs beside the multiplication before it.
     """
 
     step_s: Entry
@@ -123,6 +125,8 @@ class Engine:
     imbalance_exponent: Entry = 0.0
     stage_wait_fraction: Entry = 1.0
     prompt_token_s: Entry = 0.0
+    shared_s: Entry = 0.0
+    ring_factor: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +247,8 @@ def step_times(
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
     T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + w_h/w)/(P e)] + experts + head + attention + cache
-        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_prompt q
+        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_shared b (d-1)/d
+        + T_prompt q
 
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
@@ -257,7 +262,7 @@ def step_times(
     with a state read and write it, 2 b S/(d t), and take F_s operations a token at the rate of attention.
     c bytes are moved for each value between the layers. Where there is an encoder, its matrices and attention
     take the q tokens, in which all see all, and the other layers the b. Exchanges are
-    2 L (f lat + 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
+    2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
     where experts lie on several groups (sent in 8 bits, returned in 16). Where d_s tokens are guessed for
     each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
     guesses take d_s times the head and one layer more of such a step, as the module that guesses is a layer.
@@ -363,6 +368,7 @@ def step_times(
     kernels_s = uneven * each_layer_s * model.layers
     host_s = stages * engine.step_s + kernels_s + stages * engine.sequence_s * writing
     host_s = host_s + engine.prompt_token_s * prefill_tokens
+    host_s = host_s + engine.shared_s * writing * (layout.dp - 1.0)
     in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + kernels_s
     passed_on_s = (stages - 1.0) * (
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
@@ -405,7 +411,7 @@ def step_times(
 def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tokens: Column) -> Column:
     """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
 
-    x = 2 L (f lat + 2 (t-1)/t n h 2 B/N_t) if t > 1
+    x = 2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
         + L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r) if experts lie on several groups
 
     Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
@@ -413,7 +419,7 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     ranks = layout.tp * layout.dp
     value_s = tokens * model.hidden / 1e9
     ring_s = 2.0 * (layout.tp - 1.0) / layout.tp * 2.0 * value_s / layout.ring_gb_per_s
-    ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + ring_s)
+    ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + engine.ring_factor * ring_s)
     sent = np.minimum(model.experts_per_token, ranks) * (ranks - 1.0) / ranks
     all_to_all_s = 2.0 * sent * 1.5 * value_s / layout.expert_gb_per_s
     to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)

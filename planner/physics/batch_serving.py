@@ -23,7 +23,7 @@ from planner.performance.batches import (
 )
 from planner.performance.ceilings import check_ceiling
 from planner.performance.power import served_power_kw
-from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
+from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
 from planner.physics.nodes import power_curve
 from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
@@ -184,7 +184,7 @@ class BatchLaw:
         columns = {
             "tdp_kw": inputs.of_sku(inputs.accelerator("tdp"), self.sku),
             "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), self.sku),
-            **power_curve(inputs, self.sku),
+            **power_curve(inputs, self.sku, makes_images(inputs, self.service.model)),
         }
         none = chosen("exchange_factor", 0.0, "exchanges of vectors are short next to look-ups")
         drawn = derive(

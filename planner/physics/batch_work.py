@@ -33,6 +33,7 @@ from planner.performance.vision import patch_tokens
 from planner.physics.equations.batches import (
     all_tokens,
     counted_tflop,
+    element_gb,
     joint_efficiency_fraction,
     looked_up_gb,
     matrix_rows,
@@ -327,7 +328,7 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
             serving_memory_use_fraction,
             touched_gb=weights,
             memory_gb_per_s=memory["memory_gb_per_s"],
-            cache_read_gb=chosen("cache_read_gb", 0.0, "nothing is cached"),
+            cache_read_gb=derive(element_gb, batch=images, passes=passes, step_gb=parts["step_gb"]),
             step_s=(time / steps).named(
                 "step_s", "Time of one denoising step; the parts that run once are spread over the steps"
             ),
@@ -343,10 +344,11 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     )
 
 
-def denoiser(facts: Facts, model: str, block_bytes: Traced, *, trains: bool = False) -> dict[str, Traced]:
+def denoiser(facts: Facts, model: str, block_bytes: Traced, *, by: str = "") -> dict[str, Traced]:
     """Arithmetic and traffic of a pass and of what runs once, counted or from the shape of a transformer.
 
-    Where it trains, on images of the size of its benchmark, if one is known.
+    On images of the size of a benchmark of training (`by` "train_") or of power ("metered_"), where that is
+    another than the model card's.
     """
     fact, own = facts.fact, f"diffusion.{model}"
     if facts.has(f"{own}.linear"):
@@ -373,8 +375,8 @@ def denoiser(facts: Facts, model: str, block_bytes: Traced, *, trains: bool = Fa
         }
 
     def sized(word: str) -> Traced:
-        trained = f"{own}.train_{word}"
-        return fact(trained if trains and facts.has(trained) else f"{own}.{word}")
+        stated = f"{own}.{by}{word}"
+        return fact(stated if facts.has(stated) else f"{own}.{word}")
 
     latent = derive(latent_tokens, **{name: sized(key) for name, key in LATENT.items()})
     tokens = derive(all_tokens, latent_tokens=latent, text_tokens=sized("text_tokens"))
@@ -437,9 +439,14 @@ def items_together(inputs: Inputs, model: str) -> Traced:
     return inputs.fact(f"performance.{kind}.batch")
 
 
+def makes_images(inputs: Inputs, model: str) -> bool:
+    """Whether a model makes images or films."""
+    return kind_of_model(inputs.catalogue, model) == DIFFUSION
+
+
 def held_kw(inputs: Inputs, model: str, power_kw: Traced, sku: Indices) -> Traced:
     """Power of an accelerator, kept at the share of its rating that images and films were measured at."""
-    if kind_of_model(inputs.catalogue, model) != DIFFUSION:
+    if not makes_images(inputs, model):
         return power_kw
     what = "video" if is_film(inputs.catalogue, model) else "image"
     shares = [inputs.fact(f"performance.power.{one.power_curve}.{what}") for one in inputs.skus]

@@ -94,7 +94,7 @@ def denoiser_training(
     The optimizer's state is split over all; weights and gradients too where they leave samples too little
     room.
     """
-    parts = denoiser(facts, model, chip["elementwise_bytes_per_value"], trains=True)
+    parts = denoiser(facts, model, chip["elementwise_bytes_per_value"], by="train_")
     each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
     one_pass = chosen("passes", 1.0, "a sample has one random noise level")
     shape = derive(

@@ -86,8 +86,11 @@ def _solved(digest: str, _text: str, _name: str) -> Document | None:
 @st.cache_data(show_spinner=False, max_entries=64)
 def _checkpoints(inputs: str) -> Document:
     from planner.answers.checkpoints import checkpoint_document
+    from planner.inputs.job_question import CheckpointQuestion
 
-    document: Document = checkpoint_document(**json.loads(inputs))
+    said = json.loads(inputs)
+    across = said.pop("across", ())
+    document: Document = checkpoint_document(CheckpointQuestion(**said), across)
     return document
 
 

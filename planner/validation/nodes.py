@@ -143,11 +143,12 @@ def node_serving(
         known = ", ".join(aliases("serving_workload"))
         raise NotUnderstood(f"no serving model of the workload '{workload}': known are {known}")
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
+    generates = benchmark == "stable-diffusion-xl"
     if benchmark.startswith("dlrm"):
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
         uses, mixture = query_uses(sku.accelerator, accelerators, samples_per_s), False
-    elif benchmark == "stable-diffusion-xl":
+    elif generates:
         uses, mixture = image_uses(sku.accelerator, accelerators, samples_per_s), False
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
@@ -157,8 +158,8 @@ def node_serving(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
-    one = accelerator_kw(sku.accelerator, **uses, experts=mixture)
-    if benchmark == "stable-diffusion-xl":
+    one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "image" if generates else "")
+    if generates:
         most = constant(f"performance.power.{sku.power_curve}.image", "sustained_fraction")
         tdp_kw = constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
         one = float(sustained_power_kw(power_kw=one, tdp_kw=tdp_kw, sustained_fraction=most))

@@ -17,7 +17,7 @@ from planner.performance.diffusion import (
     generation_s,
     operator_s,
 )
-from planner.performance.power import sustained_power_kw
+from planner.performance.power import serving_memory_use_fraction, sustained_power_kw
 from planner.performance.recommendation import (
     RecommendationStep,
     dense_forward_s,
@@ -29,13 +29,13 @@ from planner.performance.recommendation import (
 from planner.performance.training import shape_efficiency_fraction
 from planner.physics.batch_work import denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
-from planner.physics.equations.batches import sample_tflop
+from planner.physics.equations.batches import element_gb, sample_tflop
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
 from planner.trace.quantities import chosen, derive
 from planner.validation.aliases import alias_of, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, PEER, age_of
-from planner.validation.serving import POWER, SERVING, accelerator_kw
+from planner.validation.serving import POWER, SERVING, accelerator_kw, power_curve
 from planner.validation.stated import PeerShares
 from planner.validation.steps import values
 
@@ -51,6 +51,7 @@ BOOK = Book(
     }
 )
 
+PART = re.compile(r"unet\W+(\w+)")  # "{'clip1': 'fp16', 'unet': 'fp8', 'vae': 'int8'}"
 FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 
 
@@ -205,8 +206,10 @@ def serve_benchmark(
         raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
     # Rounds differ by the engines of language models; look-ups and convolutions hardly moved.
     age_of(round, benchmark)
+    if precision and (parts := PART.search(precision)):
+        precision = parts[1]  # filed by part of the model: nearly all work is the denoiser's
     whole = accelerators * rate(catalogue_name("accelerator", gpu), precision, benchmark)
-    return {"1/s": whole, unit: whole, "queries/s": whole}
+    return {"1/s": whole, unit: whole, "samples/s": whole, "queries/s": whole}
 
 
 def query_uses(chip: str, accelerators: float, queries_per_s: float) -> dict[str, float]:
@@ -235,11 +238,31 @@ def recommendation_compute_use_fraction(
 
 @BOOK.takes("serve_diffusion_power", unit="kW", subject=POWER)
 def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, latency_s: float) -> float:
-    """Power of the accelerators that generate a batch in a measured time."""
+    """Power of the accelerators that generate a batch in a measured time, at the sizes that were metered."""
     name, chip = catalogue_name("diffusion", model), catalogue_name("accelerator", gpu)
+    uses = generation_uses(name, chip, accelerators, batch, latency_s)
+    what = "video" if is_film(load_catalogue(), name) else "image"
+    return accelerators * float(
+        sustained_power_kw(
+            power_kw=accelerator_kw(chip, **uses, work="image"),
+            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
+            sustained_fraction=constant(
+                f"performance.power.{power_curve(chip)}.{what}", "sustained_fraction"
+            ),
+        )
+    )
+
+
+def generation_uses(
+    name: str, chip: str, accelerators: int, batch: int, latency_s: float
+) -> dict[str, float]:
+    """What each accelerator uses of its memory and its 16-bit peak that makes a batch in a measured time."""
     catalogue = load_catalogue()
-    parts = denoiser(catalogue, name, catalogue.fact("performance.training.elementwise_bytes_per_value"))
-    steps, passes = catalogue.fact(f"diffusion.{name}.steps"), catalogue.fact(f"diffusion.{name}.passes")
+    block_bytes = catalogue.fact("performance.training.elementwise_bytes_per_value")
+    parts = denoiser(catalogue, name, block_bytes, by="metered_")
+    metered = f"diffusion.{name}.metered_steps"
+    steps = catalogue.fact(metered if catalogue.has(metered) else f"diffusion.{name}.steps")
+    passes = catalogue.fact(f"diffusion.{name}.passes")
     worked = derive(
         sample_tflop,
         steps=steps,
@@ -247,28 +270,25 @@ def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, late
         step_tflop=parts["step_tflop"],
         once_tflop=parts["once_tflop"],
     )
-    runs = float(steps.value) * float(passes.value)
     compute = generation_compute_use_fraction(
         sample_tflop=float(worked.value) / accelerators,
         batch=batch,
         time_s=latency_s,
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
     )
-    bandwidth = constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s")
-    weights_gb = constant(f"diffusion.{name}.parameters", "parameters") * 2.0 / 1e9
-    memory = min(1.0, runs * weights_gb / (bandwidth * latency_s))
-    running_kw = accelerator_kw(chip, memory, float(compute))
-    curve = next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
-    if curve is None:
-        raise NotUnderstood(f"no node of '{gpu}' in the catalogue, whose power law it would take")
-    what = "video" if is_film(catalogue, name) else "image"
-    return accelerators * float(
-        sustained_power_kw(
-            power_kw=running_kw,
-            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
-            sustained_fraction=constant(f"performance.power.{curve}.{what}", "sustained_fraction"),
-        )
+    memory = serving_memory_use_fraction(
+        touched_gb=float(passes.value) * constant(f"diffusion.{name}.parameters", "parameters") * 2.0 / 1e9,
+        cache_read_gb=float(
+            element_gb(
+                batch=batch / accelerators,
+                passes=float(passes.value),
+                step_gb=np.asarray(parts["step_gb"].value),
+            )
+        ),
+        step_s=latency_s / float(steps.value),
+        memory_gb_per_s=constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s"),
     )
+    return {"memory_use_fraction": float(memory), "compute_use_fraction": float(compute)}
 
 
 def _queries_per_s(chip: str, precision: str | None, benchmark: str) -> float:

@@ -108,7 +108,8 @@ def serve_system(
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
-    run = _Run(benchmark, chip, _filed(precision, chip, benchmark), age_of(round, benchmark))
+    filed, age = _filed(precision, chip, benchmark), age_of(round, benchmark)
+    run = _Run(benchmark, chip, filed, age, ring_factor_of(round, benchmark, chip))
     layouts = run.layouts(accelerators)
     found = [
         accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
@@ -152,6 +153,7 @@ class _Run:
     chip: str
     precision: str
     age_factor: float  # time of a step over that of the newest round
+    ring_factor: float = 1.0  # time of a ring over that of its volume
 
     @property
     def beams(self) -> float:
@@ -217,6 +219,8 @@ class _Run:
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
         parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache, stages)
+        if self.ring_factor != 1.0:
+            parts["engine"] = replace(parts["engine"], ring_factor=self.ring_factor)
         if self.beams > 1.0:
             beam_s = constant(f"performance.engine.{MLPERF}.beam_time", "beam_s")
             engine = parts["engine"]
@@ -403,6 +407,13 @@ def age_of(round: str, benchmark: str) -> float:
     own = f"benchmark.{benchmark}.{at}"
     key = own if load_catalogue().has(own) else f"performance.engine.{MLPERF}.{at}"
     return constant(key, "age_factor")
+
+
+def ring_factor_of(round: str, benchmark: str, chip: str) -> float:
+    """Share of a ring that is seen: TensorRT of a round runs it beside the multiplication before it."""
+    key = f"benchmark.{benchmark}.ring_factor@{round.replace('.', '-')}"
+    fused = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(chip)
+    return constant(key, "ring_factor") if fused else 1.0
 
 
 def _engine_number(engine: str, gpu: str, key: str) -> float:

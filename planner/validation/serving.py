@@ -97,7 +97,7 @@ def serve_power(
     uses = step_uses(times=step, chip=chip, step_s=step.total_s)
     plain = {key: float(np.squeeze(value)) for key, value in uses.items()}
     name, experts = catalogue_name("accelerator", gpu), float(np.squeeze(step.expert_s)) > 0
-    return accelerators * accelerator_kw(name, **plain, experts=experts)
+    return accelerators * accelerator_kw(name, **plain, work="experts" if experts else "")
 
 
 @BOOK.takes("energy_per_token", unit="kWh", subject=POWER, labels=("max_num_seqs",))
@@ -168,10 +168,15 @@ def chat_step(
 ) -> tuple[StepTimes, Chip]:
     """One step among answers of unequal length, of which long ones are met more often."""
     prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
-    spread = constant("validation.answer_scv", "scv_ratio")
     parts = replica_of(model, gpu, weights, tp, ep, engine)
-    requests = lengths(prompt, output_tokens, spread)
+    requests = lengths(prompt, output_tokens, answer_scv(output_tokens))
     return average_step(**parts, requests=requests, running=batch), parts["chip"]
+
+
+def answer_scv(output_tokens: float) -> float:
+    """Squared coefficient of variation of answers: that of models that reason where they are long."""
+    reasons = output_tokens >= constant("validation.reasoning_tokens", "output_tokens")
+    return constant(f"validation.{'reasoning' if reasons else 'answer'}_scv", "scv_ratio")
 
 
 def replica_of(
@@ -267,6 +272,8 @@ def precision_of(word: str, chip: str) -> str:
     if word.lower() == "fp4":
         # The format that the accelerator has kernels for: that of its maker.
         name = "mxfp4" if chip.startswith("mi") else "nvfp4"
+    if name in ("mxfp4", "nvfp4") and not load_catalogue().has(f"accelerator.{chip}.fp4_peak"):
+        name = "w4a16"  # engines widen such weights where no unit multiplies them
     if name not in FORMATS:
         raise NotUnderstood(f"unknown precision '{word}'; known: {', '.join(FORMATS)}")
     return name
@@ -311,12 +318,15 @@ def accelerator_kw(
     exchange_fraction: float = 0.0,
     compute_root_fraction: float | None = None,
     *,
-    experts: bool = False,
+    work: str = "",
 ) -> float:
-    """Power of one accelerator that steps all the time, by the law that its SKU names."""
+    """Power of one accelerator that steps all the time, by the law that its SKU names.
+
+    `work` "experts" or "image" has its own law where one was measured.
+    """
     curve = power_curve(chip)
-    if experts and load_catalogue().has(f"performance.power.{curve}-experts.c0"):
-        curve = f"{curve}-experts"
+    if work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
+        curve = f"{curve}-{work}"
     if curve is None:
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
     compute = min(compute_use_fraction, 1.0)

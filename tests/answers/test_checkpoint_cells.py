@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planner.answers.checkpoints import checkpoint_document, sizes_around
+from planner.inputs.job_question import CheckpointQuestion
 from planner.report.cells import opened_at
 from planner.trace.explain import Explanation
 from planner.trace.records import is_number, table_rows
@@ -48,7 +49,7 @@ QUESTIONS: dict[str, Record] = {
 
 @pytest.fixture(scope="module")
 def document() -> Record:
-    return checkpoint_document(**QUESTION, across=sizes_around(64))
+    return checkpoint_document(CheckpointQuestion(**QUESTION), across=sizes_around(64))
 
 
 def cell(document: Record, table: str, row: int, key: str) -> Explanation:
@@ -62,7 +63,8 @@ def test_each_number_opens_to_itself(name: str) -> None:
     """Every number of every table, those of a chart with them."""
     question = QUESTIONS[name]
     found = checkpoint_document(
-        **question, across=(question["nodes"],), linear=True, useful_h=500.0, replicas=4, queue_min=3.0
+        CheckpointQuestion(**question, linear=True, useful_h=500.0, replicas=4, queue_min=3.0),
+        across=(question["nodes"],),
     )
     for table in TABLES:
         assert table_rows(found, table), table

@@ -29,7 +29,10 @@ def best(document: Record) -> Record:
 @pytest.mark.nightly
 def test_ten_spikes_of_an_hour_take_their_hours():
     """Ten times an hour, half an interval and a restart of a month of 730 hours."""
-    plain, spiked = checkpoint_document(), checkpoint_document(loss_spikes_per_month=10.0, rollback_min=60.0)
+    plain, spiked = (
+        checkpoint_document(),
+        checkpoint_document(CheckpointQuestion(loss_spikes_per_month=10.0, rollback_min=60.0)),
+    )
     row = next(one for one in spiked["stops"] if one["cause"] == "loss spike")
     half_min = best(spiked)["interval_min"] / 2.0
     assert row["per_month"] == pytest.approx(10.0)
@@ -44,12 +47,12 @@ def test_ten_spikes_of_an_hour_take_their_hours():
 @pytest.mark.slow
 def test_checks_find_what_else_nobody_notices():
     """The choice stands in the answer whether it was made or not, and costs the overhead and more."""
-    document = checkpoint_document(nodes=2048)
+    document = checkpoint_document(CheckpointQuestion(nodes=2048))
     without, checked = document["detection"]
     assert checked["unfound_per_month"] == pytest.approx(0.2 * without["unfound_per_month"])
     assert without["ettr_fraction"] == pytest.approx(best(document)["ettr_fraction"])
     assert checked["ettr_fraction"] < without["ettr_fraction"] / 1.0086
-    chosen = checkpoint_document(nodes=2048, detect_corruption=True)
+    chosen = checkpoint_document(CheckpointQuestion(nodes=2048, detect_corruption=True))
     assert best(chosen)["ettr_fraction"] == pytest.approx(checked["ettr_fraction"])
     assert best(chosen)["usd_per_useful_h"] == pytest.approx(checked["usd_per_useful_h"])
 
@@ -57,7 +60,7 @@ def test_checks_find_what_else_nobody_notices():
 @pytest.mark.nightly
 def test_each_way_back_is_as_quick_as_its_parts():
     """Image, spare and process each save their part of a restart; spares cost, and pay on large jobs."""
-    rows = {row["choice"]: row for row in checkpoint_document(nodes=2048)["recovery"]}
+    rows = {row["choice"]: row for row in checkpoint_document(CheckpointQuestion(nodes=2048))["recovery"]}
     minutes = [row["restart_min"] for row in rows.values()]
     assert minutes == sorted(minutes, reverse=True)
     requeue, cached, spare, _ = rows.values()
@@ -65,7 +68,7 @@ def test_each_way_back_is_as_quick_as_its_parts():
     assert requeue["restart_min"] - spare["restart_min"] == pytest.approx(22.0 - 2.0)
     assert (requeue["spares"], spare["spares"]) == (0, 108)
     assert spare["usd_per_useful_h"] < requeue["usd_per_useful_h"]
-    small = {row["choice"]: row for row in checkpoint_document(nodes=8)["recovery"]}
+    small = {row["choice"]: row for row in checkpoint_document(CheckpointQuestion(nodes=8))["recovery"]}
     assert small["warm spare"]["usd_per_useful_h"] > small["requeue"]["usd_per_useful_h"]
 
 
@@ -97,11 +100,11 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
     with pytest.raises(InputError, match="leave it out, or use --set"):
         checkpoint_answer(CheckpointQuestion(loss_spikes_per_month=3.0), scenario)
     with pytest.raises(InputError, match="failures of nodes alone"):
-        checkpoint_document(loss_spikes_per_month=3.0, replicas=10)
+        checkpoint_document(CheckpointQuestion(loss_spikes_per_month=3.0, replicas=10))
     with pytest.raises(InputError, match="--rollback-min: has to be"):
-        checkpoint_document(rollback_min=-1.0)
+        checkpoint_document(CheckpointQuestion(rollback_min=-1.0))
     with pytest.raises(InputError, match="--rollback-min: has no effect without --loss-spikes"):
-        checkpoint_document(rollback_min=30.0)
+        checkpoint_document(CheckpointQuestion(rollback_min=30.0))
     with pytest.raises(ScenarioError, match=r"reliability\.rollback: has no effect without loss_spikes"):
         with_changes(scenario, {"reliability.rollback": "30 min"})
 
@@ -109,8 +112,8 @@ def test_what_the_scenario_says_is_not_said_again_and_not_played():
 @pytest.mark.slow
 def test_nodes_that_wait_for_slow_ones_take_longer_and_cost_more():
     """2 % slow nodes of 64: in 73 % of the time one holds up all, by the published 1.2 (1.09 to 1.35)."""
-    plain = checkpoint_document(useful_h=500.0)
-    slow = checkpoint_document(useful_h=500.0, slow_nodes_fraction=0.02)
+    plain = checkpoint_document(CheckpointQuestion(useful_h=500.0))
+    slow = checkpoint_document(CheckpointQuestion(useful_h=500.0, slow_nodes_fraction=0.02))
     (row,) = slow["waiting"]
     factor = 1.0 + (1.0 - 0.98**64) * 0.2
 
@@ -169,9 +172,9 @@ def test_wrong_slow_nodes_are_refused_once(said: dict[str, str], wanted: str):
 @pytest.mark.slow
 def test_questions_about_slow_nodes_that_have_no_answer_are_refused():
     with pytest.raises(InputError, match="--slowdown: has no effect without --slow-nodes"):
-        checkpoint_document(slowdown_factor=2.0)
+        checkpoint_document(CheckpointQuestion(slowdown_factor=2.0))
     with pytest.raises(InputError, match="plays failures of nodes alone: leave out slow nodes"):
-        checkpoint_document(slow_nodes_fraction=0.01, replicas=2)
+        checkpoint_document(CheckpointQuestion(slow_nodes_fraction=0.01, replicas=2))
     with pytest.raises(InputError, match="the scenario says what --slow-nodes would"):
         checkpoint_answer(
             CheckpointQuestion(slow_nodes_fraction=0.01),

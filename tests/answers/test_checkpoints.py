@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from sizes import at_night, size
 
 from planner.answers.checkpoints import (
     FLAT,
-    SharedOptions,
     checkpoint_document,
     parse_restart_parts,
     scenario_document,
@@ -29,6 +29,7 @@ from planner.answers.checkpoints.text import sentences
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.fits import read_fit
+from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.physics.equations.training import background_stall_h
@@ -56,7 +57,7 @@ CASES: tuple[dict[str, Any], ...] = (
 
 @cache
 def _document(question: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return checkpoint_document(**dict(question))
+    return checkpoint_document(CheckpointQuestion(**dict(question)))
 
 
 def document(**question: Any) -> dict[str, Any]:
@@ -412,7 +413,7 @@ def test_the_queue_takes_time_and_no_nodes() -> None:
 def test_restart_from_parts_is_their_sum() -> None:
     """2 + 5 + 3 + 1 min and a load as long as the write."""
     parts = parse_restart_parts("detect=2, replace=5,initialise=3,warm_up=1")
-    found = checkpoint_document(restart_parts=parts)
+    found = checkpoint_document(CheckpointQuestion(restart_parts=parts))
 
     assert found["inputs"]["restart_min"] == pytest.approx(11 + found["inputs"]["storage_write_min"])
     assert explained(found, "ettr") != explained(document(), "ettr")
@@ -451,7 +452,7 @@ def test_more_spares_cost_money_and_carbon() -> None:
 @pytest.mark.slow
 def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
     """Quantiles of `finish_quantile_h` at the best interval; (T - U) * 8 GPUs * nodes are lost."""
-    found = checkpoint_document(nodes=1024, useful_h=1000.0)
+    found = checkpoint_document(CheckpointQuestion(nodes=1024, useful_h=1000.0))
     row = next(r for r in found["finish"] if (r["policy"], r["rate"]) == ("blocking", "stated"))
     job = found["inputs"]
     p95 = finish_quantile_h(
@@ -474,13 +475,13 @@ def test_finish_is_that_of_the_leaf_and_counts_lost_hours() -> None:
 @pytest.mark.slow
 def test_played_runs_agree_with_the_closed_forms() -> None:
     """Three policies, seeded: each within 3.3 standard errors (0.1 %), and the same seed plays the same."""
-    found = checkpoint_document(nodes=2048, replicas=150, seed=3)
+    found = checkpoint_document(CheckpointQuestion(nodes=2048, replicas=150, seed=3))
 
     assert [row["policy"] for row in found["simulation"]] == ["blocking", "asynchronous", "two-level"]
     for row in found["simulation"]:
         apart = row["simulated_ettr_fraction"] - row["closed_form_ettr_fraction"]
         assert abs(apart) < 3.3 * row["standard_error_fraction"] < 0.01
-    again = checkpoint_document(nodes=2048, replicas=150, seed=3)["simulation"]
+    again = checkpoint_document(CheckpointQuestion(nodes=2048, replicas=150, seed=3))["simulation"]
     assert again == found["simulation"]
 
 
@@ -522,7 +523,7 @@ def fit_file(folder: Path, **changes: Any) -> Path:
 def test_a_fit_stands_in_for_a_published_fleet(tmp_path: Path) -> None:
     """5 failures for 1000 node-days on 1,000 nodes are 5 a day; the log is named where that is opened."""
     file = fit_file(tmp_path)
-    found = checkpoint_document(failures=str(file), nodes=1000)
+    found = checkpoint_document(CheckpointQuestion(failures=str(file), nodes=1000))
 
     assert found["inputs"]["mttf_h"] == pytest.approx(24 / 5)
     assert "ettr_low_fraction" in found["rows"][0]
@@ -555,7 +556,7 @@ def test_a_fit_stands_in_for_a_published_fleet(tmp_path: Path) -> None:
 def test_a_broken_fit_says_what_is_wrong(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     file = fit_file(tmp_path, **changes)
     with pytest.raises(InputError) as raised:
-        checkpoint_document(failures=str(file))
+        checkpoint_document(CheckpointQuestion(failures=str(file)))
 
     assert str(raised.value).startswith(f"{file}: ")
     assert message in str(raised.value)
@@ -565,9 +566,9 @@ def test_files_that_are_no_fits_are_refused(tmp_path: Path) -> None:
     for text, message in (("", "cannot be read as a fit"), ("[]", "is not a fit"), ("{}", "is not a fit")):
         (tmp_path / "fit.json").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
-            checkpoint_document(failures=str(tmp_path / "fit.json"))
+            checkpoint_document(CheckpointQuestion(failures=str(tmp_path / "fit.json")))
     with pytest.raises(InputError, match="cannot be read as a fit"):
-        checkpoint_document(failures=str(tmp_path / "none.json"))
+        checkpoint_document(CheckpointQuestion(failures=str(tmp_path / "none.json")))
 
 
 def shipped(name: str) -> Scenario:
@@ -593,7 +594,7 @@ def test_a_scenario_gets_a_line_for_each_size() -> None:
 @pytest.mark.slow
 def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     """Restart, PUE, power price and discount are the scenario's; its line and its full answer agree."""
-    found = scenario_document(shipped("one-training-job"), sku="h100-8", nodes=16)
+    found = scenario_document(shipped("one-training-job"), CheckpointQuestion(sku="h100-8", nodes=16))
     job = found["jobs"][0]
     names = {step.name for step in explained(job["document"], "blocking.money").steps}
 
@@ -613,11 +614,10 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
 def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
     """The fit's 5 for RSC-1's 6.5: MTTF rises by 1.3."""
     file = fit_file(tmp_path)
-    theirs = scenario_document(shipped("one-training-job"), sku="h100-8")["jobs"][0]["sizes"][0]
-    ours = scenario_document(shipped("one-training-job"), sku="h100-8", failures=str(file))
-    waited = scenario_document(
-        shipped("one-training-job"), sku="h100-8", options=SharedOptions(queue_min=5.0)
-    )
+    scenario, question = shipped("one-training-job"), CheckpointQuestion(sku="h100-8")
+    theirs = scenario_document(scenario, question)["jobs"][0]["sizes"][0]
+    ours = scenario_document(scenario, replace(question, failures=str(file)))
+    waited = scenario_document(scenario, replace(question, queue_min=5.0))
 
     assert ours["jobs"][0]["sizes"][0]["mttf_h"] == pytest.approx(1.3 * theirs["mttf_h"])
     assert "ettr_with_queue_fraction" in waited["jobs"][0]["sizes"][0]
@@ -635,7 +635,7 @@ def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:
 )
 def test_wrong_questions_about_a_scenario(scenario: str, question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        scenario_document(shipped(scenario), **question)
+        scenario_document(shipped(scenario), CheckpointQuestion(**question))
 
     assert message in str(raised.value)
 
@@ -719,7 +719,7 @@ def test_what_a_point_of_goodput_is_worth() -> None:
 )
 def test_wrong_questions_are_answered_with_every_problem(question: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        checkpoint_document(**question)
+        checkpoint_document(CheckpointQuestion(**question))
 
     assert str(raised.value).startswith(message)
 

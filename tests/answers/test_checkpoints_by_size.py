@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from explained import explained
 
-from planner.answers.checkpoints import SharedOptions, checkpoint_document, sizes_around
+from planner.answers.checkpoints import checkpoint_document, sizes_around
 from planner.answers.checkpoints.page import csv_files
 from planner.answers.checkpoints.policies import Pattern, policies_of
 from planner.answers.checkpoints.question import terms_of_flags
@@ -18,6 +18,7 @@ from planner.answers.checkpoints.rows import plainly, row
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import fit_of
+from planner.inputs.job_question import CheckpointQuestion
 from planner.report.charts import MEASURES, checkpoint_curve, interval_map, policy_curves, size_curves
 from planner.trace.errors import InputError
 from planner.trace.quantities import chosen
@@ -35,7 +36,7 @@ FIT: Record = {
 
 @cache
 def document(asynchronous: bool = False) -> Record:
-    return checkpoint_document(asynchronous=asynchronous, across=sizes_around(64))
+    return checkpoint_document(CheckpointQuestion(asynchronous=asynchronous), across=sizes_around(64))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_each_size_is_the_job_of_that_size() -> None:
     """A row of the sizes says what a document of that size alone says of its best intervals."""
     for size in (8, 1024):
         found = next(one for one in document()["sizes"] if one["nodes"] == size)
-        alone = {mark["name"]: mark for mark in checkpoint_document(nodes=size)["marks"]}
+        alone = {mark["name"]: mark for mark in checkpoint_document(CheckpointQuestion(nodes=size))["marks"]}
 
         assert found["interval_min"] == pytest.approx(alone["time-optimal"]["interval_min"], rel=1e-12)
         assert found["ettr_fraction"] == pytest.approx(alone["time-optimal"]["ettr_fraction"], rel=1e-12)
@@ -118,16 +119,7 @@ def test_the_band_is_what_another_rate_would_give(end: str) -> None:
         row(
             policies_of(
                 setting_of(
-                    terms_of_flags(
-                        load_catalogue(),
-                        fit_of(fit, "fit"),
-                        "parallel-fs",
-                        10.0,
-                        "llama-3.1-70b",
-                        False,
-                        "us",
-                        SharedOptions(),
-                    ),
+                    terms_of_flags(load_catalogue(), fit_of(fit, "fit"), CheckpointQuestion().complete()),
                     "h100-8",
                     512,
                 )
@@ -149,7 +141,7 @@ def test_a_fit_at_hand_is_the_fit_in_a_file(tmp_path: Path) -> None:
     """What an app holds in memory and what the command reads from disk give the same intervals."""
     file = tmp_path / "fit.json"
     file.write_text(json.dumps(FIT), encoding="utf-8")
-    held, read = checkpoint_document(failures=FIT), checkpoint_document(failures=str(file))
+    held, read = (checkpoint_document(CheckpointQuestion(failures=fit)) for fit in (FIT, str(file)))
 
     assert held["inputs"]["failures"] == "north"
     assert held["rows"] == read["rows"]
@@ -158,9 +150,9 @@ def test_a_fit_at_hand_is_the_fit_in_a_file(tmp_path: Path) -> None:
 
 def test_what_is_no_fit_is_refused() -> None:
     with pytest.raises(InputError, match="the fit: is not a fit"):
-        checkpoint_document(failures={"rate": 3})
+        checkpoint_document(CheckpointQuestion(failures={"rate": 3}))
     with pytest.raises(InputError, match="--nodes: has to be from 1 to 1,000,000, got 0"):
-        checkpoint_document(across=(0, 8))
+        checkpoint_document(CheckpointQuestion(), across=(0, 8))
 
 
 def test_every_best_interval_of_a_size_opens_to_its_sources() -> None:
@@ -212,7 +204,7 @@ def test_charts_say_their_optimum_and_stay_small(measure: str) -> None:
 @pytest.mark.slow
 def test_charts_of_one_size_alone_draw_nothing_beside() -> None:
     """A document that was not asked for sizes has none to draw, and a rate without a range no band."""
-    found = checkpoint_document(failures="meta-rsc-1")
+    found = checkpoint_document(CheckpointQuestion(failures="meta-rsc-1"))
     curve = checkpoint_curve(found)
 
     assert policy_curves(found) is None

@@ -19,6 +19,7 @@ from planner.answers.failures import FitQuestion, backtest_document, fit_documen
 from planner.answers.failures.counts import periods_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import read_fit
+from planner.inputs.job_question import CheckpointQuestion
 from planner.report.charts import FIT_PICTURES, to_svg
 from planner.report.data import to_json
 from planner.report.findings import save_fit, to_html, to_markdown, to_terminal
@@ -422,7 +423,7 @@ def test_fit_is_what_other_commands_read(fit: Record, tmp_path: Path) -> None:
     save_fit(fit, tmp_path / "fleet")
     path = tmp_path / "fleet" / "fit.json"
     fleet = read_fit(path)
-    checkpoint = checkpoint_document(failures=str(path), nodes=128)
+    checkpoint = checkpoint_document(CheckpointQuestion(failures=str(path), nodes=128))
     mttf_h = {row["nodes"]: row["mttf_h"] for row in rows(fit, "sizes", "mttf")}
 
     assert fleet.failure_rate.value == pytest.approx(fit["rate"]["value"] / 24_000)

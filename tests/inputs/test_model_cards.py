@@ -21,6 +21,7 @@ from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.reading import with_cards
+from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.models import (
     FAMILIES,
     ModelCardError,
@@ -465,7 +466,7 @@ def test_checkpoints_of_a_scenario_read_its_card(folder: Path) -> None:
 def test_a_checkpoint_question_reads_a_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By flags the path is from the folder that one stands in; the size is that of the built-in model."""
     monkeypatch.chdir(folder)
-    ours, theirs = (checkpoint_document(model=name)["inputs"] for name in (CARD, SHIPPED))
+    ours, theirs = (checkpoint_document(CheckpointQuestion(model=name))["inputs"] for name in (CARD, SHIPPED))
 
     assert ours["model"] == CARD
     assert ours["size_gb"] == pytest.approx(theirs["size_gb"], rel=1e-4)

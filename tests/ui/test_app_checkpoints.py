@@ -126,7 +126,7 @@ def test_the_answer_has_its_why() -> None:
 def test_a_fit_in_use_comes_first_and_changes_the_answer() -> None:
     """The shipped outages fail 4.18 times in 1000 node-days, and their fit is what the intervals are for."""
     page = open_page("checkpoints", **{"log.used": used()})
-    expected = checkpoint_document(failures=used().failures())
+    expected = checkpoint_document(CheckpointQuestion(failures=used().failures()))
 
     assert page.selectbox("failures").value == "infinitehbd (your log)"
     assert table(page, "mark")[0]["interval (min)"] == pytest.approx(
@@ -134,7 +134,7 @@ def test_a_fit_in_use_comes_first_and_changes_the_answer() -> None:
     )
     page.selectbox("failures").select("meta-rsc-1").run()
     assert table(page, "mark")[0]["interval (min)"] == pytest.approx(
-        checkpoint_document(failures="meta-rsc-1")["marks"][0]["interval_min"], rel=1e-5
+        checkpoint_document(CheckpointQuestion(failures="meta-rsc-1"))["marks"][0]["interval_min"], rel=1e-5
     )
 
 

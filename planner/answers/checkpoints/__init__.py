@@ -1,16 +1,14 @@
 """Checkpoint intervals and policies: what each does to time, money and carbon, and which is best."""
 
-from planner.answers.checkpoints.answering import checkpoint_answer
 from planner.answers.checkpoints.by_size import sizes_around
 from planner.answers.checkpoints.document import checkpoint_document, choices_of
-from planner.answers.checkpoints.question import SharedOptions, parse_restart_parts
+from planner.answers.checkpoints.question import parse_restart_parts
 from planner.answers.checkpoints.rows import FLAT
-from planner.answers.checkpoints.scenarios import scenario_document
+from planner.answers.checkpoints.scenarios import checkpoint_answer, scenario_document
 from planner.answers.checkpoints.text import scenario_text, to_text, today_said
 
 __all__ = [
     "FLAT",
-    "SharedOptions",
     "checkpoint_answer",
     "checkpoint_document",
     "choices_of",

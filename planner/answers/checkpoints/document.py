@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
-from planner.answers.checkpoints.question import SharedOptions, Terms, fleets, is_fit, states, terms_of_flags
+from planner.answers.checkpoints.question import Terms, fleets, is_fit, states, terms_of_flags
 from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
 from planner.answers.checkpoints.rows import (
     FLAT,
@@ -28,10 +28,10 @@ from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.answers.checkpoints.today import point_of_ettr, today_rows
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.fits import fit_of, read_fit
-from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
 from planner.inputs.model_kinds import TRAINED, models_of
 from planner.inputs.models import with_model_cards
-from planner.inputs.question_fields import flag, out_of_range, usual
+from planner.inputs.question_fields import flag, out_of_range
 from planner.physics.equations.money import goodput_usd
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive
@@ -42,6 +42,12 @@ from reliability.ettr import not_training_h
 ROWS = 41
 SPAN = 20.0  # the table runs from a twentieth of the best interval to twenty times it
 ALONE = ("flat", "worth")  # tables of one row, which stands alone
+# Fields whose ranges are checked; those of the run are by what plays it.
+NUMBERS = (
+    *("restart_min", "queue_min", "storage_others_fraction", "spare_confidence_fraction", "today_min"),
+    *("loss_spikes_per_month", "rollback_min"),
+    *("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction"),
+)
 KINDS = {
     "failures": "fleet with failures",
     "skus": "SKU",
@@ -53,119 +59,43 @@ KINDS = {
 
 
 def checkpoint_document(
-    failures: str | Mapping[str, Any] = usual(CheckpointQuestion, "failures"),
-    sku: str = usual(CheckpointQuestion, "sku"),
-    nodes: int = usual(CheckpointQuestion, "nodes"),
-    storage: str = usual(CheckpointQuestion, "storage"),
-    restart_min: float = usual(CheckpointQuestion, "restart_min"),
-    model: str = usual(CheckpointQuestion, "model"),
-    asynchronous: bool = False,
-    grid: str = usual(CheckpointQuestion, "grid"),
-    *,
-    queue_min: float = 0.0,
-    storage_others_fraction: float = 0.0,
-    spare_confidence_fraction: float = usual(CheckpointQuestion, "spare_confidence_fraction"),
-    state: str = "",
-    restart_parts: Mapping[str, float] | None = None,
-    loss_spikes_per_month: float = 0.0,
-    rollback_min: float | None = None,
-    detect_corruption: bool = False,
-    slow_nodes_fraction: float | None = None,
-    slowdown_factor: float | None = None,
-    step_spread_fraction: float | None = None,
-    useful_h: float | None = None,
-    replicas: int = 0,
-    seed: int = 0,
-    linear: bool = False,
-    today_min: float | None = None,
+    question: CheckpointQuestion = AS_USUAL,
     across: Sequence[int] = (),
 ) -> Record:
     """Intervals from far too short to far too long, with the best for time, money and carbon.
 
     Args:
-        failures: a fleet of the catalogue, the path of a fit.json, or what one holds.
-        sku: what the nodes are.
-        nodes: nodes of the job.
-        storage: class of storage that checkpoints go to.
-        restart_min: minutes from a failure to running again, the queue left out.
-        model: model whose state is written, or the path of its config.json.
-        asynchronous: whether the table of intervals is for writes in the background.
-        grid: grid region.
-        queue_min: minutes in the queue after each failure.
-        storage_others_fraction: what other jobs take of the storage's shared bandwidth.
-        spare_confidence_fraction: share of time for which the job's spares suffice.
-        state: kind of training state, such as `bf16-adam`; empty for the catalogue's default.
-        restart_parts: minutes of parts of a restart; the catalogue's for those left out. Then the restart
-            is their sum with the load, and `restart_min` is not used.
-        loss_spikes_per_month: how often the loss spikes, which throws stored work away.
-        rollback_min: minutes of stored work that go with each; the catalogue's where None.
-        detect_corruption: whether results are checked for silent corruption.
-        slow_nodes_fraction: share of the nodes that are slow at a time; None for none.
-        slowdown_factor: step of a slow node over that of the others; the catalogue's where None.
-        step_spread_fraction: standard deviation of the step of one node over its mean; None for none.
-        useful_h: hours of training without failures; asks for the finish.
-        replicas: how often to play a run at each recommended interval; 0 for never.
-        seed: of the play.
-        linear: whether to set the published straight line next to the exact form.
-        today_min: the interval of today: asks for what it loses a month.
+        question: the job and its run; its fields say what each is.
         across: numbers of nodes to set next to each other; asks for them and for every policy's curve, too.
 
     Raises:
         InputError: a name is unknown or a number is out of range.
     """
+    question = question.complete()
+    said = question.stated()
+    sku, nodes, model, failures = (said[name] for name in ("sku", "nodes", "model", "failures"))
     catalogue = with_model_cards(load_catalogue(), [model], Path())
     choices = choices_of(catalogue)
     fleet = failures if isinstance(failures, str) else fit_of(failures, "the fit")
-    names = {"skus": sku, "storages": storage, "models": model, "grids": grid}
-    numbers = {
-        "nodes": min((nodes, *across)),
-        "restart_min": restart_min,
-        "queue_min": queue_min,
-        "storage_others_fraction": storage_others_fraction,
-        "spare_confidence_fraction": spare_confidence_fraction,
-        "today_min": today_min,
-        "loss_spikes_per_month": loss_spikes_per_month,
-        "rollback_min": rollback_min,
-        "slow_nodes_fraction": slow_nodes_fraction,
-        "slowdown_factor": slowdown_factor,
-        "step_spread_fraction": step_spread_fraction,
-    }
+    names = {"skus": sku, "storages": said["storage"], "models": model, "grids": said["grid"]}
     names |= {"failures": fleet} if isinstance(fleet, str) else {}
-    idle = rollback_min is not None and not loss_spikes_per_month
-    alone = slowdown_factor is not None and slow_nodes_fraction is None
+    names |= {"states": question.state} if question.state else {}
+    numbers = question.said(*NUMBERS) | {"nodes": min((nodes, *across))}
+    idle = question.rollback_min is not None and not question.loss_spikes_per_month
+    alone = question.slowdown_factor is not None and question.slow_nodes_fraction is None
     together = ("rollback_min", "loss_spikes_per_month", "slowdown_factor", "slow_nodes_fraction")
     rollback, spikes, slower, slow = (flag(name, CheckpointQuestion) for name in together)
     _refuse(
         [
-            *_unknown(names | ({"states": state} if state else {}), choices | {"states": states(catalogue)}),
+            *_unknown(names, choices | {"states": states(catalogue)}),
             *(f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, numbers)),
             *([f"{rollback}: has no effect without {spikes}"] if idle else []),
             *([f"{slower}: has no effect without {slow}"] if alone else []),
         ]
     )
-    options = SharedOptions(
-        queue_min,
-        storage_others_fraction,
-        spare_confidence_fraction,
-        state,
-        restart_parts,
-        loss_spikes_per_month,
-        rollback_min,
-        detect_corruption,
-        slow_nodes_fraction,
-        slowdown_factor,
-        step_spread_fraction,
-    )
-    terms = terms_of_flags(catalogue, fleet, storage, restart_min, model, asynchronous, grid, options)
-    named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": grid}
-    run: dict[str, Any] = {
-        "useful_h": useful_h,
-        "replicas": replicas,
-        "seed": seed,
-        "linear": linear,
-        "today_min": today_min,
-    }
-    return document_of(terms, sku, nodes, named, **run, across=across) | {"choices": choices}
+    terms = terms_of_flags(catalogue, fleet, question)
+    named = {"failures": fleet if isinstance(fleet, str) else fleet.name, "grid": said["grid"]}
+    return document_of(terms, sku, nodes, named, question, across) | {"choices": choices}
 
 
 def document_of(
@@ -173,15 +103,13 @@ def document_of(
     sku: str,
     nodes: int,
     named: Mapping[str, Any],
-    *,
-    useful_h: float | None = None,
-    replicas: int = 0,
-    seed: int = 0,
-    linear: bool = False,
-    today_min: float | None = None,
+    run: CheckpointQuestion,
     across: Sequence[int] = (),
 ) -> Record:
-    """The document of the job of `terms` on some nodes of a SKU; `named` joins what it says was asked."""
+    """The document of the job of `terms` on some nodes of a SKU; `named` joins its inputs.
+
+    `run` says how long it runs, how often it is played, and what it is set next to.
+    """
     setting = setting_of(terms, sku, nodes)
     policies = policies_of(setting)
     policy = policies["asynchronous" if terms.asynchronous else "blocking"]
@@ -194,9 +122,10 @@ def document_of(
     worth = _worth(setting, ettr)
     loss = chosen("loss_fraction", FLAT, "a loss too small to matter")
     tables: dict[str, list[Record]] = {
-        "rows": _table(policy, best.interval_h, linear),
+        "rows": _table(policy, best.interval_h, run.linear),
         "marks": [
-            {"name": name, **row(policy, Pattern(interval), linear)} for name, interval in intervals.items()
+            {"name": name, **row(policy, Pattern(interval), run.linear)}
+            for name, interval in intervals.items()
         ],
         "flat": [{"low_min": low, "high_min": high, "loss_fraction": loss}],
         "worth": [worth],
@@ -214,13 +143,13 @@ def document_of(
         **{f"interval.{name}": interval for name, interval in intervals.items()},
         **least,
     }
-    if useful_h is not None:
-        tables["finish"], more = finish_rows(policies, useful_h)
+    if run.useful_h is not None:
+        tables["finish"], more = finish_rows(policies, run.useful_h)
         named_steps |= more
-    if replicas:
-        tables["simulation"] = simulation_rows(policies, replicas, seed, useful_h)
-    if today_min is not None:
-        tables["today"] = today_rows(policy, today_min, intervals)
+    if run.replicas:
+        tables["simulation"] = simulation_rows(policies, run.replicas, run.seed, run.useful_h)
+    if run.today_min is not None:
+        tables["today"] = today_rows(policy, run.today_min, intervals)
     by_size, more = across_rows(terms, sku, nodes, across) if across else ({}, {})
     kept = with_steps(tables | by_size, named_steps | more)
     return {
@@ -273,7 +202,7 @@ def _inputs(setting: Setting, policy: OneLevel, sku: str) -> Record:
         "nodes": int(setting.nodes.value),
         "storage": terms.storage,
         "restart_min": round(float(setting.restart_h.value) * 60, 9),
-        "queue_min": terms.options.queue_min,
+        "queue_min": terms.question.queue_min,
         "model": terms.model,
         "asynchronous": terms.asynchronous,
         "mttf_h": float(setting.mttf_h.value),

@@ -32,16 +32,6 @@ def written_kw(*, size_gb: Column, storage_kwh_per_gb: Column, write_h: Column, 
     return np.multiply(size_gb, storage_kwh_per_gb) / np.multiply(write_h, nodes)
 
 
-def spares_ratio(*, spares: Column, nodes: Column) -> Column:
-    """Spare nodes held for each node of the job.
-
-    s / N
-
-    Source: definition.
-    """
-    return np.divide(spares, nodes)
-
-
 def node_hour_kgco2e(
     *, embodied_kgco2e: Column, spares_kgco2e: Column, storage_kgco2e: Column, operational_kgco2e: Column
 ) -> Column:
@@ -52,16 +42,6 @@ def node_hour_kgco2e(
     Source: sum of parts.
     """
     return embodied_kgco2e + spares_kgco2e + storage_kgco2e + operational_kgco2e
-
-
-def both_levels_h(*, local_h: Column, remote_h: Column) -> Column:
-    """Hours that local and remote checkpoints take together, for one useful hour.
-
-    h = local + remote
-
-    Source: sum of parts.
-    """
-    return local_h + remote_h
 
 
 def state_fraction(*, state_h: Column, ettr_ratio: Column) -> Column:
@@ -108,16 +88,6 @@ def point_kgco2e(
     Source: as `goodput_usd`.
     """
     return units * np.multiply(duration_h, hour_kgco2e) * goodput_fraction
-
-
-def in_a_month(*, per_h: Column, month_h: Column) -> Column:
-    """How many of a kind come in a month, in the mean.
-
-    n = l * H
-
-    Source: definition of a rate.
-    """
-    return np.multiply(per_h, month_h)
 
 
 def without_image_h(*, requeue_h: Column, image_h: Column) -> Column:

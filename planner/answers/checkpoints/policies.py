@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.answers.checkpoints.equations import (
-    both_levels_h,
     local_restart_h,
     state_fraction,
 )
@@ -29,6 +28,8 @@ from reliability.two_level import (
     two_level_weighted_hours_ratio,
 )
 from reliability.two_level_ettr import two_level_ettr_fraction
+
+BOTH = "Hours that local and remote checkpoints take together, for one useful hour"
 
 Named = Mapping[str, Traced]
 
@@ -191,8 +192,8 @@ class TwoLevel:
         """Hours by state, local and remote ones added."""
         chain = self.chain(restart_h) | _of(pattern)
         states = derive_parts(two_level_hours_by_state, **chain)
-        written = derive(both_levels_h, local_h=states.local_write_h, remote_h=states.remote_write_h)
-        restarted = derive(both_levels_h, local_h=states.local_restart_h, remote_h=states.remote_restart_h)
+        written = (states.local_write_h + states.remote_write_h).named("both_levels_h", BOTH)
+        restarted = (states.local_restart_h + states.remote_restart_h).named("both_levels_h", BOTH)
         if "rolled_back_h" in chain:
             useful = chosen("useful_h", 1.0, "of one useful hour")
             every = {"lost_h": states.lost_h, "checkpoint_h": written, "restart_h": restarted}

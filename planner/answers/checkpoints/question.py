@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import FittedFleet, read_fit
+from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.failures import measured_bursts
@@ -25,23 +26,6 @@ RESTART_PARTS = {
     "initialise": "reliability.initialisation_time",
     "warm_up": "checkpoint.warm_up_time",
 }
-
-
-@dataclass(frozen=True)
-class SharedOptions:
-    """Options that are alike for flags and scenarios."""
-
-    queue_min: float = 0.0
-    storage_others_fraction: float = 0.0
-    spare_confidence_fraction: float = 0.95
-    state: str = ""
-    restart_parts: Mapping[str, float] | None = None
-    loss_spikes_per_month: float = 0.0
-    rollback_min: float | None = None
-    detect_corruption: bool = False
-    slow_nodes_fraction: float | None = None
-    slowdown_factor: float | None = None
-    step_spread_fraction: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,38 +51,31 @@ class Terms:
     capital_life: Traced
     embodied_life: Traced
     price: Callable[[str], Traced]
-    options: SharedOptions
+    question: CheckpointQuestion
     spikes_per_h: Traced | None = None
     spike_back_h: Traced | None = None
     slow: SlowSteps | None = None
 
 
-def terms_of_flags(
-    catalogue: Catalogue,
-    failures: str | FittedFleet,
-    storage: str,
-    restart_min: float,
-    model: str,
-    asynchronous: bool,
-    grid: str,
-    options: SharedOptions,
-) -> Terms:
+def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: CheckpointQuestion) -> Terms:
     """Terms of a question on the command line or in the app; the rest comes from the catalogue."""
+    said = question.stated()
+    grid = said["grid"]
     fact = catalogue.fact
     ratio, fleet_nodes = measured_bursts(None, fact)
     terms = Terms(
         catalogue=catalogue,
         fact=fact,
-        model=model,
-        storage=storage,
-        asynchronous=asynchronous,
+        model=said["model"],
+        storage=said["storage"],
+        asynchronous=bool(question.asynchronous),
         failure_rate=fact("reliability.prior.failure_rate"),
         reference_accelerators=fact("reliability.reference_accelerators"),
-        restart=given("restart", restart_min / 60.0, "h"),
+        restart=given("restart", said["restart_min"] / 60.0, "h"),
         repair=fact("reliability.repair_time.mean"),
         variance_to_mean=ratio,
         fleet_nodes=fleet_nodes,
-        spare_confidence=given("spare_confidence", options.spare_confidence_fraction, "1"),
+        spare_confidence=given("spare_confidence", said["spare_confidence_fraction"], "1"),
         grid=fact(f"grid.{grid}.intensity"),
         electricity=electricity_of(fact, catalogue.has, grid),
         pue=fact("pue.default"),
@@ -106,23 +83,23 @@ def terms_of_flags(
         capital_life=fact("finance.capex_life"),
         embodied_life=fact("embodied.lifetime"),
         price=lambda server: fact(f"server.{server}.price"),
-        options=options,
+        question=question,
         spikes_per_h=(
-            given("loss_spikes", options.loss_spikes_per_month * 12.0 / HOURS_PER_YEAR, "1/h")
-            if options.loss_spikes_per_month
+            given("loss_spikes", question.loss_spikes_per_month * 12.0 / HOURS_PER_YEAR, "1/h")
+            if question.loss_spikes_per_month
             else None
         ),
         spike_back_h=(
-            None if options.rollback_min is None else given("rollback", options.rollback_min / 60.0, "h")
+            None if question.rollback_min is None else given("rollback", question.rollback_min / 60.0, "h")
         ),
         slow=slow_steps(
             fact,
             *(
                 None if value is None else given(name, value, "1")
                 for name, value in (
-                    ("slow_nodes", options.slow_nodes_fraction),
-                    ("slowdown", options.slowdown_factor),
-                    ("step_spread", options.step_spread_fraction),
+                    ("slow_nodes", question.slow_nodes_fraction),
+                    ("slowdown", question.slowdown_factor),
+                    ("step_spread", question.step_spread_fraction),
                 )
             ),
         ),
@@ -130,7 +107,7 @@ def terms_of_flags(
     return with_failures(terms, failures)
 
 
-def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOptions) -> Terms:
+def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: CheckpointQuestion) -> Terms:
     """Terms of a scenario's training job at one of its sites, in the first period."""
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
@@ -163,7 +140,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, options: SharedOpt
         capital_life=life,
         embodied_life=life,
         price=lambda server: stated[server] if server in stated else inputs.fact(f"server.{server}.price"),
-        options=replace(options, detect_corruption=reliability.detect_corruption),
+        question=replace(question, detect_corruption=reliability.detect_corruption),
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         slow=slow_steps_of(inputs),
@@ -206,8 +183,8 @@ def states(catalogue: Catalogue) -> list[str]:
 
 
 def restart_part(terms: Terms, name: str) -> Traced:
-    """One part of the restart: as asked, or the catalogue's."""
-    parts = terms.options.restart_parts or {}
+    """One part of the restart: as stated, or the catalogue's."""
+    parts = terms.question.restart_parts or {}
     return given(name, parts[name] / 60.0, "h") if name in parts else terms.fact(RESTART_PARTS[name])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.answers.checkpoints.equations import (
-    in_a_month,
     mixed_restart_h,
     without_image_h,
 )
@@ -25,6 +24,8 @@ from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
 from reliability.restart import restart_h
 
+MONTHLY = "How many of a kind come in a month, in the mean"
+
 
 def stop_rows(policy: Policy) -> list[Record]:
     """Each cause of a stop: how often in a month, what it throws away, and what that costs in hours.
@@ -41,7 +42,7 @@ def stop_rows(policy: Policy) -> list[Record]:
     return [
         {
             "cause": name,
-            "per_month": derive(in_a_month, per_h=cause.per_h, month_h=month()),
+            "per_month": (cause.per_h * month()).named("monthly_count", MONTHLY),
             "restart_min": convert(setting.restart_h, "min"),
             "rolled_back_min": convert(cause.back_h, "min"),
             "lost_h": (cause.per_h * month() * (setting.restart_h + interval / 2.0 + cause.back_h)).named(
@@ -77,14 +78,14 @@ def detection_rows(setting: Setting, sku: str, policy: str) -> list[Record]:
     rows = []
     for name, detected in (("no checks", False), ("checks", True)):
         terms = setting.terms
-        wanted = replace(terms, options=replace(terms.options, detect_corruption=detected))
+        wanted = replace(terms, question=replace(terms.question, detect_corruption=detected))
         tried = setting_of(wanted, sku, int(setting.nodes.value))
         used = derive(accelerators_in_use, nodes=tried.nodes, accelerators=tried.accelerators)
         unfound = unfound_per_h(terms.fact, used, detected=detected)
         rows.append(
             {
                 "choice": name,
-                "unfound_per_month": derive(in_a_month, per_h=unfound, month_h=month()),
+                "unfound_per_month": (unfound * month()).named("monthly_count", MONTHLY),
                 **_at_best(policies_of(tried)[policy]),
             }
         )

@@ -1,11 +1,10 @@
-"""The jobs of a scenario: a line for each size on each SKU, or one size in full."""
+"""A question about checkpoints: of a job that is described, or of a scenario's jobs, size by size."""
 
 from __future__ import annotations
 
-from planner.answers.checkpoints.document import document_of
+from planner.answers.checkpoints.document import checkpoint_document, document_of
 from planner.answers.checkpoints.policies import policies_of
 from planner.answers.checkpoints.question import (
-    SharedOptions,
     Terms,
     fleets,
     is_fit,
@@ -16,8 +15,9 @@ from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_s
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
-from planner.inputs.job_question import CheckpointQuestion
-from planner.inputs.question_fields import out_of_range
+from planner.inputs.fits import fit_of
+from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
+from planner.inputs.question_fields import flag, out_of_range
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob
 from planner.trace.currency import currency_record
@@ -25,21 +25,39 @@ from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, convert
 from planner.trace.records import Record
 
+# What a scenario speaks for.
+STATED = ("model", "storage", "restart_min", "grid", "asynchronous", "spare_confidence_fraction")
+STOPS = (
+    *("loss_spikes_per_month", "rollback_min", "detect_corruption"),
+    *("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction"),
+)
 
-def scenario_document(
-    scenario: Scenario,
-    *,
-    job: str | None = None,
-    sku: str | None = None,
-    nodes: int | None = None,
-    failures: str | None = None,
-    options: SharedOptions | None = None,
-    useful_h: float | None = None,
-    replicas: int = 0,
-    seed: int = 0,
-    linear: bool = False,
-    today_min: float | None = None,
+
+def checkpoint_answer(
+    question: CheckpointQuestion, scenario: Scenario | None = None, *, changed: bool = False
 ) -> Record:
+    """The document of a job that the question describes, or of the training jobs of a scenario.
+
+    Args:
+        question: the job, and how long and how often it runs.
+        scenario: whose jobs are meant, where there is one.
+        changed: whether changes of a scenario were stated.
+
+    Raises:
+        InputError: the question says what the scenario says, or is about a scenario that is not named.
+    """
+    if scenario is None:
+        for name, is_stated in (("job", question.job is not None), ("set", changed)):
+            if is_stated:
+                raise InputError(f"--{name} is about a scenario: name one")
+        return checkpoint_document(question)
+    if stated := question.said(*STATED) | {name: one for name, one in question.said(*STOPS).items() if one}:
+        flags = ", ".join(flag(name, CheckpointQuestion) for name in stated)
+        raise InputError(f"the scenario says what {flags} would: leave it out, or use --set")
+    return scenario_document(scenario, question)
+
+
+def scenario_document(scenario: Scenario, question: CheckpointQuestion = AS_USUAL) -> Record:
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
     Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
@@ -49,21 +67,21 @@ def scenario_document(
     Raises:
         InputError: no such job, SKU or fleet, or the job may not use the SKU.
     """
-    inputs, options = Inputs(scenario, with_cards(scenario, load_catalogue())), options or SharedOptions()
-    known = fleets(inputs.catalogue)
-    if failures is not None and not is_fit(failures) and failures not in known:
-        raise InputError(f"no fleet with failures '{failures}'; there are: {', '.join(known)}")
-    stated = {name: getattr(options, name) for name in ("queue_min", "storage_others_fraction")}
-    if wrong := [
-        f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated | {"nodes": nodes})
-    ]:
+    inputs = Inputs(scenario, with_cards(scenario, load_catalogue()))
+    sku, nodes = question.sku, question.nodes
+    known, failures = fleets(inputs.catalogue), question.failures
+    fleet = failures if failures is None or isinstance(failures, str) else fit_of(failures, "the fit")
+    if isinstance(fleet, str) and not is_fit(fleet) and fleet not in known:
+        raise InputError(f"no fleet with failures '{fleet}'; there are: {', '.join(known)}")
+    stated = question.said("queue_min", "storage_others_fraction", "nodes")
+    if wrong := [f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated)]:
         raise InputError("\n".join(wrong))
     sections = []
-    for each in _jobs(scenario, job):
+    for each in _jobs(scenario, question.job):
         places = _places(inputs, each, sku)
-        terms = {name: terms_of_job(inputs, each, site, options) for name, site in places.items()}
-        if failures is not None:
-            terms = {name: with_failures(one, failures) for name, one in terms.items()}
+        terms = {name: terms_of_job(inputs, each, site, question) for name, site in places.items()}
+        if fleet is not None:
+            terms = {name: with_failures(one, fleet) for name, one in terms.items()}
         sites = {name: inputs.sites[site].name for name, site in places.items()}
         sizes = each.nodes if nodes is None else (nodes,)
         lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
@@ -77,21 +95,11 @@ def scenario_document(
         }
         if sku is not None and nodes is not None:
             named = {
-                "failures": failures or scenario.reliability.failures or "scenario",
+                "failures": getattr(fleet, "name", fleet) or scenario.reliability.failures or "scenario",
                 "grid": sites[sku],
                 "job": each.name,
             }
-            section["document"] = document_of(
-                terms[sku],
-                sku,
-                nodes,
-                named,
-                useful_h=useful_h,
-                replicas=replicas,
-                seed=seed,
-                linear=linear,
-                today_min=today_min,
-            )
+            section["document"] = document_of(terms[sku], sku, nodes, named, question)
         sections.append(section)
     rate = currency_record(inputs.currency)
     for section in sections:

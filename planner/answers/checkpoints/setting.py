@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from planner.answers.checkpoints.equations import (
     node_hour_kgco2e,
-    spares_ratio,
     written_kw,
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
@@ -26,6 +25,8 @@ from reliability.fleet import job_mttf_h
 from reliability.restart import restart_h
 from reliability.spares import mean_nodes_down, spares_for_confidence
 from reliability.writing import asynchronous_write, write_bandwidth_gb_per_s
+
+HELD = "Spare nodes held for each node of the job"
 
 HOST = "host-memory"
 
@@ -81,7 +82,7 @@ class Setting:
 
     def recovering(self, restart: Traced, spares: Traced) -> Setting:
         """The same job where it comes back in another time, and holds other spares."""
-        ratio = derive(spares_ratio, spares=spares, nodes=self.nodes)
+        ratio = (spares / self.nodes).named("spares_ratio", HELD)
         return replace(self, restart_h=restart, spares=spares, costs=replace(self.costs, spares_ratio=ratio))
 
     def restarting(self) -> Rates:
@@ -101,14 +102,14 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.options.state)
+    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.question.state)
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
         write_bandwidth_gb_per_s,
         nodes=size,
         node_gb_per_s=fact(f"{storage}.bandwidth_per_node"),
         shared_gb_per_s=fact(f"{storage}.bandwidth"),
-        others_fraction=given("storage_others", terms.options.storage_others_fraction, "1"),
+        others_fraction=given("storage_others", terms.question.storage_others_fraction, "1"),
     )
     behind = derive_parts(
         asynchronous_write,
@@ -133,7 +134,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         derive(accelerators_in_use, nodes=size, accelerators=count),
         spikes_per_h=terms.spikes_per_h,
         spike_back_h=terms.spike_back_h,
-        detected=terms.options.detect_corruption,
+        detected=terms.question.detect_corruption,
     )
     return Setting(
         terms=terms,
@@ -146,7 +147,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         background_stall_h=stall,
         persist_h=behind.persist_h,
         restart_h=_restart(terms, write),
-        queue_h=given("queue", terms.options.queue_min / 60.0, "h"),
+        queue_h=given("queue", terms.question.queue_min / 60.0, "h"),
         stops=stops,
         failures_mttf_h=failing,
         spares=spares,
@@ -158,7 +159,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
 
 def _restart(terms: Terms, load_h: Traced) -> Traced:
     """Restart as stated, or the sum of its parts where asked for; loading is as fast as writing."""
-    if terms.options.restart_parts is None:
+    if terms.question.restart_parts is None:
         return terms.restart
     parts = {f"{name}_h": convert(restart_part(terms, name), "h") for name in RESTART_PARTS}
     return derive(restart_h, load_h=load_h, **parts)
@@ -257,5 +258,5 @@ def _costs(terms: Terms, sku: str, nodes: Traced, count: Traced, spares: Traced,
         ),
         embodied_kgco2e=made_kgco2e(fact, one, terms.embodied_life),
         storage_kgco2e=derive(calendar_share_kgco2e, embodied_kgco2e=stored, used_h=hour, lifetime_h=life),
-        spares_ratio=derive(spares_ratio, spares=spares, nodes=nodes),
+        spares_ratio=(spares / nodes).named("spares_ratio", HELD),
     )

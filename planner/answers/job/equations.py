@@ -10,56 +10,6 @@ from planner.trace.columns import Column
 WHOLE = "embodied=job"
 
 
-def accelerator_time_h(*, node_h: Column, accelerators: Column) -> Column:
-    """Accelerator-hours of node-hours.
-
-    h = N_h * a
-
-    Source: definition.
-    """
-    return node_h * accelerators
-
-
-def held_node_h(*, accelerator_time_h: Column, accelerators: Column) -> Column:
-    """Node-hours that accelerator-hours take.
-
-    N_h = h / a
-
-    Source: definition; a share of a node takes its share of the host.
-    """
-    return np.divide(accelerator_time_h, accelerators)
-
-
-def run_node_h(*, nodes: Column, duration_h: Column) -> Column:
-    """Node-hours of a run.
-
-    N_h = N * T
-
-    Source: definition.
-    """
-    return nodes * duration_h
-
-
-def drawn_it_kwh(*, node_h: Column, node_kw: Column) -> Column:
-    """IT energy of node-hours.
-
-    E_IT = N_h * P
-
-    Source: definition.
-    """
-    return node_h * node_kw
-
-
-def hosted_it_kwh(*, accelerators_kwh: Column, node_h: Column, host_kw: Column) -> Column:
-    """IT energy where a meter saw the accelerators alone.
-
-    E_IT = E_acc + N_h * P_host
-
-    Source: definition; the host is that of the catalogue.
-    """
-    return accelerators_kwh + node_h * host_kw
-
-
 def run_cycles(
     *, node_h: Column, useful_h: Column, lost_h: Column, checkpoint_h: Column, restart_h: Column
 ) -> Column:
@@ -72,36 +22,6 @@ def run_cycles(
     return np.divide(node_h, useful_h + lost_h + checkpoint_h + restart_h)
 
 
-def worker_time_h(*, node_h: Column, workers_per_node: Column) -> Column:
-    """Hours of the workers that feed some nodes.
-
-    t = H w
-
-    Source: Zhao et al., "Understanding data storage and ingestion", ISCA 2022 (workers by trainer node).
-    """
-    return np.multiply(node_h, workers_per_node)
-
-
-def waited_h(*, node_h: Column, supplied_fraction: Column) -> Column:
-    """Hours of nodes that wait for their data for a part of the time.
-
-    H' = H / s
-
-    Source: Zhao et al., ISCA 2022 (trainers stall where preprocessing falls short): the supply sets the pace.
-    """
-    return np.divide(node_h, supplied_fraction)
-
-
-def waited_kwh(*, it_kwh: Column, node_h: Column, waited_h: Column, idle_kw: Column) -> Column:
-    """Energy of nodes that work and wait.
-
-    E' = E + (H' - H) P_idle
-
-    Source: sum over states.
-    """
-    return it_kwh + np.subtract(waited_h, node_h) * idle_kw
-
-
 def with_tier_kgco2e(*, drives_kgco2e: Column, tier_kgco2e: Column) -> Column:
     """Making of drives and of the fast tier in front of them.
 
@@ -110,16 +30,6 @@ def with_tier_kgco2e(*, drives_kgco2e: Column, tier_kgco2e: Column) -> Column:
     Source: sum of parts.
     """
     return drives_kgco2e + tier_kgco2e
-
-
-def repeated_h(*, training_node_h: Column, of_training_ratio: Column) -> Column:
-    """Node-hours of work that is stated as a multiple of training.
-
-    N_h = m * N_training
-
-    Source: Morrison et al., arXiv 2503.05804 (development next to the final runs).
-    """
-    return training_node_h * of_training_ratio
 
 
 def answering_h(*, requests: Column, requests_per_s: Column, mean_to_peak_fraction: Column) -> Column:
@@ -174,26 +84,6 @@ def mean_compute_h(*, compute_h: Column, tier_ratio: Column, tier_weight: Column
     """
     shares: Column = np.sum(np.multiply(tier_weight, tier_ratio), axis=-1) / np.sum(tier_weight, axis=-1)
     return compute_h * shares
-
-
-def mean_session_h(*, compute_h: Column, upload_h: Column, download_h: Column) -> Column:
-    """Length of a device's session.
-
-    s = t_c + t_up + t_down
-
-    Source: sum of parts.
-    """
-    return compute_h + upload_h + download_h
-
-
-def server_it_kwh(*, aggregator_it_kw: Column, selector_it_kw: Column, server_h: Column) -> Column:
-    """IT energy of a federated job's servers.
-
-    E_IT = (P_aggregator + P_selector) * t
-
-    Source: definition.
-    """
-    return (aggregator_it_kw + selector_it_kw) * server_h
 
 
 def federated_facility_kwh(

@@ -26,8 +26,6 @@ from planner.answers.job.equations import (
     federated_facility_kwh,
     federated_kgco2e,
     mean_compute_h,
-    mean_session_h,
-    server_it_kwh,
 )
 from planner.answers.job.setting import Setting
 from planner.inputs.job.schema import Federated
@@ -77,7 +75,9 @@ def federated_work(setting: Setting, stated: Federated) -> FederatedWork:
     return FederatedWork(
         parts,
         derive(federated_kgco2e, **parts),
-        derive(server_it_kwh, server_h=lasts, **server),
+        ((server["aggregator_it_kw"] + server["selector_it_kw"]) * lasts).named(
+            "server_it_kwh", "IT energy of a federated job's servers"
+        ),
         derive(
             federated_facility_kwh,
             sessions=sessions,
@@ -196,7 +196,9 @@ def _sessions(setting: Setting, stated: Federated, times: dict[str, Traced]) -> 
         buffer_sessions=setting.yours("federated.buffer", stated.buffer or 0.0, DIMENSIONLESS),
         dropped_fraction=setting.yours("federated.dropped", stated.dropped_fraction or 0.0, "1"),
     )
-    mean = derive(mean_session_h, **times)
+    mean = (times["compute_h"] + times["upload_h"] + times["download_h"]).named(
+        "mean_session_h", "Length of a device's session"
+    )
     lasts = derive(asynchronous_h, sessions=sessions, mean_session_h=mean, concurrency=at_once)
     return _of_all(setting, stated, sessions), lasts
 

@@ -16,11 +16,9 @@ from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 from planner.answers.job.equations import (
-    accelerator_time_h,
     phases_h,
     phases_kgco2e,
     phases_kwh,
-    repeated_h,
     with_tier_kgco2e,
 )
 from planner.answers.job.federated import FederatedWork, federated_work
@@ -127,11 +125,9 @@ def accelerator_hours_of(footprint: Footprint) -> Traced | None:
     """Accelerator-hours of all phases of work."""
     setting = footprint.setting
     held = {
-        phase.name: derive(
-            accelerator_time_h,
-            node_h=phase.done.node_h,
-            accelerators=setting.fact(f"server.{setting.sku(phase.done.sku).server}.accelerators"),
-        )
+        phase.name: (
+            phase.done.node_h * setting.fact(f"server.{setting.sku(phase.done.sku).server}.accelerators")
+        ).named("accelerator_time_h", "Accelerator-hours of node-hours")
         for phase in footprint.phases
         if phase.done is not None
     }
@@ -170,7 +166,10 @@ def _repeated(setting: Setting, training: Done) -> Done:
     )
     return Done(
         training.sku,
-        derive(repeated_h, training_node_h=training.node_h, of_training_ratio=ratio),
+        (training.node_h * ratio).named(
+            "repeated_h",
+            "Node-hours of work that is stated as a multiple of training. Morrison et al., arXiv 2503.05804",
+        ),
         (training.it_kwh * ratio).named(
             "repeated_kwh", "IT energy of work that is stated as a multiple of training"
         ),

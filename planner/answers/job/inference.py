@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from planner.answers.job.equations import (
     answering_h,
     asked_requests,
-    drawn_it_kwh,
-    run_node_h,
     writing_h,
 )
 from planner.answers.job.setting import Setting
@@ -73,7 +71,7 @@ def _measured(setting: Setting, inference: Inference, requests: Traced) -> Done:
         writing_h, requests=requests, tokens_out=_tokens(setting, inference)[1], tokens_per_s=rate
     )
     node_kw = node_kw_of(setting, PHASE, inference.power_kw, inference.sku, "performance.power.decode")
-    it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
+    it = (node_h * node_kw).named("drawn_it_kwh", "IT energy of node-hours")
     said = f"{count_text(requests.value)} requests on {sku.name} (measured rate)"
     return Done(sku.name, node_h, it, said=said)
 
@@ -92,8 +90,8 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
             "services.inference.mean_to_peak", inputs.scenario.services[0].mean_to_peak_fraction, "1"
         ),
     )
-    node_h = derive(run_node_h, nodes=rows(replica.nodes, only), duration_h=hours)
-    it = derive(drawn_it_kwh, node_h=hours, node_kw=rows(rows(replica.planned_kw, only), only))
+    node_h = (rows(replica.nodes, only) * hours).named("run_node_h", "Node-hours of a run")
+    it = (hours * rows(rows(replica.planned_kw, only), only)).named("drawn_it_kwh", "IT energy of node-hours")
     size = int(replica.candidates.accelerators[0])
     demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
     said = (

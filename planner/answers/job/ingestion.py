@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 
 from carbon.embodied import capacity_kgco2e
 from planner.answers.job.equations import (
-    drawn_it_kwh,
     phases_h,
-    waited_h,
-    waited_kwh,
-    worker_time_h,
 )
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
@@ -21,6 +17,8 @@ from planner.physics.feeding import WORKER, worker_kw
 from planner.physics.surroundings import stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Fact, Source, Traced, chosen, derive
+
+WAITED = "Hours of nodes that wait for their data. Zhao et al., ISCA 2022: the supply sets the pace"
 
 FED = ("training", "fine_tuning")  # phases that workers feed
 
@@ -49,19 +47,16 @@ def with_stalls(setting: Setting, phase: str, done: Done) -> Done:
     if stated is None or stated.supplied_fraction is None or phase not in FED or done.states is None:
         return done
     supplied = setting.yours("ingestion.supplied", stated.supplied_fraction, "1")
-    longer = derive(waited_h, node_h=done.node_h, supplied_fraction=supplied)
+    longer = (done.node_h / supplied).named("waited_h", WAITED)
+    waiting = ((longer - done.node_h) * done.states.powers["restart_kw"]).named(
+        "waiting_kwh", "Energy of nodes while they wait"
+    )
     lasted, useful = done.duration_h, done.useful
     return replace(
         done,
         node_h=longer,
-        it_kwh=derive(
-            waited_kwh,
-            it_kwh=done.it_kwh,
-            node_h=done.node_h,
-            waited_h=longer,
-            idle_kw=done.states.powers["restart_kw"],
-        ),
-        duration_h=None if lasted is None else derive(waited_h, node_h=lasted, supplied_fraction=supplied),
+        it_kwh=(done.it_kwh + waiting).named("waited_kwh", "Energy of nodes that work and wait"),
+        duration_h=None if lasted is None else (lasted / supplied).named("waited_h", WAITED),
         useful=None
         if useful is None
         else (useful * supplied).named(
@@ -84,9 +79,12 @@ def workers_of(setting: Setting, work: Mapping[str, Done]) -> tuple[Workers, str
         "ingestion.workers_per_node", stated.workers_per_node, "1", "ingestion.workers_per_trainer"
     )
     hours = derive(phases_h, **{f"{name}_h": node_h for name, node_h in fed.items()})
-    worker_h = derive(worker_time_h, node_h=hours, workers_per_node=each)
+    worker_h = (hours * each).named(
+        "worker_time_h",
+        "Hours of the workers that feed nodes. Zhao et al., ISCA 2022 (workers by trainer node)",
+    )
     sku = setting.sku(stated.sku or WORKER)
-    it = derive(drawn_it_kwh, node_h=worker_h, node_kw=worker_kw(setting.fact, sku))
+    it = (worker_h * worker_kw(setting.fact, sku)).named("drawn_it_kwh", "IT energy of node-hours")
     named = " and ".join(name.replace("_", "-") for name in fed)
     return Workers(
         sku.name, worker_h, it

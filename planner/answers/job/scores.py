@@ -7,7 +7,7 @@ from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
 from carbon.states import WorkHours, work_carbon
-from planner.answers.job.equations import accelerator_time_h, day_kgco2e
+from planner.answers.job.equations import day_kgco2e
 from planner.answers.job.footprint import Footprint, Phase
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 from planner.trace.units import DIMENSIONLESS
@@ -111,10 +111,8 @@ def _of_training(footprint: Footprint, training: Phase) -> Named:
     assert work is not None, "training is stated"
     carbon = phase_kgco2e(training)
     server = setting.sku(training.done.sku).server
-    hours = derive(
-        accelerator_time_h,
-        node_h=training.done.node_h,
-        accelerators=setting.fact(f"server.{server}.accelerators"),
+    hours = (training.done.node_h * setting.fact(f"server.{server}.accelerators")).named(
+        "accelerator_time_h", "Accelerator-hours of node-hours"
     )
     useful = training.done.useful or chosen("useful_fraction", 1.0, "not stated: every hour is counted")
     known = training.done.useful is not None

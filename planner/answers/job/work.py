@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carbon.energy import job_energy_kwh, job_energy_parts
-from planner.answers.job.equations import drawn_it_kwh, held_node_h, hosted_it_kwh, run_cycles, run_node_h
+from planner.answers.job.equations import run_cycles
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.schema import Work
@@ -29,6 +29,8 @@ from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
 from reliability.checkpoint import hours_by_state
+
+HELD = "Node-hours that accelerator-hours take; a share of a node takes its share of the host"
 
 if TYPE_CHECKING:
     from planner.inputs.metering import MeteredEnergy
@@ -107,12 +109,15 @@ def metered_work(setting: Setting, phase: str, work: Work) -> Done:
     sku = setting.sku(work.sku)
     hours = _metered(path, found, f"{phase}.accelerator_hours", found.accelerator_h, "h")
     count = setting.fact(f"server.{sku.server}.accelerators")
-    node_h = derive(held_node_h, accelerator_time_h=hours, accelerators=count)
+    node_h = (hours / count).named("held_node_h", HELD)
     it: Traced = _metered(path, found, f"{phase}.energy", found.it_kwh, "kWh")
     added = ""
     if found.covers == "accelerators":
         host = setting.fact(f"server.{sku.server}.host_power")
-        it = derive(hosted_it_kwh, accelerators_kwh=it, node_h=node_h, host_kw=host)
+        it = (it + (node_h * host).named("host_kwh", "IT energy of the hosts")).named(
+            "hosted_it_kwh",
+            "IT energy where a meter saw the accelerators alone; the host is that of the catalogue",
+        )
         added = "; the host is added from the catalogue"
     notes = [f"{path.name}: {found.seen}{added}", *(f"{path.name}: {note}" for note in found.notes)]
     notes += [f"{path.name}: {said}" for said in _contrasts(setting, sku.name, found)]
@@ -161,13 +166,9 @@ def hours_done(setting: Setting, phase: str, hours: float, power_kw: float | Non
     """Node-hours and energy of accelerator-hours at a stated power, or at that of training."""
     one = setting.sku(sku)
     count = setting.fact(f"server.{one.server}.accelerators")
-    node_h = derive(
-        held_node_h,
-        accelerators=count,
-        accelerator_time_h=setting.yours(f"{phase}.accelerator_hours", hours, "h"),
-    )
+    node_h = (setting.yours(f"{phase}.accelerator_hours", hours, "h") / count).named("held_node_h", HELD)
     node_kw = node_kw_of(setting, phase, power_kw, sku, "performance.power.training")
-    it = derive(drawn_it_kwh, node_h=node_h, node_kw=node_kw)
+    it = (node_h * node_kw).named("drawn_it_kwh", "IT energy of node-hours")
     return Done(one.name, node_h, it, said=f"{count_text(hours)} accelerator-hours on {one.name} (measured)")
 
 
@@ -207,7 +208,7 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
     ettr = derive(ettr_ratio, **hours)
     duration = derive(expected_duration_h, useful_time_h=useful_h, ettr_ratio=ettr)
     nodes = setting.yours(f"{phase}.nodes", float(work.nodes or 0), "1")
-    node_h = derive(run_node_h, nodes=nodes, duration_h=duration)
+    node_h = (nodes * duration).named("run_node_h", "Node-hours of a run")
     spent: dict[str, Traced] = {
         **hours,
         **powers,

@@ -7,16 +7,6 @@ import numpy as np
 from planner.trace.columns import Column
 
 
-def system_per_s(*, rate_per_s_per_gpu: Column, accelerators: Column) -> Column:
-    """Rate of a whole system.
-
-    X = x n
-
-    Source: definition.
-    """
-    return rate_per_s_per_gpu * accelerators
-
-
 def yield_per_kwh(*, rate_per_s: Column, nodes: Column, node_kw: Column) -> Column:
     """What a system delivers for a kWh at the plugs of its nodes: tokens, samples, images or requests.
 

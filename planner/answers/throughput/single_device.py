@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.equations import system_per_s
 from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together
+from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
 from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
@@ -59,13 +58,13 @@ def _columns(
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
     accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
-    rate = derive(system_per_s, rate_per_s_per_gpu=each, accelerators=accelerators)
+    rate = (each * accelerators).named("system_per_s", "Rate of a whole system")
     law = derive(
         accelerator_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         memory_use_fraction=one.memory_use,
         compute_use_fraction=one.compute_use,
-        **power_curve(inputs, sku),
+        **power_curve(inputs, sku, makes_images(inputs, setting.question.model)),
     )
     drawn = held_kw(inputs, setting.question.model, law, sku)
     node_kw = working_node_kw(host_columns(inputs, sku), per_node, drawn)

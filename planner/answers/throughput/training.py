@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.answers.throughput.costs import delivered
-from planner.answers.throughput.equations import system_per_s
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, training_error
 from planner.inputs.software import default_stack
 from planner.performance.adapters import adapter_parameters
@@ -188,7 +187,7 @@ def _columns(
     rate = (
         derive(samples_per_s, global_batch=arguments["global_batch"], step_s=step.total_s)
         if work.vision
-        else derive(system_per_s, rate_per_s_per_gpu=each, accelerators=accelerators)
+        else (each * accelerators).named("system_per_s", "Rate of a whole system")
     )
     parameters = inputs.fact(f"model.{question.model}.parameters")
     busy = training_accelerator_kw(

@@ -188,6 +188,17 @@ def sample_tflop(
     return result
 
 
+def element_gb(*, batch: Column, passes: Column, step_gb: NDArray[Any]) -> Column:
+    """Bytes that element-wise work moves in one step of a batch.
+
+    G = b g sum_i B_i
+
+    Source: definition.
+    """
+    result: Column = batch * np.asarray(passes) * np.sum(step_gb, axis=-1)
+    return result
+
+
 def _three(*operators: Column) -> NDArray[Any]:
     return np.stack(np.broadcast_arrays(*operators), axis=-1)
 

@@ -1,14 +1,16 @@
-"""What one unit takes within a response time, of models that answer as a whole, as a service of a plan."""
+"""Models that answer as a whole (scores, images, films, classes): what nodes make in a second, and draw."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from planner.answers.throughput.setting import Row, Setting, Table
-from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
+from planner.answers.throughput.single_device import alone_table
+from planner.inputs.model_kinds import RECOMMENDATION, VISION, item_of, kind_of_model, models_of
 from planner.physics.equations.serving import shared_node_kw
 from planner.physics.requests import SERVICE_OF_ITEMS, inputs_of, peak_demand_per_s
 from planner.physics.serving import replica_kinds, serving_candidates
@@ -17,7 +19,31 @@ from planner.trace.quantities import derive
 CAPACITY = {"requests_per_s": "requests_per_s", "limit_requests_per_s": "limit_per_s", "ttft_s": "response_s"}
 
 
-def with_units(setting: Setting, table: Table) -> Table:
+def scoring_table(setting: Setting, sizes: Sequence[int]) -> Table:
+    """Every SKU at every size whose accelerators each hold all tables, or what they lack."""
+    notes = [
+        "At full load, in batches: a latency limit takes its share. Rows cached near the chip are left out."
+    ]
+    table = alone_table(setting, sizes, unit="samples", error="the worst of the MLPerf rows", notes=notes)
+    return _with_units(setting, table)
+
+
+def generation_table(setting: Setting, sizes: Sequence[int]) -> Table:
+    """Every SKU at every size whose accelerators hold the denoiser."""
+    if setting.question.model in models_of(setting.catalogue, [VISION]):
+        notes = ["The classes of one pass: reading and resizing images is left out."]
+        table = alone_table(setting, sizes, unit="images", error="the worst engine", notes=notes)
+        return _with_units(setting, table)
+    notes = [
+        "An engine that starts each operator alone is slower: the low end is what such engines were measured "
+        "at. Text encoder and, where it is not counted, decoder are left out."
+    ]
+    unit = item_of(setting.catalogue, setting.question.model)
+    table = alone_table(setting, sizes, unit=unit, error="the worst engine", notes=notes)
+    return _with_units(setting, table)
+
+
+def _with_units(setting: Setting, table: Table) -> Table:
     """The table with what one unit of each SKU takes within the response time, where one is requested."""
     question = setting.question
     if question.response_s is None:

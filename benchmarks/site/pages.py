@@ -13,8 +13,7 @@ import everfleet
 from benchmarks.site.meanings import ANSWERS
 from planner.inputs.catalogue import load_catalogue
 from planner.report.data import _OF_ROW
-from planner.report.meanings import meaning_of
-from planner.report.table_columns import COLUMNS, TITLES, WAYS, column_unit
+from planner.report.table_columns import COLUMNS, TITLES, WAYS, column_unit, meaning_of
 from planner.serve.questions import arguments_in
 from planner.trace.numbers import exact_text
 from planner.trace.quantities import Fact

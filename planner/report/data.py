@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.report.meanings import meaning_of
 from planner.report.plain import plain, to_json
 from planner.report.spreadsheets import csv_of
-from planner.report.table_columns import BASELINES, COLUMNS, TITLES, column_unit
+from planner.report.table_columns import BASELINES, COLUMNS, TITLES, column_unit, meaning_of
 from planner.report.tables import money_in_rows
 from planner.trace.currency import USD, currency_of, showing, shown, shown_unit, shown_value
 from planner.trace.records import is_number

@@ -11,7 +11,7 @@ import pytest
 import everfleet as ef
 from benchmarks.site.meanings import ANSWERS
 from benchmarks.site.pages import tables
-from planner.report.meanings import meaning_of
+from planner.report.table_columns import meaning_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -80,7 +80,7 @@ POOLS = {
             planner/physics/divisible_work.py planner/answers/plan/stress.py
             planner/answers/plan/unit_costs.py planner/program/assembly.py
             planner/program/future_scenarios.py planner/program/option_tables.py planner/report/cells.py
-            planner/answers/plan/ranges.py planner/program/operation.py planner/report/meanings.py
+            planner/answers/plan/ranges.py planner/program/operation.py
             planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
             planner/physics/pool_ways.py planner/physics/README.md planner/program/once.py
@@ -111,7 +111,6 @@ POOLS = {
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
-            planner/report/meanings.py planner/report/table_columns.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
             planner/program/slot_use.py benchmarks/studies/hours.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.report.meanings import meaning_of
+from planner.report.table_columns import meaning_of
 from planner.trace.quantities import Chosen
 from planner.trace.records import Record, is_number
 from planner.trace.units import unit_of

@@ -112,11 +112,16 @@ _FEW = {
     "mip_heuristic_run_root_reduced_cost": False,
     "mip_pscost_minreliable": 1,
 }
-_SETTINGS: Mapping[Looking, Mapping[str, bool | int]] = {
+_SETTINGS: Mapping[Looking, Mapping[str, bool | int | str]] = {
     # Of the shipped quarter a restart takes a third of the time, and of smaller programs none gains by it.
     Looking.AS_EVER: {"mip_allow_restart": False},
     Looking.SOME: _FEW,
-    Looking.NONE: {**_FEW, "mip_heuristic_run_rens": False, "mip_allow_restart": False},
+    Looking.NONE: {
+        **_FEW,
+        "mip_heuristic_run_rens": False,
+        "mip_allow_restart": False,
+        "mip_lp_solver": "ipm",  # the first corner takes half the time of the simplex
+    },
 }
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
 SOME_COLUMNS = 60_000  # and from which on where only what is open is counted
@@ -239,17 +244,22 @@ def begin(
 
 
 def relax(
-    model: Any, *, time_limit_s: float, should_stop: Stop | None = None, crossover: bool = True
+    model: Any,
+    *,
+    time_limit_s: float,
+    should_stop: Stop | None = None,
+    crossover: bool = True,
+    inside: bool = False,
 ) -> Relaxation:
-    """The optimum without whole numbers.
+    """The optimum without whole numbers, by the interior point method where a model is large or `inside`.
 
-    Without `crossover`, values and costs of a large model may lie inside an optimal face, not at a corner.
+    Without `crossover`, values and costs that it finds may lie inside an optimal face, not at a corner.
     """
     trust("highs")
     if time_limit_s <= SOON_S:
         return Relaxation(Status.NO_INCUMBENT, {}, _nothing_found(should_stop).stopped, {})
     observer = _Observer(None, should_stop)
-    solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover)
+    solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover, inside=inside)
     running = Running(solver, model, observer)
     outcome = running.outcome()
     if outcome.status is not Status.OPTIMAL:
@@ -334,6 +344,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         time_limit_s: float,
         whole: bool = True,
         crossover: bool = True,
+        inside: bool = False,
         looking: Looking = Looking.AS_EVER,
     ) -> None:
         super().__init__(
@@ -349,6 +360,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
             **_SETTINGS[looking],
         )
         self._observer, self._start, self._crossover = observer, start, crossover
+        self._inside = inside
         self.columns: list[Any] = []
         self.mixed = False  # whole numbers and fractions: what is whole may change during a search
 
@@ -358,7 +370,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         self.mixed = self.mip and any(each.cat != pulp.LpContinuous for each in self.columns)
         lp.solverModel.passModel(_arrays(lp, self.columns, self.mip))
         open_ones = sum(each.lowBound != each.upBound for each in self.columns)
-        if not self.mip and open_ones >= MANY_COLUMNS:
+        if not self.mip and (self._inside or open_ones >= MANY_COLUMNS):
             lp.solverModel.setOptionValue("solver", "ipm")
             lp.solverModel.setOptionValue("run_crossover", "on" if self._crossover else "off")
 

@@ -53,11 +53,16 @@ def dive(program: Program, search: Search, start: Mapping[str, float]) -> backen
 
 
 def choose_rebates(
-    program: Program, fractions: backend.Fractions, start: Mapping[str, float], search: Search
-) -> None:
-    """Hold the rebates of the start, and a better one of a SKU instead where that is tried and pays.
+    program: Program,
+    fractions: backend.Fractions,
+    start: Mapping[str, float],
+    search: Search,
+    parts: Floats | None = None,
+) -> dict[str, float]:
+    """Hold the rebates of the start, and another one of a SKU instead where that is tried and pays; which.
 
-    What is nearest to its next rebate is tried first, until one does not pay or time is up.
+    What is nearest to its next rebate is tried first, until one does not pay or time is up. Where `parts` of
+    each are known, all that have one are tried, the largest first.
     """
     tiers, sku = program.problem.tiers, program.problem.node_groups.sku
     units = program.problem.node_groups.order_unit_nodes[:, None]
@@ -66,12 +71,13 @@ def choose_rebates(
     fractions.move(places, held, held)
     cost = fractions.solve()
     nodes = account.totals_by(sku, len(program.problem.sku_names), units * fractions.at(placed)).sum(axis=1)
-    reached = nodes[tiers.sku] / np.maximum(tiers.from_nodes, 1.0)
-    for tier in np.argsort(-reached, kind="stable").tolist():
+    near = nodes[tiers.sku] / np.maximum(tiers.from_nodes, 1.0) if parts is None else parts
+    for tier in np.argsort(-near, kind="stable").tolist():
         own = np.flatnonzero(tiers.sku == tiers.sku[tier])
         now = own[held[own] == 1]
-        is_better = now.size == 1 and tiers.from_nodes[tier] > tiers.from_nodes[now[0]]
-        if not is_better or math.isinf(cost):
+        is_next = now.size == 1 and tiers.from_nodes[tier] > tiers.from_nodes[now[0]]
+        is_tried = is_next if parts is None else parts[tier] > SOME and not held[tier]
+        if not is_tried or math.isinf(cost):
             continue
         if search.left_s <= SOON_S:
             break
@@ -79,11 +85,14 @@ def choose_rebates(
         tried[own] = own == tier
         fractions.move(places, tried, tried)
         found = fractions.solve(cost, afresh=True)
-        if found >= cost:
-            fractions.move(places, held, held)
-            fractions.return_to(corner)
+        if found < cost:
+            cost, held = found, tried
+            continue
+        fractions.move(places, held, held)
+        fractions.return_to(corner)
+        if parts is None:
             break
-        cost, held = found, tried
+    return {each.name: float(now) for each, now in zip(program.tier, held, strict=True)}
 
 
 def _options(program: Program) -> list[Variables]:

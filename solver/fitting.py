@@ -4,8 +4,8 @@ Of the replicas of a period all that matters is that each service is carried and
 than it has room for. From the fractions on, each service in turn takes what is best for it at what a node of
 each node group costs now: a node group that is too full is dearer by what it is over, and dearer still the
 longer it was. What is too much in some periods may be room in others, for jobs that may pause. So in between
-the program with fractions of all else is solved again, with a price for what does not fit; where that does
-not help either, a unit is ordered where it brings most.
+the program with fractions of all else is solved again, with a price for what does not fit. What is over in
+the end is a part of a node in one or two periods, which is little for an engine.
 
 Source of the prices: "PathFinder" (McMurchie and Ebeling, FPGA 1995), which routes wires that ask for the
 same place on a chip.
@@ -16,30 +16,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from solver import account, bounds
 from solver.program import Program, name
 from solver.steps import Search, hold, reader
-from solver.tables import Floats, Whole
+from solver.tables import Flags, Floats, Whole
 
 SHARE = 0.5  # of the time left, for all of it
 ROUNDS = 12  # of the program with fractions in between, at most
+FRUITLESS = 2  # of them, one after the other, that leave as much over as before, at most
 SWEEPS = 150  # over the services of a period that use what is too full, at most
 ALL = 10  # every so manieth sweep takes all services
 OPTIONS = 6  # of a service, changed at once: those that serve now, and the cheapest of the others
 # The price of a node that is not there: among services, times what the use of one costs, and more with every
 # sweep; in the program, times what one costs in all.
 STEEP, DEAR = 5.0, 10.0
-MORE_UNITS = 3  # that may be ordered next to those that are
-TRIES = 20  # node groups of which one more unit is tried
 FITS = 1e-7  # nodes
 SOME = 1e-9
 
 
-def fit(program: Program, ordered: Mapping[str, float], search: Search) -> dict[str, float] | None:
-    """Whole replicas and orders near to what is `ordered`, with fractions of all else; none that fit: None.
+class Fitted(NamedTuple):
+    """Values of all variables, and the periods in which replicas use more nodes than there are [T]."""
+
+    values: dict[str, float]
+    too_full: Flags
+
+
+def fit(program: Program, ordered: Mapping[str, float], search: Search) -> Fitted | None:
+    """Whole replicas for what is `ordered`, with fractions of all else, the least too full; or none.
 
     Orders are whole there, replicas may be fractions. Choices have to be held. What is barred may serve here,
     too: the bounds of replicas and orders are others afterwards.
@@ -69,7 +76,6 @@ class _Fitting:
             program.in_use.shape
         )  # what a node of each node group costs on top, from before
         self._replicas = np.floor(used + SOME).astype(np.int64)
-        self._orders = np.rint(read(program.order))
         self._open(ordered)
         self._fractions = search.fractions(program, SHARE)
         self._soften(float(read(program.in_service).sum()), ordered)
@@ -86,19 +92,11 @@ class _Fitting:
         return found
 
     def _open(self, ordered: Mapping[str, float]) -> None:
-        """Replicas may be any, orders what they are or a few more where there are some."""
+        """Replicas may be any; orders are what they are."""
         program = self._program
-        hold((program.retire, program.sell, program.move), ordered)
+        hold((program.order, program.retire, program.sell, program.move), ordered)
         for variable, most in zip(program.replicas.ravel(), self._most.ravel(), strict=True):
             variable.lowBound, variable.upBound = 0, float(most)
-        some = np.broadcast_to(np.any(self._orders > 0, axis=1, keepdims=True), self._orders.shape)
-        for variable, units, more in zip(
-            program.order.ravel(), self._orders.ravel(), some.ravel(), strict=True
-        ):
-            top = math.inf if variable.upBound is None else variable.upBound
-            variable.lowBound, variable.upBound = units, max(units, min(top, units + MORE_UNITS * more))
-        tops = np.array([variable.upBound for variable in program.order.ravel()], dtype=float)
-        self._most_orders: Floats = tops.reshape(self._orders.shape)
 
     def _soften(self, in_service: float, ordered: Mapping[str, float]) -> None:
         """From now on nodes may be used that are not there, at a price."""
@@ -112,7 +110,6 @@ class _Fitting:
         ]
         self._over_places = self._fractions.soften(rows, self._price).reshape(program.in_use.shape)
         self._replica_places = self._fractions.places(program.replicas)
-        self._order_places = self._fractions.places(program.order)
 
     def _room_for(self, replicas: Floats | Whole, values: Mapping[str, float], over: Floats) -> Floats:
         """Nodes of each node group that replicas may use, where all else stays as it is."""
@@ -129,62 +126,33 @@ class _Fitting:
                 room[index] -= sum(factor * values[each.name] for each, factor in row.items()) + row.constant
         return room
 
-    def found(self) -> dict[str, float] | None:
-        """Round by round, until all fits or time is up."""
-        periods = list(range(self._problem.periods))
+    def found(self) -> Fitted | None:
+        """Round by round, until all fits, rounds bring no more or time is up."""
+        periods, least, fruitless = list(range(self._problem.periods)), math.inf, 0
+        best: Fitted | None = None
         for turn in range(ROUNDS):
             for period in periods:
                 self._settle(period, turn)
-            over = self._solved(self._orders)
+            over = self._solved()
             if over is None:
-                return None
-            values = self._fractions.values()
-            if over.sum() <= FITS:
-                return values
-            if turn % 2:
-                self._order_more()
-                over = self._solved(self._orders)
-                if over is None:
-                    return None
-                values = self._fractions.values()
+                break
+            values, too_full = self._fractions.values(), over.sum(axis=0) > FITS
+            fruitless = 0 if over.sum() < least - FITS else fruitless + 1
+            if not fruitless:
+                least, best = float(over.sum()), Fitted(values, too_full)
+            if not too_full.any() or fruitless == FRUITLESS:
+                break
             self._room = self._room_for(self._replicas, values, over)
-            periods = np.flatnonzero(over.sum(axis=0) > FITS).tolist()
-        return None
+            periods = np.flatnonzero(too_full).tolist()
+        return best
 
-    def _solved(self, most: Floats) -> Floats | None:
-        """Nodes that are not there, in each node group, for these replicas and no more than these orders."""
+    def _solved(self) -> Floats | None:
+        """Nodes that are not there, in each node group, for these replicas."""
         self._fractions.move(self._replica_places, self._replicas, self._replicas)
-        self._fractions.move(self._order_places, self._orders, most)
         if math.isinf(self._fractions.solve()):
             return None
         over: Floats = self._fractions.at(self._over_places)
         return over
-
-    def _order_more(self) -> None:
-        """Order what fractions of orders would help most, as many units as they are together.
-
-        Where they do not help, a unit is ordered that replicas of the fullest period could move to.
-        """
-        over = self._solved(self._most_orders)
-        if over is None:
-            return
-        more = np.where(self._order_places < 0, 0.0, self._fractions.at(self._order_places) - self._orders)
-        if more.sum() > FITS:
-            most = np.argsort(-more, axis=None)[: max(1, round(float(more.sum())))]
-            self._orders.ravel()[most] += np.ceil(more.ravel()[most] - FITS)
-        if over.sum() > FITS:
-            self._order_one(int(np.argmax(over.sum(axis=0))))
-
-    def _order_one(self, period: int) -> None:
-        """One more unit of the group that is dearest then, of those that may be ordered and arrive."""
-        dearer, lead = self._dearer[:, period], self._problem.node_groups.lead_periods
-        for group in np.argsort(-dearer, kind="stable")[: min(TRIES, int((dearer > 0).sum()))].tolist():
-            for placed in range(period - int(lead[group]), -1, -1):
-                if self._orders[group, placed] < self._most_orders[group, placed]:
-                    self._orders[group, placed] += 1
-                    if self._solved(self._orders) is not None:
-                        return
-                    self._orders[group, placed] -= 1
 
     def _settle(self, period: int, turn: int) -> None:
         """Sweep by sweep each service takes what is best for it, until every node group has room for all."""

@@ -1,10 +1,12 @@
 """The bound, looked for at the same time as the plan.
 
-Where there are rebates, they are taken as whole first and all else as fractions, in a program of its own with
-the rows of `tighten`: most of what whole choices cost is there, in few branches. Of a program so large that
-even this would take too long it is the relaxation. The other search takes all that is chosen once as whole,
-where there are no rebates or the first was not enough. It starts from the choices that the steps towards a
-plan have found; better ones may come of it. Both end when the plan is near enough.
+Where there are rebates, they are taken as whole first and all else as fractions, in a program of its own
+with the rows of `tighten`: most of what whole choices cost is there, in few branches. Of a program so large
+that even this would take too long it is the relaxation. Where that is not enough, the options for these
+rebates are made whole, which bounds all plans with them, and the search goes on with those left out: the
+bound is the least of all. Without rebates, the search takes all that is chosen once as whole. It starts from
+the choices that the steps towards a plan have found; better ones may come of it. All end when the plan is
+near enough.
 
 Which ends first, plan or bound, is a matter of the machine. So that the same problem gives the same answer,
 what is near enough counts as just near enough, however far a search had come.
@@ -22,7 +24,9 @@ import pulp
 from solver import backend
 from solver.build import build
 from solver.program import Program
+from solver.rows import linear, name
 from solver.steps import Range, Search, count, nodes, open_variables, ranges, reader, restore
+from solver.tables import Flags, Floats
 from solver.tighten import keep_the_pace, split_by_rebate
 
 JUST = 1 - 1e-6  # of the gap asked for, so that no rounding takes it beyond
@@ -57,6 +61,8 @@ class Floor:
     gap_fraction: float
     cost: float = math.inf
     _lifted: float = -math.inf
+    _left_out: float = math.inf  # the bound of the rebates that the search does not look at any more
+    _tight: Program | None = field(default=None, repr=False)
     _running: backend.Running | None = field(default=None, repr=False)
     _whole: bool = field(default=True, repr=False)  # does the running search look for whole choices?
 
@@ -73,11 +79,47 @@ class Floor:
         """Is the best plan within the gap of the bound?"""
         return self.cost < math.inf and backend.gap(self.cost, self.bound) <= self.gap_fraction
 
-    def begin_with_rebates(self, program: Program, relaxed: backend.Relaxation, search: Search) -> None:
-        """Look for a bound with whole rebates; of a large program, only tightened, with fractions of all."""
+    def begin_with_rebates(
+        self, program: Program, relaxed: backend.Relaxation, search: Search
+    ) -> Floats | None:
+        """Look for a bound with whole rebates; of a large program, only tightened, with fractions of all.
+
+        Tells which part of each rebate the tightened relaxation takes, of a large program nothing.
+        """
         large = open_variables(ranges(program)) >= MANY
-        tight = tightened(program, relaxed, large=large)
+        tight = self._tight = tightened(program, relaxed, large=large)
         self._begin(tight, search, CLOSER, {}, whole=not large)
+        if large:
+            return None
+        parts = search.relax(tight, crossover=False, inside=True)
+        return reader(parts.values)(tight.tier) if parts.status is backend.Status.OPTIMAL else None
+
+    def knows(self, program: Program, chosen: backend.Outcome) -> bool:
+        """Are these rebates left out?"""
+        return _row_of(_taken(program, chosen)) in self._rebates_of.model.constraints
+
+    def leave_out(self, program: Program, chosen: backend.Outcome) -> None:
+        """What these rebates cost at least is known, by a search of the program with whole options for them.
+
+        The next search looks at all others: one tier at least is another one.
+        """
+        if self.knows(program, chosen):
+            return
+        tight, taken = self._rebates_of, _taken(program, chosen)
+        changed = linear([(tier, -1.0 if on else 1.0) for tier, on in zip(tight.tier, taken, strict=True)])
+        tight.add(_row_of(taken), changed, pulp.LpConstraintGE, 1.0 - int(taken.sum()))
+        if chosen.status is not backend.Status.INFEASIBLE:
+            self._left_out = min(self._left_out, chosen.bound)
+
+    @property
+    def _rebates_of(self) -> Program:
+        """The program of the search for whole rebates, which has to have begun."""
+        assert self._tight is not None
+        return self._tight
+
+    def begin_with_other_rebates(self, search: Search) -> None:
+        """Look for a bound with whole rebates, none of those left out."""
+        self._begin(self._rebates_of, search, CLOSER, {}, whole=True)
 
     def begin_with_choices(
         self,
@@ -114,7 +156,7 @@ class Floor:
         )
 
     def _seen(self, progress: backend.Progress) -> None:
-        self._lifted = max(self._lifted, progress.bound)
+        self._lifted = max(self._lifted, min(progress.bound, self._left_out))
 
     def tell(self, cost: float) -> None:
         """What another plan costs."""
@@ -127,7 +169,16 @@ class Floor:
         if at_once:
             self._running.stop()
         outcome, self._running = self._running.outcome(), None
-        self._lifted = max(self._lifted, outcome.bound)
+        self._lifted = max(self._lifted, min(outcome.bound, self._left_out))
         if not self._whole:  # fractions choose nothing
             outcome = replace(outcome, status=backend.Status.NO_INCUMBENT, values={})
         return replace(outcome, stopped=outcome.stopped and not (at_once or self.near))
+
+
+def _taken(program: Program, chosen: backend.Outcome) -> Flags:
+    taken: Flags = reader(chosen.values)(program.tier) > 1 / 2
+    return taken
+
+
+def _row_of(taken: Flags) -> str:
+    return name("left_out", tuple(np.flatnonzero(taken).tolist()))

@@ -19,17 +19,18 @@ import pulp
 
 from solver import backend
 from solver.build import THOUSAND
-from solver.choosing import choose
+from solver.choosing import choose, with_rebates
 from solver.floor import MANY, Floor
-from solver.problem import Problem, Solution
+from solver.problem import Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
 from solver.steps import STEPS, Search, choices, cost, count, hold, nodes, open_variables, ranges, restore
+from solver.tables import Floats
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
-FOR_REBATES = 0.25  # of the time left, for options that suit the rebates of the bound
+MOSTLY = 0.5  # a larger part of a rebate is taken as all of it
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -60,31 +61,38 @@ def first_plan(
     def pays() -> bool:
         return search.left_s >= REACH * relaxed_s
 
+    parts: Floats | None = None
     if rebates and pays():
-        floor.begin_with_rebates(program, relaxed, search)
+        parts = floor.begin_with_rebates(program, relaxed, search)
     try:
-        chosen = _chosen(program, relaxed, search, large=open_variables(as_it_was) >= MANY)
+        chosen = _chosen(program, relaxed, search, parts, large=open_variables(as_it_was) >= MANY)
         if chosen.stopped or chosen.status is backend.Status.INFEASIBLE:
             return FirstPlan(None, chosen.stopped, floor.bound)
         if not rebates and pays():
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
-        plan, stopped = _whole_plan(program, chosen, search, floor)
-        best = floor.end(at_once=stopped or floor.near)
-        if rebates and not (stopped or best.stopped or floor.near) and pays():
-            better = _for_these_rebates(program, best, search)
-            pays_better = cost(better) < cost(chosen) * (1 - PAYS)
-            chosen = better if pays_better else chosen
-            floor.begin_with_choices(program, as_it_was, search, chosen.values)
-            if pays_better:
-                other, stopped = _whole_plan(program, chosen, search, floor)
-                plan = _cheaper(program.problem, plan, other)
-            best = floor.end(at_once=stopped or floor.near)
-        if not stopped and not floor.near and cost(best) < cost(chosen) * (1 - PAYS):
+        found = _whole_plan(program, chosen, search, floor)
+        best = floor.end(at_once=found.stopped or floor.near)
+        while not (found.stopped or best.stopped or floor.near):
+            lifts = rebates and best.status.has_plan and pays()
+            if lifts:
+                floor.leave_out(program, chosen)
+                tried = chosen if floor.knows(program, best) else _for_these_rebates(program, best, search)
+                floor.leave_out(program, tried)
+                floor.begin_with_other_rebates(search)
+                if cost(tried) < cost(chosen) * (1 - PAYS):
+                    chosen = tried
+                    found = min(found, _whole_plan(program, chosen, search, floor), key=cost)
+            found = _improved(program, found, search, floor)
+            if not lifts:
+                break
+            best = floor.end(at_once=found.stopped or floor.near)
+        better = not rebates and cost(best) < cost(chosen) * (1 - PAYS)
+        if better and not (found.stopped or best.stopped or floor.near):
             restore(as_it_was)  # better choices may be among what was barred
             program.count_replicas()
-            other, stopped = _whole_plan(program, best, search, floor)
-            plan = _cheaper(program.problem, plan, other)
-        return FirstPlan(plan, stopped or best.stopped, floor.bound)
+            found = min(found, _whole_plan(program, best, search, floor), key=cost)
+        plan = program.solution(found.values) if found.status.has_plan else None
+        return FirstPlan(plan, found.stopped or best.stopped, floor.bound)
     finally:
         floor.end(at_once=True)
         restore(as_it_was)
@@ -131,51 +139,63 @@ def _without_bound(watch: backend.Watch | None) -> backend.Watch | None:
     return lambda seen: watch(replace(seen, bound=-math.inf, gap_fraction=math.inf))
 
 
-def _chosen(program: Program, relaxed: backend.Relaxation, search: Search, *, large: bool) -> backend.Outcome:
-    """What is chosen once, while the rest may be fractions; all that is not promising is barred from now on.
+def _chosen(
+    program: Program,
+    relaxed: backend.Relaxation,
+    search: Search,
+    parts: Floats | None,
+    *,
+    large: bool,
+) -> backend.Outcome:
+    """What is chosen once, while the rest may be fractions: with rebates near to these parts, if told.
 
-    Where nothing is found, what is likeliest.
+    Of a large program all that is not promising is barred from now on. Where nothing is found, what is
+    likeliest.
     """
     start = likeliest(program, relaxed)
-    bar_the_rest(program, relaxed, any_pace=large)
+    if parts is not None:
+        start |= {each.name: float(part > MOSTLY) for each, part in zip(program.tier, parts, strict=True)}
+    if large:
+        bar_the_rest(program, relaxed, any_pace=True)
     count([*nodes(program), program.replicas], pulp.LpContinuous)
-    chosen = choose(program, search, start, at_once=large)
+    chosen = choose(program, search, start, parts, at_once=large)
     count(nodes(program), pulp.LpInteger)
     program.count_replicas()
     return chosen if chosen.status.has_plan else replace(chosen, values=start)
 
 
 def _for_these_rebates(program: Program, bound: backend.Outcome, search: Search) -> backend.Outcome:
-    """Options for the rebates that the search for the bound took, among what is promising.
-
-    Those of a plan were found in turns with its options, and may be far from the best.
-    """
-    if not bound.status.has_plan:
-        return bound
-    promising = ranges(program)
-    hold([program.tier], bound.values)
+    """Options for the rebates that the search for the bound took; those are told also where none fit."""
     count([*nodes(program), program.replicas], pulp.LpContinuous)
-    found = search(program, None, FOR_REBATES, backend.Looking.SOME)
-    restore(promising)
-    return found
+    found = with_rebates(program, search, bound.values)
+    count(nodes(program), pulp.LpInteger)
+    program.count_replicas()
+    return found if found.status.has_plan else replace(found, values=bound.values)
 
 
-def _whole_plan(
-    program: Program, chosen: backend.Outcome, search: Search, floor: Floor
-) -> tuple[Solution | None, bool]:
-    """Nodes and replicas for these choices, and better plans nearby; was a stop asked for?"""
+def _whole_plan(program: Program, chosen: backend.Outcome, search: Search, floor: Floor) -> backend.Outcome:
+    """Nodes and replicas for these choices, or where none are found, for any of the promising."""
     promising = ranges(program)
     found = _made_whole(program, chosen.values, search)
-    near = backend.gap(found.objective, floor.known) <= search.gap_fraction
-    if found.status.has_plan and not found.stopped and not near:
-        hold(choices(program), found.values)
-        found = improve(program, found, search)
     restore(promising)
-    if not found.status.has_plan:
-        return None, found.stopped
-    plan = program.solution(found.values)
-    floor.tell(objective_value(program.problem, plan) / THOUSAND)
-    return plan, found.stopped
+    return _told(program, found, floor)
+
+
+def _improved(program: Program, found: backend.Outcome, search: Search, floor: Floor) -> backend.Outcome:
+    """Better plans near to one, with its choices."""
+    if not found.status.has_plan or found.stopped:
+        return found
+    promising = ranges(program)
+    hold(choices(program), found.values)
+    found = improve(program, found, search)
+    restore(promising)
+    return _told(program, found, floor)
+
+
+def _told(program: Program, found: backend.Outcome, floor: Floor) -> backend.Outcome:
+    if found.status.has_plan:
+        floor.tell(objective_value(program.problem, program.solution(found.values)) / THOUSAND)
+    return found
 
 
 def _made_whole(program: Program, values: Mapping[str, float], search: Search) -> backend.Outcome:
@@ -185,8 +205,3 @@ def _made_whole(program: Program, values: Mapping[str, float], search: Search) -
     found = make_whole(program, search) or search(program, None)
     restore(promising)
     return found if found.stopped or found.status.has_plan else search(program, None)
-
-
-def _cheaper(problem: Problem, one: Solution | None, other: Solution | None) -> Solution | None:
-    plans = [plan for plan in (one, other) if plan is not None]
-    return min(plans, key=lambda plan: objective_value(problem, plan), default=None)

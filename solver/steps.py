@@ -59,13 +59,16 @@ class Search:
             looking=looking,
         )
 
-    def relax(self, program: Program, *, crossover: bool = True, share: float = 1.0) -> backend.Relaxation:
-        """The optimum with fractions of everything."""
+    def relax(
+        self, program: Program, *, crossover: bool = True, inside: bool = False, share: float = 1.0
+    ) -> backend.Relaxation:
+        """The optimum with fractions of everything; `inside` and `crossover` as in `backend.relax`."""
         return backend.relax(
             program.model,
             time_limit_s=max(share * self.left_s, SOON_S),
             should_stop=self.should_stop,
             crossover=crossover,
+            inside=inside,
         )
 
     def fractions(self, program: Program, share: float = 1.0) -> backend.Fractions:
@@ -142,7 +145,10 @@ def open_variables(variables: Mapping[pulp.LpVariable, Range]) -> int:
 
 @contextmanager
 def room_to_round(program: Program, replicas: float) -> Iterator[None]:
-    """Meanwhile each service has to carry more in each period: by a share of one replica, the largest."""
+    """Meanwhile each service has to carry more in each period: by a share of one replica, the largest.
+
+    No more than its options carry together.
+    """
     serving = {variable for variable in program.replicas.ravel() if variable.upBound != 0}
     rows = [
         row
@@ -151,8 +157,10 @@ def room_to_round(program: Program, replicas: float) -> Iterator[None]:
     ]
     floors = [float(row.getLb()) for row in rows]
     for row, least in zip(rows, floors, strict=True):
-        largest = max((gives for each, gives in row.items() if each in serving), default=0.0)
-        row.changeRHS(least + replicas * largest)
+        gives = [(each, amount) for each, amount in row.items() if each in serving]
+        largest = max((amount for _, amount in gives), default=0.0)
+        most = sum(math.inf if each.upBound is None else amount * each.upBound for each, amount in gives)
+        row.changeRHS(max(least, min(least + replicas * largest, most)))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Whole replicas for whole orders: all is carried, nothing is too full, and what is missing is ordered."""
+"""Whole replicas for whole orders: all is carried, and where they use too many nodes that is told."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_solver_optimum import best, draw_more
 
 from solver import account, steps
 from solver.build import build
-from solver.fitting import _changes, _Fitting, fit
+from solver.fitting import Fitted, _changes, _Fitting, fit
 from solver.problem import Problem, Services
 from solver.program import Program
 from solver.verify import objective_value, verify
@@ -37,7 +37,7 @@ def services(*demand: float) -> Problem:
     return problem(services=Services(name=named, demand=np.array(demand)[:, None]), serve_options=serves)
 
 
-def fitted(program: Program, ordered: dict[str, float]) -> dict[str, float] | None:
+def fitted(program: Program, ordered: dict[str, float]) -> Fitted | None:
     """With the choices of `ordered` held; all is as open as before."""
     before = steps.ranges(program)
     program.count_replicas()
@@ -67,27 +67,16 @@ def test_changes_are_all_of_up_to_two_more_and_two_less() -> None:
     assert [3, 0, 0] not in changes
 
 
-def test_what_has_no_room_is_ordered() -> None:
+@pytest.mark.parametrize("nodes", [5, 6])
+def test_what_has_no_room_is_told(nodes: int) -> None:
     """2.5 replicas each of two services fill 5 nodes as fractions; whole they are 3 each, on one more."""
     program = build(services(25.0, 25.0))
     relaxed = search().relax(program)
-    found = fitted(program, {**relaxed.values, program.order[0, 0].name: 5.0})
+    found = fitted(program, {**relaxed.values, program.order[0, 0].name: float(nodes)})
 
     assert found is not None
-    read = steps.reader(found)
-    assert read(program.replicas).ravel().tolist() == [3, 3]
-    assert read(program.order).sum() == 6
-
-
-@pytest.mark.nightly
-def test_orders_at_their_limit_leave_nothing_that_fits() -> None:
-    """No sixth node can be had: nothing is found, and nothing stays behind that does not fit."""
-    case = services(25.0, 25.0)
-    case = dataclasses.replace(case, limits=dataclasses.replace(case.limits, supply_nodes=np.array([[5.0]])))
-    program = build(case)
-    relaxed = search().relax(program)
-
-    assert fitted(program, {**relaxed.values, program.order[0, 0].name: 5.0}) is None
+    assert steps.reader(found.values)(program.replicas).ravel().tolist() == [3, 3]
+    assert found.too_full.tolist() == [nodes < 6]
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -103,16 +92,18 @@ def test_a_plan_that_fits_stays_and_fractions_become_one(seed: int) -> None:
     assert whole.status.has_plan
     kept = fitted(program, dict(whole.values))
     assert kept is not None
-    assert steps.reader(kept)(program.replicas) == pytest.approx(
+    assert not kept.too_full.any()
+    assert steps.reader(kept.values)(program.replicas) == pytest.approx(
         np.rint(steps.reader(whole.values)(program.replicas)), abs=1e-6
     )
 
     steps.hold((*steps.choices(program), program.order, program.retire, program.move), whole.values)
     fractions = search().relax(program)
     program = build(case)
-    if (found := fitted(program, {**whole.values, **fractions.values})) is None:
+    found = fitted(program, {**whole.values, **fractions.values})
+    if found is None or found.too_full.any():
         return
-    plan = program.solution(finished(program, found))
+    plan = program.solution(finished(program, found.values))
     assert verify(case, plan, 1e-6) == []
     assert objective_value(case, plan) >= optimum.objective - 1e-6 * abs(optimum.objective) - 1e-6
 
@@ -181,4 +172,4 @@ def test_standby_carries_nothing() -> None:
     found = fitted(program, {**relaxed.values, program.order[0, 0].name: 4.0})
 
     assert found is not None
-    assert steps.reader(found)(program.replicas).ravel().tolist() == [4]
+    assert steps.reader(found.values)(program.replicas).ravel().tolist() == [4]

@@ -15,6 +15,7 @@ from benchmarks.fleets import fleet
 from solver import backend, steps
 from solver import floor as floors
 from solver.build import build
+from solver.choosing import with_rebates
 from solver.floor import Floor
 from solver.program import Program
 
@@ -79,6 +80,28 @@ def test_whole_rebates_lift_the_bound_less_than_whole_choices(
     assert found.status.has_plan is (many > 1)  # fractions choose nothing
     assert floor.bound > relaxation.objective * (1 + 1e-4)
     assert floor.bound <= whole_choices(program) * (1 + 1e-6)
+
+
+def test_rebates_left_out_one_after_the_other_lift_the_bound_to_whole_choices() -> None:
+    """Options made whole for the best rebates each time: the bound rises to the optimum, and never above."""
+    program = build(fleet("S", seed=3))
+    relaxation, optimum = search().relax(program), whole_choices(build(fleet("S", seed=3)))
+    floor = Floor(relaxation.objective, 0.0)
+    floor.begin_with_rebates(program, relaxation, search())
+    found = floor.end(at_once=False)
+    steps.count([*steps.nodes(program), program.replicas], pulp.LpContinuous)
+    bounds = [floor.bound]
+    while bounds[-1] < optimum * (1 - 1e-6) and len(bounds) < 20:
+        assert not floor.knows(program, found)
+        floor.leave_out(program, with_rebates(program, search(), found.values))
+        assert floor.knows(program, found)
+        floor.begin_with_other_rebates(search())
+        found = floor.end(at_once=False)
+        bounds.append(floor.bound)
+
+    assert len(bounds) > 1
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == pytest.approx(optimum, rel=1e-6)
 
 
 def test_the_program_is_left_as_it_was() -> None:

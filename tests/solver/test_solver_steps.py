@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pulp
@@ -16,9 +15,10 @@ from solver_cases import problem, service
 from test_solver_optimum import best, draw_more
 
 from benchmarks.fleets import fleet
-from solver import backend, steps, whole
+from solver import steps, whole
 from solver.build import build
 from solver.choosing import choose
+from solver.fitting import Fitted
 from solver.problem import Problem, Services
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
@@ -59,15 +59,20 @@ def test_a_first_plan_with_every_other_decision_is_a_plan(seed: int) -> None:
         assert 1000 * bound <= objective_value(case, plan) + 1e-6 * abs(objective_value(case, plan)) + 1e-6
 
 
-def test_choices_in_turns_end_at_the_best() -> None:
-    """With time to spare the last search, of options and rebates together, is the same optimum as at once."""
+def test_choices_for_the_best_rebates_are_the_best() -> None:
+    """As good as options and rebates at once; without those rebates dearer, unless others may be tried."""
     program = build(fleet("S"))
     steps.count([*steps.nodes(program), program.replicas], pulp.LpContinuous)
-    in_turns = choose(program, search(), {})
     at_once = search()(program, None)
-    chosen = steps.reader(in_turns.values)
+    none = {each.name: 0.0 for each in program.tier}
+    found, without = (choose(program, search(), each) for each in (at_once.values, none))
+    parts = steps.reader(at_once.values)(program.tier)
+    tried = choose(program, search(), none, parts)
+    chosen = steps.reader(found.values)
 
-    assert in_turns.objective == pytest.approx(at_once.objective, rel=1e-6)
+    assert found.objective == pytest.approx(at_once.objective, rel=1e-6)
+    assert tried.objective == pytest.approx(at_once.objective, rel=1e-6)
+    assert without.objective > at_once.objective * (1 + 1e-4)
     for variables in steps.choices(program):
         assert chosen(variables) == pytest.approx(np.rint(chosen(variables)), abs=1e-6)
 
@@ -95,8 +100,8 @@ def test_choices_at_once_keep_the_rebates_in_reach() -> None:
     assert found.objective <= 1.01 * least
 
 
-def test_choices_at_once_without_a_plan_go_by_turns() -> None:
-    """Rebates that nothing can reach leave no options; the turns find the optimum nevertheless."""
+def test_choices_at_once_without_a_plan_have_any_rebates() -> None:
+    """Rebates that nothing can reach leave no options; the optimum is found nevertheless."""
     program, at_once = build(fleet("S")), build(fleet("S"))
     for each in (program, at_once):
         steps.count([*steps.nodes(each), each.replicas], pulp.LpContinuous)
@@ -117,21 +122,11 @@ def test_replicas_are_whole_and_carry_the_demand() -> None:
     assert objective_value(case, program.solution(found.values)) == pytest.approx(best(case).objective)
 
 
-def near_the_fractions(program: Program, search: steps.Search) -> backend.Outcome | None:
-    """As for a program that no single search can take."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(whole, "_many", lambda program: True)
-        return whole._orders_first(program, search)
-
-
-@pytest.mark.parametrize("way", [whole._orders_first, near_the_fractions, whole._replicas_first])
-def test_two_services_that_fill_a_node_need_one_more(
-    way: Callable[[Program, steps.Search], backend.Outcome | None],
-) -> None:
+def test_two_services_that_fill_a_node_need_one_more() -> None:
     """Twice 2.5 replicas fill 5 nodes as fractions; whole they are twice 3 on 6, whatever comes first."""
     case = two_services()
     program = build(case)
-    found = way(program, search())
+    found = make_whole(program, search())
 
     assert found is not None
     assert replicas(program, found.values).ravel().tolist() == [3, 3]
@@ -149,6 +144,15 @@ def test_room_is_part_of_the_largest_open_replica() -> None:
             [2.75, 2.5]
         )
     assert [row_limits(program)[f"demand_{service}_0"][0] for service in (0, 1)] == pytest.approx([2.5, 2.5])
+
+
+def test_room_is_no_more_than_replicas_carry() -> None:
+    """Three at most: 2.5 and a whole one more would be 3.5."""
+    program = build(two_services())
+    program.replicas[0, 0].upBound = 3
+
+    with steps.room_to_round(program, 1.0):
+        assert row_limits(program)["demand_0_0"][0] == pytest.approx(3.0)
 
 
 def test_rows_for_now_are_taken_out_again() -> None:
@@ -195,9 +199,15 @@ def test_orders_are_rounded_and_replicas_stay_as_they_were_found() -> None:
         program.replicas[1, 0].name: 4.0,
         program.order[0, 0].name: 7.0,
     }
-    whole._hold_as_found(program, found)
+    whole._hold_as_found(program, Fitted(found, np.array([False])))
     assert [(each.lowBound, each.upBound) for each in program.replicas.ravel()] == [(3, 3), (4, 4)]
     assert program.order[0, 0].lowBound == 6
+
+    program = build(two_services())
+    for variable in program.replicas.ravel():
+        variable.upBound = 9
+    whole._hold_as_found(program, Fitted(found, np.array([True])), 1)
+    assert [(each.lowBound, each.upBound) for each in program.replicas.ravel()] == [(2, 4), (3, 5)]
 
 
 @pytest.mark.nightly

@@ -294,7 +294,7 @@ def test_a_plan_outlives_its_store(
     try:
         page = plan_page(TEXT).run()
         assert not page.exception
-        assert page.metric[0].value == "6.352 MUSD"
+        assert page.metric[0].value == "6.35 MUSD"
         assert "The plan is here, but it is not saved." in [warning.value for warning in page.warning]
         assert said in codes(page)
     finally:

@@ -105,7 +105,7 @@ def scores(document: Document, why: Why) -> None:
     """Carbon for what the job gives, in the words of its model card."""
     from planner.answers.job.model_card import said
 
-    st.subheader("For what it gives")
+    st.subheader("Per unit of work")
     with st.container(horizontal=True, key="totals-scores"):
         for score in document["scores"]:
             value, low, high = (said(score[end], score["unit"]) for end in ("value", "p5", "p95"))

@@ -97,7 +97,7 @@ def refused(place: str = "") -> None:
         st.markdown("In the table above and not in the scenario:")
         shared.lines(scenario_edits.lines_of(waits))
     st.code(waits.problem, language=None, wrap_lines=True)
-    st.button("Give the change up", key=f"drop-{place}", on_click=scenario_edits.drop, args=(place,))
+    st.button("Discard the change", key=f"drop-{place}", on_click=scenario_edits.drop, args=(place,))
 
 
 def label_of(one: Input) -> str:

@@ -152,7 +152,7 @@ def _plan(draft: session.Draft, plan: Record, row: Record, section: str) -> None
             value = quantity_text(total["value"], total["unit"])
             st.markdown(f"{shared.plain(total['label'])}: **{shared.plain(value)}**")
             shared.why(plan, total["explain"], place, f"why {total['name']}?")
-    if st.button("Take it up as the scenario", key=f"take-{section}", icon=":material/arrow_forward:"):
+    if st.button("Use it as the scenario", key=f"take-{section}", icon=":material/arrow_forward:"):
         _take_up(draft, plan)
     if plan["differs"]:
         st.markdown(f"**Against this scenario's plan:** {shared.plain(plan['differs'])}.")

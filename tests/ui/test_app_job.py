@@ -159,9 +159,7 @@ def test_inputs_change_the_estimate_and_the_file(page: AppTest) -> None:
     assert tomllib.loads(text)["training"]["nodes"] == 32
     assert tomllib.loads(text)["storage"]["amount"] == "40 TB", "what was not asked for stays"
     assert shared.plain(document["model_card"]) in shown(page)
-    assert page.subheader[0].value == shared.plain("llama-3.1-8b on 1,000 billion tokens"), (
-        "not the example's"
-    )
+    assert page.subheader[0].value == shared.plain("llama-3.1-8b on 1 trillion tokens"), "not the example's"
 
 
 @pytest.mark.nightly

@@ -129,8 +129,8 @@ def _document(found: Found) -> Document:
     cells, rows = numbered({"points": traced}, steps), plain_rows(traced)
     said = _sentences(front, rows)
     if again := found.levels - len(front.points):
-        levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
-        said.append(f"{levels} to a plan that is there already.")
+        levels = "1 level of carbon gives" if again == 1 else f"{again} levels of carbon give"
+        said.append(f"{levels} the same plan as another level.")
     said += notes_of([found.inputs], "these plans")
     return {
         "everfleet_pareto": EDITION,

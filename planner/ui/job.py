@@ -15,7 +15,7 @@ from planner.trace.numbers import percent_text
 from planner.trace.records import Document
 from planner.ui import shared
 from planner.ui.chart_cache import draw_kept
-from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
+from planner.ui.job_inputs import Base, chosen_base, expert, incoming, inputs, job_file, refused, switches
 from planner.ui.parts import tabs
 from planner.ui.progress import work_shown
 from planner.ui.workers import start
@@ -32,10 +32,12 @@ def render() -> None:
     st.title("Carbon of a job")
     st.markdown("Data, training, fine-tuning, inference, storage, network: each with its range and sources.")
     base = chosen_base()
-    files = st.container()
+    files, whole = st.columns(2)
     text, wanted = inputs(base)
-    with files:  # they stand above the inputs, and take along what those say
+    with files:  # they stand above the inputs, and need what those say
         incoming(base, wanted)
+    with whole:
+        expert(text, base)
     answer, counted = st.container(), st.container()
     with answer:
         document = estimate(text, base)

@@ -206,7 +206,7 @@ def test_work_goes_on_without_its_session_and_is_found_again(served: Served) -> 
         with Session(served.url) as other:
             run = other.run("plan", query)
         assert not run.failed()
-        assert run.holds("survivor") or run.holds("Cancel: keep the best so far")
+        assert run.holds("survivor") or run.holds("Cancel")
         return address_of(run)
 
     until(lambda: looked() not in ("", query))

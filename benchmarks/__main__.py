@@ -42,7 +42,6 @@ PARTS = (
     "log-read",
     "carbon-jobs",
     "carbon-calls",
-    "shifting",
     "step-times",
     "step-calls",
     "layout-sweep",
@@ -141,7 +140,6 @@ def _carbon(quick: bool) -> dict[str, Any]:
     return {
         "estimates": {"jobs": jobs} | both,
         "calls": _child("carbon-calls", quick),
-        "shifting": _child("shifting", quick),
     }
 
 
@@ -202,7 +200,7 @@ def _part(options: argparse.Namespace) -> Any:
         from benchmarks.app import app_measured
 
         return app_measured(quick=quick)
-    if part in ("carbon-jobs", "carbon-calls", "shifting"):
+    if part in ("carbon-jobs", "carbon-calls"):
         return _carbon_part(options, repeats=1 if quick else 5)
     if part in ("step-times", "step-calls", "layout-sweep"):
         return _performance_part(options, repeats=1 if quick else 5)
@@ -214,10 +212,7 @@ def _carbon_part(options: argparse.Namespace, repeats: int) -> Any:
 
     if options.part == "carbon-jobs":
         return carbon.jobs_estimated(options.size, options.by, repeats)
-    if options.part == "carbon-calls":
-        return carbon.one_at_a_time(100 if options.quick else 5000, repeats)
-    sites, plain_sites, arrivals = (3, 1, 20) if options.quick else (50, 2, 1000)
-    return carbon.shifted(sites, plain_sites, arrivals, repeats)
+    return carbon.one_at_a_time(100 if options.quick else 5000, repeats)
 
 
 def _performance_part(options: argparse.Namespace, repeats: int) -> Any:

@@ -1,4 +1,4 @@
-"""A million job estimates and a year's search for clean hours, each also done the plain way.
+"""A million job estimates, also done the plain way.
 
 Where memory is compared, each way runs in a process of its own: `by` says which, and a thousand of its
 answers come back with the time, so that a quick but wrong one is noticed.
@@ -7,20 +7,17 @@ answers come back with the time, so that a quick but wrong one is noticed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.clock import Record, in_turns, peak_mb, repeated
+from benchmarks.clock import Record, peak_mb, repeated
 from carbon.attribution import embodied_share_kgco2e
 from carbon.energy import job_energy_kwh
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from carbon.shifting import best_starts
-from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
 from carbon.water import offsite_water_l, onsite_water_l
 
 SEED = 2025
@@ -44,20 +41,8 @@ STATES = ("nodes", "useful_h", "lost_h", "checkpoint_h", "restart_h", "idle_h", 
 # The same for all jobs.
 STATE_KW = {"checkpoint_kw": 2.0, "restart_kw": 2.0, "idle_kw": 1.5}
 LIFETIME_H = 43_830.0
-RUN_HOURS, SLACK_HOURS = 12, 48
-PROFILE = GridProfile(
-    solar_fraction=0.15,
-    evening_fraction=0.2,
-    evening_h=19,
-    evening_width_h=3,
-    season_fraction=0.1,
-    season_day=20,
-    weather_fraction=0.15,
-    weather_h=36,
-)
 
 Columns = dict[str, NDArray[np.float64]]
-Hours = NDArray[np.float64]
 Estimate = tuple[Any, Any, Any, Any]
 
 
@@ -122,77 +107,6 @@ def estimated_by_loop(rows: Sequence[Mapping[str, float]]) -> Estimate:
         total.append(running + made)
         water.append(energy * job["onsite_l_per_kwh"] + facility * job["offsite_l_per_kwh"])
     return operational, embodied, total, water
-
-
-def shifted(sites: int, plain_sites: int, arrivals: int, repeats: int) -> Record:
-    """The cleanest start for every arrival of a year at so many sites; two loops on a slice, turn by turn."""
-    grid = site_hours(sites)
-    found = best_starts(grid_kgco2e_per_kwh=grid, run_hours=RUN_HOURS, slack_hours=SLACK_HOURS)
-    slices = [row.tolist() for row in grid[:plain_sites]]
-    waits = found.wait_hours[:plain_sites]
-    assert np.array_equal(waits, [starts_by_run(row) for row in slices]), "columns and the loop disagree"
-    assert np.array_equal(waits[:, :arrivals], [starts_by_hour(row, arrivals) for row in slices])
-    ours_s, run_s, hour_s = in_turns(
-        [
-            lambda: best_starts(grid_kgco2e_per_kwh=grid, run_hours=RUN_HOURS, slack_hours=SLACK_HOURS),
-            lambda: [starts_by_run(row) for row in slices],
-            lambda: [starts_by_hour(row, arrivals) for row in slices],
-        ],
-        repeats,
-    )
-    return {
-        "sites": sites,
-        "hours": grid.shape[1],
-        "arrivals": found.wait_hours.size,
-        "s": ours_s,
-        "plain_sites": plain_sites,
-        "run_arrivals": waits.size,
-        "by_run_s": run_s,
-        "hour_arrivals": plain_sites * arrivals,
-        "by_hour_s": hour_s,
-        "peak_mb": peak_mb(),
-    }
-
-
-def site_hours(sites: int) -> Hours:
-    """A synthetic year for each site, sites around the world."""
-    return np.stack(
-        [
-            synthetic_kgco2e_per_kwh(
-                yearly_kgco2e_per_kwh=0.05 + 0.01 * site,
-                year=2025,
-                latitude_deg=-40.0 + 1.6 * site,
-                longitude_deg=-180.0 + 7.2 * site,
-                profile=PROFILE,
-                seed=SEED + site,
-            )
-            for site in range(sites)
-        ]
-    )
-
-
-def starts_by_run(grid: list[float]) -> list[int]:
-    """Waits at one site, from the running sum of its hours; of equal starts the earliest."""
-    sums = [0.0, *accumulate(grid)]
-    runs = [after - before for before, after in zip(sums, sums[RUN_HOURS:], strict=False)]
-    waits = []
-    for arrival in range(len(runs) - SLACK_HOURS):
-        window = runs[arrival : arrival + SLACK_HOURS + 1]
-        waits.append(window.index(min(window)))
-    return waits
-
-
-def starts_by_hour(grid: list[float], arrivals: int) -> list[int]:
-    """Waits of the first arrivals at one site, hour by hour as the definition reads."""
-    waits = []
-    for arrival in range(arrivals):
-        lowest, best = float("inf"), 0
-        for wait in range(SLACK_HOURS + 1):
-            run = sum(grid[arrival + wait : arrival + wait + RUN_HOURS])
-            if run < lowest:
-                lowest, best = run, wait
-        waits.append(best)
-    return waits
 
 
 def _by_columns(jobs: int) -> Callable[[], Estimate]:

@@ -80,11 +80,6 @@ CROWD = """Visitors side by side, who go from page to page without a pause. Each
 title of its own, which is looked for in all that the others are sent.
 """
 AIMS = {"re-run": 0.05, "first chart": 2.5, "re-run in the browser": 0.3}  # s, on two cores of their own
-SHIFTING = """A synthetic year at each site; for each hour of arrival the cleanest start of a run of 12 hours
-that may wait 48. One plain loop keeps running sums of the hours, the other adds them up for every start as
-the definition reads; both do a slice of the arrivals, find the same starts there, and are scaled up by
-arrivals a second.
-"""
 
 
 def page(measured: Record) -> str:
@@ -166,14 +161,11 @@ def _reliability_ratios(measured: Record) -> list[tuple[str, str, str]]:
 
 
 def _carbon_ratios(carbon: Record) -> list[tuple[str, str, str]]:
-    estimates, calls, shifts = carbon["estimates"], carbon["calls"], carbon["shifting"]
+    estimates, calls = carbon["estimates"], carbon["calls"]
     each = _rate(estimates["jobs"], estimates["everfleet"]["s"])
     loop = _times(estimates["loop"], estimates["everfleet"])
     memory = estimates["everfleet"]["peak_mb"] / estimates["loop"]["peak_mb"]
-    on, year = f"{estimates['jobs']:,} jobs", f"{shifts['sites']} sites, {shifts['hours']:,} hours"
-    searched = _rate(shifts["arrivals"], shifts["s"])
-    by_run = _rate(shifts["run_arrivals"], shifts["by_run_s"])
-    by_hour = _rate(shifts["hour_arrivals"], shifts["by_hour_s"])
+    on = f"{estimates['jobs']:,} jobs"
     return [
         (
             "Carbon of jobs in columns, against the same functions job by job",
@@ -185,8 +177,6 @@ def _carbon_ratios(carbon: Record) -> list[tuple[str, str, str]]:
             on,
             f"{loop:,.0f} x faster, {memory:.2f} x the memory",
         ),
-        ("Cleanest starts, against a loop that sums each run", year, f"{searched / by_hour:,.0f} x faster"),
-        ("Cleanest starts, against a loop with running sums", year, f"{searched / by_run:,.0f} x faster"),
     ]
 
 
@@ -419,7 +409,7 @@ def _job_log(log: Record) -> list[str]:
 
 
 def _carbon(carbon: Record) -> list[str]:
-    estimates, calls, shifts = carbon["estimates"], carbon["calls"], carbon["shifting"]
+    estimates, calls = carbon["estimates"], carbon["calls"]
     ours, loop = estimates["everfleet"], estimates["loop"]
     held, loop_held = (f"{one['peak_mb']:,.0f}" for one in (ours, loop))
     timed = [
@@ -427,19 +417,11 @@ def _carbon(carbon: Record) -> list[str]:
         ("jobs in a bare loop", estimates["jobs"], loop["s"], loop_held),
         ("the same functions, job by job", calls["jobs"], calls["s"], ""),
     ]
-    searched = [
-        (f"{shifts['sites']} sites at once", shifts["arrivals"], shifts["s"], f"{shifts['peak_mb']:,.0f}"),
-        ("a loop with running sums", shifts["run_arrivals"], shifts["by_run_s"], ""),
-        ("a loop that sums each run", shifts["hour_arrivals"], shifts["by_hour_s"], ""),
-    ]
     head = ("a second", *(f"{name}, s" for name in SPREAD), "peak memory, MB")
     return [
         "## Carbon of jobs\n",
         CARBON,
         _table(("what", "jobs", *head), _rates(timed)),
-        "## Cleanest starts\n",
-        SHIFTING,
-        _table(("what", "arrivals", *head), _rates(searched)),
     ]
 
 

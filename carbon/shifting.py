@@ -6,7 +6,6 @@ Hours lie along the last axis, sites or years along the others. The choice knows
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +16,6 @@ from carbon.columns import Column
 Hours = NDArray[np.float64]
 
 HOURS_A_DAY = 24
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Starts:
-    """Wait of work that arrives in each hour from `first_arrival` on, and the mean intensity it meets."""
-
-    first_arrival: int
-    wait_hours: NDArray[np.intp]
-    grid_kgco2e_per_kwh: Hours
 
 
 def best_hours_kgco2e_per_kwh(
@@ -67,21 +57,6 @@ def best_window_kgco2e_per_kwh(
     return mean
 
 
-def best_starts(*, grid_kgco2e_per_kwh: Hours, run_hours: int, slack_hours: int) -> Starts:
-    """Cleanest start of a run that cannot be paused, for each hour that it may arrive in: the bound.
-
-    w_a = argmin_{0 <= w <= slack} CI_{a+w}                 CI_s as in `run_kgco2e_per_kwh`
-
-    Knows the future; capacity and queues are left out. The earliest of equal starts is taken.
-
-    Source: Wiesner et al., "Let's Wait Awhile", Middleware 2021.
-    """
-    series = _checked(grid_kgco2e_per_kwh, run_hours=run_hours, slack_hours=slack_hours)
-    means = _run_means(series, run_hours)
-    start = _earliest_lowest(means, slack_hours + 1)
-    return Starts(0, start - np.arange(start.shape[-1]), np.take_along_axis(means, start, axis=-1))
-
-
 def _sums(series: Hours) -> Hours:
     start = np.zeros((*series.shape[:-1], 1))
     return np.concatenate((start, np.cumsum(series, axis=-1)), axis=-1)
@@ -92,30 +67,6 @@ def _run_means(series: Hours, run_hours: int) -> Hours:
     # Rounding of the sums may leave a tiny negative mean where the grid is clean.
     means: Hours = np.maximum(sums[..., run_hours:] - sums[..., :-run_hours], 0.0) / run_hours
     return means
-
-
-def _earliest_lowest(values: Hours, width: int) -> NDArray[np.intp]:
-    """Place of the earliest lowest of every `width` values in a row: spans are joined two by two."""
-    place = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
-    span = 1
-    while span < width:
-        step = min(span, width - span)
-        left, right = place[..., :-step], place[..., step:]
-        lower = np.take_along_axis(values, right, axis=-1) < np.take_along_axis(values, left, axis=-1)
-        place = np.where(lower, right, left)
-        span += step
-    return place
-
-
-def _checked(grid: Hours, *, run_hours: int, slack_hours: int = 0) -> Hours:
-    series = np.atleast_1d(np.asarray(grid, dtype=np.float64))
-    _domain.nonnegative(grid_kgco2e_per_kwh=series)
-    if run_hours < 1 or slack_hours < 0 or run_hours + slack_hours > series.shape[-1]:
-        raise ValueError(
-            f"run_hours is at least 1, slack_hours at least 0, together at most the {series.shape[-1]} hours "
-            f"of the series, got {run_hours} and {slack_hours}"
-        )
-    return series
 
 
 def _days(grid: Hours, day_hours: Sequence[int] | None, name: str, wanted: int) -> Iterator[Hours]:

@@ -13,7 +13,9 @@ the program then minimises the sum of all slacks instead of money and carbon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from solver import constrain_energy as energy
 from solver import constrain_fleet as fleet
@@ -109,6 +111,30 @@ def build(
     first as `first_stage`, whose model takes its rows, and a `prefix` of its own. Every future keeps its own
     limits. The caller then sets the objective of that model, as a weighted sum of `objective_of`.
     """
+    with _nothing_to_collect():
+        return _built(problem, relaxed, prefix, first_stage, siblings, shared_periods)
+
+
+@contextmanager
+def _nothing_to_collect() -> Iterator[None]:
+    """Meanwhile no garbage is looked for: all that is made stays, a million things at 24 slots."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _built(
+    problem: Problem,
+    relaxed: Iterable[str],
+    prefix: str,
+    first_stage: Program | None,
+    siblings: Iterable[Problem],
+    shared_periods: int | None,
+) -> Program:
     families = frozenset(relaxed)
     if unknown := families - set(FAMILIES):
         raise ValueError(f"relaxed names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")

@@ -20,6 +20,10 @@ def keep_mean_quality(program: Program) -> None:
     carried[v,t] as in `meet_demand`. One row for each share x above the limit that an option of i loses: by
     the duality of linear programs they hold exactly where requests that go to what loses least first lose no
     more than the limit on average. More replicas never break them. Each is divided by x - limit[i].
+
+    Where users are in several regions, x is a share for each region: on the left the largest of those that v
+    answers, on the right their mean by the shares of the requests. Next to `answer_each_region` these rows
+    hold exactly where requests can be dealt so that they lose no more on average.
     """
     service, gains = quality.gains(program.problem)
     if service.size:

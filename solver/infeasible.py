@@ -8,13 +8,14 @@ Which limits conflict in the first place is said by `solver.conflict`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from solver import backend, pipelines, regions
+from solver import backend, pipelines, quality, regions
 from solver.answer import Answer, answer
 from solver.build import build
 from solver.problem import Problem
@@ -141,7 +142,7 @@ def quick_reasons(problem: Problem) -> Iterable[str]:
     for service in np.flatnonzero(problem.services.demand.any(axis=1)):
         if not serves.capacity[serves.service == service].any():
             yield f"service {problem.services.name[service]}: no way to serve it carries any load"
-        elif serves.lost_fraction[serves.service == service].min() > may_lose[service]:
+        elif may_lose[service] < quality.least_loss(problem, int(service)) < math.inf:
             yield (
                 f"service {problem.services.name[service]}: every way to serve it loses more quality than it "
                 "may on average"

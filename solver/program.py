@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pulp
 
-from solver import account, account_slots, backend, bounds, quality
+from solver import account, account_slots, backend, bounds, quality, regions
 from solver.problem import Problem, Solution
 from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, made, name, terms
 from solver.slots import Shifting
@@ -360,10 +360,11 @@ class Program:
 def _not_carried(problem: Problem, replicas: Whole) -> Floats:
     """The share of each demand that is paid for instead of carried.
 
-    shed[i,t] = max(0, 1 - c[i,t] / demand[i,t]) where that has a price; else 0, c within the mean quality
+    shed[i,t] = max(0, 1 - c[i,t] / demand[i,t]) where that has a price; else 0, c within the mean quality and
+    as far as each set of regions is answered
     """
     demand = problem.services.demand
-    carried = quality.carried(problem, replicas)
+    carried = np.minimum(quality.carried(problem, replicas), regions.carried(problem, replicas))
     short = 1 - np.divide(carried, demand, out=np.ones_like(demand), where=demand > 0)
     shed: Floats = np.where(np.isfinite(problem.services.unmet_usd), np.maximum(short, 0.0), 0.0)
     return shed

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from solver import account
 from solver.problem import Problem
 from solver.tables import Flags, Floats, Whole
 
@@ -16,6 +17,7 @@ class Region(NamedTuple):
     """Some regions of a service, but not all: what has to answer them, and how much of it they are."""
 
     service: int
+    numbers: tuple[int, ...]
     answers: Flags  # [V] options that answer any of them
     peak_fraction: float  # in their busiest part of a day, of all regions in that of all
     part_fraction: Floats  # [D] of the load of the service in each part of a day; empty: all peak together
@@ -40,11 +42,11 @@ def every_set(problem: Problem) -> Iterator[Region]:
                 answers = (serves.regions == 0) | (serves.regions & mask != 0)
                 mine = (serves.service == i) & answers
                 if not whole.any():
-                    yield Region(i, mine, float(share[some].sum()), np.zeros(0))
+                    yield Region(i, tuple(some), mine, float(share[some].sum()), np.zeros(0))
                     continue
                 parts = loads[some].sum(axis=0)
                 of_all = np.divide(parts, whole, where=whole > 0, out=0 * whole)
-                yield Region(i, mine, float(parts.max() / whole.max()), of_all)
+                yield Region(i, tuple(some), mine, float(parts.max() / whole.max()), of_all)
 
 
 def sets(problem: Problem) -> list[Region]:
@@ -70,3 +72,14 @@ def columns(problem: Problem) -> tuple[Whole, Flags, Floats]:
         flags.reshape(len(found), len(problem.serve_options)),
         np.array([one.peak_fraction for one in found]),
     )
+
+
+def carried(problem: Problem, replicas: Whole) -> Floats:
+    """Requests/s of all regions that replicas carry, as many of each as it has a share [I, T].
+
+    c[i,t] = min over n of sum_v of n c[v,t] / share[n], and sum_v c[v,t]
+    """
+    found, each = account.carried(problem, replicas), account.carried_by_option(problem, replicas)
+    service, answers, share = columns(problem)
+    np.minimum.at(found, service, answers @ each / share[:, None])
+    return found

@@ -178,7 +178,7 @@ def _whole_plan(program: Program, chosen: backend.Outcome, search: Search, floor
     promising = ranges(program)
     found = _made_whole(program, chosen.values, search)
     restore(promising)
-    return _told(program, found, floor)
+    return _with_floor_raised(program, found, floor)
 
 
 def _improved(program: Program, found: backend.Outcome, search: Search, floor: Floor) -> backend.Outcome:
@@ -189,10 +189,10 @@ def _improved(program: Program, found: backend.Outcome, search: Search, floor: F
     hold(choices(program), found.values)
     found = improve(program, found, search)
     restore(promising)
-    return _told(program, found, floor)
+    return _with_floor_raised(program, found, floor)
 
 
-def _told(program: Program, found: backend.Outcome, floor: Floor) -> backend.Outcome:
+def _with_floor_raised(program: Program, found: backend.Outcome, floor: Floor) -> backend.Outcome:
     if found.status.has_plan:
         floor.tell(objective_value(program.problem, program.solution(found.values)) / THOUSAND)
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pulp
 
+from solver import regions
 from solver.build import build
 from solver.problem import Problem
 from solver.quality import losses_above
@@ -81,8 +82,8 @@ _ROWS = {
     "chosen": "J",
     "demand": "IT",
     "quality": "NT",
-    "region": "NT",
-    "slot_region": "NT",
+    "region": "UT",
+    "slot_region": "UT",
     "slot_quality": "NT",
     "one_share": "IT",
     "work": "WT",
@@ -225,7 +226,14 @@ def _labels(problem: Problem, period_names: Sequence[str]) -> dict[str, list[str
         "H": cohorts,
         "J": problem.jobs.name,
         "I": problem.services.name,
-        "N": [f"{problem.services.name[i]} {loss:g}" for i, loss in zip(*losses_above(problem), strict=True)],
+        "N": [
+            f"{problem.services.name[i]} {' '.join(f'{one:g}' for one in dict.fromkeys(loss.tolist()))}"
+            for i, loss in zip(*losses_above(problem), strict=True)
+        ],
+        "U": [
+            f"{problem.services.name[one.service]} users {' '.join(map(str, one.numbers))}"
+            for one in regions.sets(problem)
+        ],
         "W": problem.work.name,
         "A": problem.adoptions.name,
         "Q": _promises(problem),

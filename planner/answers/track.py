@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 
 from scipy.special import ndtri, pdtrik
 
@@ -23,7 +24,7 @@ from planner.report.columns import aligned, words
 from planner.report.standards.periods import Period, periods_of
 from planner.trace.currency import currency_of
 from planner.trace.errors import InputError
-from planner.trace.numbers import number_text, percent_text
+from planner.trace.numbers import SPOKEN, number_text, percent_text
 from planner.trace.records import Record
 
 TAIL = 0.05  # of each end of a band
@@ -234,10 +235,12 @@ def _sentences(rows: Sequence[Record], left: Sequence[Record], outside: Sequence
         yield "Everything that was reported is within its band."
     for row in left:
         of = f" of {row['of']}" if row["of"] else ""
-        yield (
-            f"{row['month']}: {row['measure']}{of} is {number_text(row['actual'])}{_unit(row)}, outside of "
-            f"{number_text(row['low'])} to {number_text(row['high'])}"
-        )
+        share = row["measure"].endswith("_fraction")
+        text = percent_text if share else partial(number_text, digits=SPOKEN)
+        low, high = text(row["low"]), text(row["high"])
+        planned = f"planned {low}" if low == high else f"planned {low} to {high}"
+        what = row["measure"].removesuffix("_fraction").replace("_", " ")
+        yield f"{row['month']}: {what}{of} is {text(row['actual'])}{_unit(row)}, {planned}"
     if outside:
         yield f"Outside of the horizon, and left out: {', '.join(outside)}"
 

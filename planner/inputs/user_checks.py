@@ -20,12 +20,8 @@ ROUTES = "network.users.route_factor"
 MOST = 6  # regions of one service: a plan weighs each set of them
 EXACT = 1e-6  # of a sum of shares
 HOUR, SHAPE = "busiest_time", "traffic_shape"
-# What goes with no users in several regions, and why.
-OWN = {
-    "pipeline": "the way to users is one of the whole pipeline: take it off the response_time",
-    "mean_quality_budget": "a mean over regions depends on who answers each request, which a plan does not "
-    "decide: state quality_budget, or a service for each region",
-}
+PIPELINE, MEAN = "pipeline", "mean_quality_budget"
+MOST_WITH_MEAN = 3  # regions next to a mean of quality: a plan weighs each loss in each of them
 
 
 def user_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
@@ -51,12 +47,17 @@ def _regions(
     if "users" in entry:
         yield Problem(f"{at}.users", "and regions say the same thing twice: keep one")
         return
-    for key, why in OWN.items():
-        if key in entry:
-            yield Problem(f"{at}.regions", f"works without {key}, as {why}")
+    if PIPELINE in entry:
+        yield Problem(
+            f"{at}.regions",
+            "works without pipeline, as the way to users is one of the whole pipeline: take it off the "
+            "response_time",
+        )
     yield from _hours(entry, at, regions)
-    if len(regions) > MOST:
-        yield Problem(f"{at}.regions", f"{len(regions)} are too many: join some, so that {MOST} are left")
+    most, next_to = (MOST_WITH_MEAN, f" next to {MEAN}") if MEAN in entry else (MOST, "")
+    if len(regions) > most:
+        said = f"{len(regions)} are too many{next_to}: join some, so that {most} are left"
+        yield Problem(f"{at}.regions", said)
         return
     read = [one for one in (read_far(UserRegion, region, Frame()) for region in regions) if one is not None]
     names = Counter(one.users for one in read if one.reads("users"))
@@ -87,6 +88,9 @@ def _hours(entry: Mapping[str, Any], at: str, regions: list[Any]) -> Iterator[Pr
                 f"{at}.regions[{r}].{key}",
                 f"is missing, and others state it: write for example {key} = {example}",
             )
+    if ways and MEAN in entry:
+        said = f"next to {MEAN} all regions peak together: remove it, or state quality_budget"
+        yield Problem(f"{at}.regions[{stated[ways[0]].index(True)}].{ways[0]}", said)
     for key in (HOUR, SHAPE, "traffic") if ways else ():
         if key in entry:
             said = f"says when requests come, as {ways[0]} of the regions does: keep one"

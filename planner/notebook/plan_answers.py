@@ -45,20 +45,10 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
 
 def front_made(document: Record) -> Answer:
     """Money against carbon."""
-    from planner.answers.tradeoffs.cells import point_explanation
     from planner.answers.tradeoffs.page import save_findings
 
     kind = Kind("front", findings.to_terminal, findings.to_markdown, save_findings, lambda: page.PICTURES)
-    content, plans = sectioned(document), document.get("plans", [])
-
-    def open_cell(table: str, row: int, key: str) -> Explanation | None:
-        if (found := opened_at(document, table, row, key)) is not None:
-            return found
-        rows = [dict(one) for one in content.tables[table]]
-        point = rows[row].get("point")
-        return point_explanation(rows, rows[row], key, plans[point - 1]) if point and plans else None
-
-    return Answer(content, document, kind, open_cell=open_cell)
+    return Answer(sectioned(document), document, kind, open_cell=partial(opened_at, document))
 
 
 def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:

@@ -110,7 +110,7 @@ class Engine:
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
     a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
     of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs beside the multiplication before it.
+    the share of a ring that is seen where it runs next to the multiplication before it.
     """
 
     step_s: Entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,7 @@ IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
 SHAPE = ("layers", "hidden", "ffn_ratio")
 COUNTS = ("linear", "convolution", "attention")
 ONCE = {"linear": "once_linear", "convolution": "once_convolution", "attention": "once_attention"}
+MODEL_CARD: Mapping[str, str] = {}  # no size but that of the model card
 LATENT = {
     "height_px": "height",
     "width_px": "width",
@@ -344,11 +346,12 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     )
 
 
-def denoiser(facts: Facts, model: str, block_bytes: Traced, *, by: str = "") -> dict[str, Traced]:
+def denoiser(
+    facts: Facts, model: str, block_bytes: Traced, *, sizes: Mapping[str, str] = MODEL_CARD
+) -> dict[str, Traced]:
     """Arithmetic and traffic of a pass and of what runs once, counted or from the shape of a transformer.
 
-    On images of the size of a benchmark of training (`by` "train_") or of power ("metered_"), where that is
-    another than the model card's.
+    `sizes` names the facts of a size that is another than the model card's, where the model has them.
     """
     fact, own = facts.fact, f"diffusion.{model}"
     if facts.has(f"{own}.linear"):
@@ -375,7 +378,7 @@ def denoiser(facts: Facts, model: str, block_bytes: Traced, *, by: str = "") -> 
         }
 
     def sized(word: str) -> Traced:
-        stated = f"{own}.{by}{word}"
+        stated = f"{own}.{sizes.get(word, word)}"
         return fact(stated if facts.has(stated) else f"{own}.{word}")
 
     latent = derive(latent_tokens, **{name: sized(key) for name, key in LATENT.items()})

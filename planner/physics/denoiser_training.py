@@ -39,6 +39,8 @@ from planner.physics.training_step import Facts, hardware_arguments
 from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
+# The size of images in the benchmark of training, where it is not the model card's.
+TRAINED = {"height": "train_height", "width": "train_width", "text_tokens": "train_text_tokens"}
 # ZeRO stage -> what each accelerator holds.
 HELD = {1: "weights copied, optimizer cut across all", 3: "weights cut across all"}
 HELD_BYTES = 6.0  # of a parameter: its weight in 16 bits and its gradient in 32
@@ -94,7 +96,7 @@ def denoiser_training(
     The optimizer's state is split over all; weights and gradients too where they leave samples too little
     room.
     """
-    parts = denoiser(facts, model, chip["elementwise_bytes_per_value"], by="train_")
+    parts = denoiser(facts, model, chip["elementwise_bytes_per_value"], sizes=TRAINED)
     each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
     one_pass = chosen("passes", 1.0, "a sample has one random noise level")
     shape = derive(

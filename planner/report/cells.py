@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from planner.report.table_columns import COLUMNS, column_unit
+from planner.report.table_columns import COLUMNS
 from planner.trace.currency import in_its_currency
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, Step, opened
@@ -83,16 +82,6 @@ def value_of(number: Number | Explanation) -> float:
     return number.steps[0].value if isinstance(number, Explanation) else number.value
 
 
-def total(
-    name: str, parts: Mapping[str, Number | Explanation], unit: str = "1", about: str = "", place: str = ""
-) -> Number:
-    """The sum of parts that are named in words."""
-    value = math.fsum(map(value_of, parts.values()))
-    text = f"{name} = sum of the {len(parts)} numbers below" if parts else ""
-    about = about or ("" if parts else "nothing of this kind in the plan")
-    return Number(name, value, unit, equation=text, about=about, place=place, inputs=parts)
-
-
 # Kept explanations
 @in_its_currency
 def kept(document: Document, name: str | None) -> Explanation | None:
@@ -129,13 +118,6 @@ def fact_number(row: Record) -> Number:
     )
 
 
-# Rows
-def rows_of(document: Document, table: str, **wanted: Any) -> list[Record]:
-    """The rows of a table in which some columns say this; an earlier everfleet may have had no such table."""
-    found: list[Record] = document.get("tables", {}).get(table) or []
-    return [row for row in found if all(row.get(key) == value for key, value in wanted.items())]
-
-
 def close(one: float | None, other: float | None) -> bool:
     """Whether two numbers are the same but for rounding."""
     if one is None or other is None:
@@ -164,56 +146,13 @@ NAMES = (
     "fact",
     "key",
 )
-DECIDED = "decided by the program"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One number of a document; `row` is its record, `key` its column."""
-
-    document: Document
-    table: str
-    row: Record
-    key: str
-
-    @property
-    def value(self) -> float:
-        """The number itself, in the unit in which it is kept."""
-        return float(self.row[self.key])
-
-    @property
-    def unit(self) -> str:
-        """Its unit: of its column, or of its row where that names one."""
-        own = self.row.get("unit") if self.table in ("summary", "limits", "clash", "totals") else None
-        return own if own and not self.key.endswith("_fraction") else column_unit(self.key, [self.row]) or "1"
-
-    @property
-    def place(self) -> str:
-        """What the row is about, as the end of a heading."""
-        named = [str(self.row[name]) for name in NAMES if self.row.get(name) and name in self._columns]
-        return f" ({', '.join(named)})" if named else ""
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return COLUMNS.get(self.table, tuple(self.row))
-
-    def number(
-        self,
-        equation: str = "",
-        about: str = "",
-        inputs: Mapping[str, Number | Explanation] | None = None,
-        kind: str = "derived",
-        **more: Any,
-    ) -> Number:
-        """This number, from what is given."""
-        text = f"{self.key} = {equation}" if equation else ""
-        return Number(
-            self.key, self.value, self.unit, kind, text, about, place=self.place, inputs=inputs or {}, **more
-        )
-
-    def decided(self, must: str, inputs: Mapping[str, Number | Explanation] | None = None) -> Number:
-        """A count that the program decided, with what it had to satisfy."""
-        return self.number(about=f"{DECIDED}: {must}", inputs=inputs, kind="chosen")
+def place_of(table: str, row: Record) -> str:
+    """What a row is about, as the end of a heading."""
+    columns = COLUMNS.get(table, tuple(row))
+    named = [str(row[name]) for name in NAMES if row.get(name) and name in columns]
+    return f" ({', '.join(named)})" if named else ""
 
 
 # Opened by the steps that a document keeps

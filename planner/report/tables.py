@@ -18,7 +18,7 @@ from planner.report.table_columns import (
 )
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
 from planner.trace.explain import opened, rate_line
-from planner.trace.numbers import exact_text, number_text, percent_text, quantity_text, scale_of
+from planner.trace.numbers import SPOKEN, exact_text, number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Document, Record, every
 
 
@@ -89,7 +89,7 @@ def range_text(total: Record) -> str:
     if total.get("p5") is None or total.get("p95") is None or total["p5"] == total["p95"]:
         return ""
     divisor, unit = scale_of(total["unit"], [total["value"]])
-    low, high = (number_text(total[end] / divisor) for end in ("p5", "p95"))
+    low, high = (number_text(total[end] / divisor, SPOKEN) for end in ("p5", "p95"))
     return f"p5 {low} to p95 {high} {unit}".rstrip()
 
 
@@ -133,7 +133,7 @@ def totals_table(document: Document) -> Table:
     rows = [
         {
             "total": total["label"],
-            "value": quantity_text(total["value"], total["unit"]),
+            "value": quantity_text(total["value"], total["unit"], SPOKEN),
             "range": range_text(total),
         }
         for total in document["totals"]

@@ -44,6 +44,14 @@ def exact_text(value: float | None) -> str:
     return number_text(value, EXACT)
 
 
+def many_text(value: float, what: str, digits: int = SPOKEN) -> str:
+    """A large count as it is read: '15 trillion tokens', '480 million samples'."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if value >= size:
+            return f"{number_text(value / size, digits)} {word} {what}"
+    return f"{number_text(value, digits)} {what}"
+
+
 def written_text(value: float, digits: int = EXACT) -> str:
     """A number as a file takes it: nothing between thousands."""
     return f"{value:.{digits}g}"

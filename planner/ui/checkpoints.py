@@ -23,7 +23,7 @@ from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, opened
-from planner.trace.numbers import number_text, percent_text, quantity_text
+from planner.trace.numbers import SPOKEN, number_text, percent_text, quantity_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, question_inputs, shared
 from planner.ui.chart_cache import draw_in_rows, draw_kept
@@ -122,6 +122,14 @@ def chosen_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
     today = question_inputs.number(CheckpointQuestion, "today_min", "today")
     for name, options in (("sku", "skus"), ("model", "models"), ("storage", "storages")):
         inputs[name] = question_inputs.name_of(CheckpointQuestion, name, choices[options], name)
+    with st.expander("More inputs", icon=":material/tune:"):
+        inputs |= further_inputs(choices)
+    return inputs | ({"today_min": today} if today else {})
+
+
+def further_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
+    """What seldom changes the answer."""
+    inputs: dict[str, Any] = {}
     inputs["asynchronous"] = question_inputs.switch(CheckpointQuestion, "asynchronous", "asynchronous")
     inputs["grid"] = question_inputs.name_of(CheckpointQuestion, "grid", choices["grids"], "grid")
     inputs["restart_min"] = question_inputs.number(CheckpointQuestion, "restart_min", "restart")
@@ -130,7 +138,7 @@ def chosen_inputs(choices: dict[str, list[str]]) -> dict[str, Any]:
     inputs["detect_corruption"] = question_inputs.switch(
         CheckpointQuestion, "detect_corruption", "detect-corruption"
     )
-    return inputs | ({"today_min": today} if today else {})
+    return inputs
 
 
 def chosen_failures(fleets: list[str]) -> str | dict[str, Any]:
@@ -146,9 +154,13 @@ def chosen_failures(fleets: list[str]) -> str | dict[str, Any]:
 def results(document: Document, inputs: dict[str, Any]) -> None:
     """The curve with its optima, the policies, and the sizes."""
     measure = st.segmented_control(
-        "Measure", list(MEASURES), format_func=MEASURES.__getitem__, default="ettr_fraction", key="measure"
+        "Measure",
+        list(MEASURES),
+        format_func=MEASURES.__getitem__,
+        default="ettr_fraction",
+        required=True,
+        key="measure",
     )
-    measure = measure or "ettr_fraction"
     digest = f"{logs.digest_of(document['inputs'])} {measure}"
     st.markdown(_answer(document))
     with st.container(horizontal=True):
@@ -272,8 +284,8 @@ def _worth(document: Document) -> list[str]:
     worth = document["worth"]
     return [
         *today_said(document.get("today", [])),
-        f"One point of ETTR is worth {quantity_text(worth['usd_a_point_and_month'], 'USD')} and "
-        f"{quantity_text(worth['kgco2e_a_point_and_month'], 'kgCO2e')} a month.",
+        f"One point of ETTR is worth {quantity_text(worth['usd_a_point_and_month'], 'USD', SPOKEN)} and "
+        f"{quantity_text(worth['kgco2e_a_point_and_month'], 'kgCO2e', SPOKEN)} a month.",
     ]
 
 

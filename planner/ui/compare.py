@@ -233,7 +233,7 @@ def _attribution(given: Record, name: str, way: str) -> None:
     """The difference by input: begun at a click, drawn when it is there."""
     key = work_key("attribution", given)
     if workers.seen(key) is None:
-        st.button("Share it out among the inputs", key="begin-attribution", on_click=_begin, args=(given,))
+        st.button("Divide it among the inputs", key="begin-attribution", on_click=_begin, args=(given,))
     elif (found := work_shown(key).result) is not None:
         _by_input(found, name, way, key)
 

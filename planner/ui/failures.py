@@ -12,7 +12,7 @@ from planner.report.cells import opened_at
 from planner.report.charts import AHEAD_KEY, FIT_PICTURES, SURVIVAL_KEY
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
-from planner.trace.numbers import count_text, number_text
+from planner.trace.numbers import SPOKEN, count_text, number_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, shared
 from planner.ui.chart_cache import draw_kept
@@ -160,8 +160,8 @@ def _headline(document: Document) -> list[tuple[str, str, str, str]]:
     found = [
         (
             "Failures in 1000 node-days",
-            number_text(rate["value"]),
-            f"{number_text(rate['low'])} to {number_text(rate['high'])}, 95 % interval",
+            number_text(rate["value"], SPOKEN),
+            f"{number_text(rate['low'], SPOKEN)} to {number_text(rate['high'], SPOKEN)}, 95 % interval",
             "rate",
         )
     ]
@@ -175,12 +175,12 @@ def _headline(document: Document) -> list[tuple[str, str, str, str]]:
             )
         )
     large = next(row for row in sections["sizes"]["tables"]["mttf"] if row["accelerators"] >= LARGE)
-    high = "any" if large["high_mttf_h"] is None else f"{number_text(large['high_mttf_h'])} h"
+    high = "any" if large["high_mttf_h"] is None else f"{number_text(large['high_mttf_h'], SPOKEN)} h"
     found.append(
         (
             f"Between failures at {count_text(large['accelerators'])} accelerators",
-            f"{number_text(large['mttf_h'])} h",
-            f"{number_text(large['low_mttf_h'])} h to {high}, 90 % interval",
+            f"{number_text(large['mttf_h'], SPOKEN)} h",
+            f"{number_text(large['low_mttf_h'], SPOKEN)} h to {high}, 90 % interval",
             "mttf",
         )
     )

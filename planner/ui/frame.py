@@ -68,6 +68,7 @@ STYLE = """<style>
   .everfleet-coming { grid-template-columns: repeat(2, 1fr); }
   [data-testid=stMainBlockContainer] { padding: 3rem 1rem 4rem; }
   [data-testid=stMetricValue] { font-size: 1.35rem; }
+  [data-testid=stButtonGroup] > div { flex-wrap: wrap !important; overflow: visible !important; }
 }
 @media print { [data-testid=stSidebar], [data-testid=stHeader], button { display: none !important; } }
 </style>"""

@@ -15,7 +15,7 @@ from planner.trace.numbers import percent_text
 from planner.trace.records import Document
 from planner.ui import shared
 from planner.ui.chart_cache import draw_kept
-from planner.ui.job_inputs import Base, chosen_base, incoming, inputs, job_file, refused, switches
+from planner.ui.job_inputs import Base, chosen_base, expert, incoming, inputs, job_file, refused, switches
 from planner.ui.parts import tabs
 from planner.ui.progress import work_shown
 from planner.ui.workers import start
@@ -32,10 +32,12 @@ def render() -> None:
     st.title("Carbon of a job")
     st.markdown("Data, training, fine-tuning, inference, storage, network: each with its range and sources.")
     base = chosen_base()
-    files = st.container()
+    files, whole = st.columns(2)
     text, wanted = inputs(base)
-    with files:  # they stand above the inputs, and take along what those say
+    with files:  # they stand above the inputs, and need what those say
         incoming(base, wanted)
+    with whole:
+        expert(text, base)
     answer, counted = st.container(), st.container()
     with answer:
         document = estimate(text, base)
@@ -103,7 +105,7 @@ def scores(document: Document, why: Why) -> None:
     """Carbon for what the job gives, in the words of its model card."""
     from planner.answers.job.model_card import said
 
-    st.subheader("For what it gives")
+    st.subheader("Per unit of work")
     with st.container(horizontal=True, key="totals-scores"):
         for score in document["scores"]:
             value, low, high = (said(score[end], score["unit"]) for end in ("value", "p5", "p95"))

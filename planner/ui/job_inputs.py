@@ -164,7 +164,6 @@ def inputs(base: Base) -> tuple[str, dict[str, Any]]:
     if wanted or switched:
         tables = with_phases(with_simple(read_toml(base.text, base.name), wanted), switched)
         text = write_toml(_titled(tables, base))
-    expert(text, base)
     return text, wanted
 
 
@@ -332,7 +331,7 @@ def _blank(name: str) -> str:
 
 def expert(text: str, base: Base) -> None:
     """The whole job file, to be changed by hand."""
-    with st.expander("Expert: the whole job file"):
+    with st.expander("The whole job file", icon=":material/edit_document:"):
         st.markdown("Every phase and option of the job; what a phase needs is said when the text is used.")
         text = job_file(text, base)
         key = f"job.text.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -360,7 +359,7 @@ def job_file(text: str, base: Base) -> str:
 
 def incoming(base: Base, wanted: dict[str, Any]) -> None:
     """Files of your own: what was recognised in each, before it is used; `wanted` is what was typed."""
-    with st.expander("Bring a job file or metered energy"):
+    with st.expander("Bring a job file or metered energy", icon=":material/upload_file:"):
         files = st.file_uploader(
             "A job file (TOML) with the files it names, or what CodeCarbon, nvidia-smi, DCGM or Slurm wrote",
             ["toml", "csv", "txt", "log", "json"],

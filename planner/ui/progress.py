@@ -49,7 +49,10 @@ def _watched(key: str) -> None:
         _search(seen)
     elif seen.text:
         st.caption(shared.plain(seen.text))
-    label = "Stopping: the best so far is kept" if seen.stopping else "Cancel: keep the best so far"
+    if seen.stopping:
+        label = "Stopping: the best so far is kept" if seen.trail else "Stopping"
+    else:
+        label = "Cancel: keep the best so far" if seen.trail else "Cancel"
     st.button(
         label,
         key=f"cancel-{key}",

@@ -44,7 +44,7 @@ def header(title: str) -> None:
             st.success(shared.plain(shown), icon=":material/check_circle:")
     held, history = session.draft(), session.history()
     edits = len(history.past)
-    state = f"{edits} edit{'s' * (edits != 1)}" if edits else "as it was begun with"
+    state = f"{edits} edit{'s' * (edits != 1)}" if edits else "no edits"
     st.markdown(f"**{shared.plain(title)}** · {shared.plain(held.name)} · {state}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(

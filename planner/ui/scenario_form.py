@@ -97,13 +97,16 @@ def refused(place: str = "") -> None:
         st.markdown("In the table above and not in the scenario:")
         shared.lines(scenario_edits.lines_of(waits))
     st.code(waits.problem, language=None, wrap_lines=True)
-    st.button("Give the change up", key=f"drop-{place}", on_click=scenario_edits.drop, args=(place,))
+    st.button("Discard the change", key=f"drop-{place}", on_click=scenario_edits.drop, args=(place,))
 
 
 def label_of(one: Input) -> str:
-    """Entry, key and unit. No sign is escaped but those that Markdown acts on: a screen reader reads them."""
+    """Entry and key; what is written says its unit, which need not be that of the range.
+
+    No sign is escaped but those that Markdown acts on: a screen reader reads them.
+    """
     label = f"{one.entry}: {one.label}" if one.entry else one.label
-    return re.sub(r"([\\`*_~$<\[\]])", r"\\\1", f"{label} ({one.unit})" if one.unit else label)
+    return re.sub(r"([\\`*_~$<\[\]])", r"\\\1", label)
 
 
 def _help(one: Input) -> str:

@@ -86,9 +86,8 @@ def _column(document: dict[str, Any], section: str, key: str) -> Any:
         session.catalogue(),
     )
     assert about is not None, "the entry was just made"
-    label = f"{about.label} ({about.unit})" if about.unit else about.label
     common: dict[str, Any] = {
-        "label": label,
+        "label": about.label,
         "help": f"{about.description}. Allowed: {allowed_words(rule)}",
         "required": False,
     }

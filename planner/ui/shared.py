@@ -24,7 +24,7 @@ from planner.report.table_columns import TITLES, WAYS
 from planner.report.tables import Table, infeasibility_tables, range_text, table_of, ways_table
 from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
 from planner.trace.explain import opened as explained
-from planner.trace.numbers import percent_text, quantity_text, written_text
+from planner.trace.numbers import SPOKEN, percent_text, quantity_text, written_text
 from planner.trace.records import Document, Record
 from planner.ui.parts import runs_alone
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 FIRST = "next-quarter"
 FIRST_TOTALS = ("cost", "carbon", "energy")  # of the first screen; the others are details
+FIRST_ACTIONS = ("by", "action", "nodes", "sku", "where", "cash_usd")  # what follows stands in the sentences
 LONG_TREE = 20  # lines
 LONG_LABEL = 30  # letters: one line of a card
 TREE_PX = 420
@@ -140,10 +141,12 @@ def story(document: Document, identity: str = "") -> None:
         if rows is None:
             st.markdown("The sentences below say it: this plan was kept without the table.")
         elif rows:
-            sheet(table_of("actions", rows), TITLES["actions"], cells(document, "actions", rows), "actions")
+            shown = table_of("actions", rows, FIRST_ACTIONS)
+            sheet(shown, TITLES["actions"], cells(document, "actions", rows), "actions")
         else:
             st.markdown("Nothing to order, sell, move or rent: what stands is kept.")
     with chart:
+        st.subheader("Nodes in service", anchor=False)
         picture("mix", document, identity)
         rows = document["tables"]["fleet"]
         data("fleet", rows, opens=cells(document, "fleet", rows), key="story")
@@ -159,7 +162,7 @@ def totals(document: Document, place: str, names: Sequence[str], *, sure: bool =
     with st.container(horizontal=True, key=f"totals-{place}"):
         for total in chosen:
             label, more = _in_two(total["label"])
-            value = quantity_text(total["value"], total["unit"])
+            value = quantity_text(total["value"], total["unit"], SPOKEN)
             with card(label, value, range_text(total), more):
                 why(document, total["explain"], place)
         if sure:
@@ -192,14 +195,16 @@ def _sureness(document: Document, place: str) -> None:
     if rows:
         least = min(range(len(rows)), key=lambda row: rows[row]["chance_fraction"])
         row = rows[least]
-        with card("Least sure", percent_text(row["chance_fraction"], 0), f"{row['work']}, {row['period']}"):
+        with card(
+            "Least sure to be met", percent_text(row["chance_fraction"], 0), f"{row['work']}, {row['period']}"
+        ):
             opens = cells(document, "chance", rows)
             _why("why?", f"{place}-chance", lambda: opens(least, "chance_fraction"))
     if cases := document["tables"].get("stress"):
         kept = sum(case["holds"] == "yes" for case in cases)
         broken = next((case["case"] for case in cases if case["holds"] != "yes"), "")
         card(
-            "Bad cases it holds in",
+            "Bad cases it survives",
             f"{kept} of {len(cases)}",
             f"not if {broken}" if broken else "all of them",
         )

@@ -40,16 +40,16 @@ def doors() -> None:
     begin, plan, job, checkpoints = st.columns(4)
     with begin.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "begin.py", label="Start from nothing", icon=":material/add_circle:")
-        st.caption("Sites, fleet and work in six steps; no file needed.")
+        st.caption("Six steps, and no file is needed.")
     with plan.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "plan.py", label="Plan the next quarter", icon=":material/calendar_month:")
-        st.caption("What to buy, keep, retire and place; your own file, too.")
+        st.caption("What to buy, keep and retire.")
     with job.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "job.py", label="Carbon of one training job", icon=":material/eco:")
-        st.caption("Its range, its parts, and where it would emit less.")
+        st.caption("Range, parts, cleaner places.")
     with checkpoints.container(border=True, height="stretch", gap="xxsmall"):
         st.page_link(PAGES / "checkpoints.py", label="Checkpoint intervals", icon=":material/save:")
-        st.caption("Which interval loses the least time, money and carbon.")
+        st.caption("The interval that loses the least.")
 
 
 render()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from planner.report.cells import opened_at
 from planner.report.charts import PLAN_PICTURES, Picture
 from planner.report.charts.fronts import FRONT_KEY, POINT, money_front, time_front
 from planner.report.tables import table_of
@@ -96,18 +98,7 @@ def _front(
     with chart:
         _clickable(f"{answer.digest}-{opened}", lambda: picture(opened), section)
         st.markdown(f":small[{shared.plain(FRONT_KEY)}]")
-        shared.data(table, rows, opens=_points_opened(rows, answer), key=table)
-
-
-def _points_opened(rows: Sequence[Record], answer: work_button.Answer) -> shared.Opens:
-    """A point of a front is opened by the plan that it leads to."""
-
-    def explained(row: int, key: str) -> Explanation | None:
-        from planner.answers.tradeoffs.cells import point_explanation
-
-        return point_explanation(rows, rows[row], key, answer.plan(rows[row]["point"]))
-
-    return explained
+        shared.data(table, rows, opens=partial(opened_at, answer.document, table), key=table)
 
 
 def _plan_opened(plan: Record, table: str) -> shared.Opens:
@@ -161,7 +152,7 @@ def _plan(draft: session.Draft, plan: Record, row: Record, section: str) -> None
             value = quantity_text(total["value"], total["unit"])
             st.markdown(f"{shared.plain(total['label'])}: **{shared.plain(value)}**")
             shared.why(plan, total["explain"], place, f"why {total['name']}?")
-    if st.button("Take it up as the scenario", key=f"take-{section}", icon=":material/arrow_forward:"):
+    if st.button("Use it as the scenario", key=f"take-{section}", icon=":material/arrow_forward:"):
         _take_up(draft, plan)
     if plan["differs"]:
         st.markdown(f"**Against this scenario's plan:** {shared.plain(plan['differs'])}.")

@@ -286,6 +286,8 @@ def train_mfu(
     size = accelerators or round(constant("performance.mfu.chips", "chips"))
     batch = size * round(constant("performance.mfu.sequences_per_chip", "sequences"))
     arguments = model_step(name, chip, dtype)
+    if is_model_mixture(name):
+        arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
     rate = _planned_rate(chip, size, batch, length, arguments)
     shape = values(model_shape(name))
     flops = model_flops_per_token(

@@ -52,6 +52,7 @@ BOOK = Book(
 )
 
 PART = re.compile(r"unet\W+(\w+)")  # "{'clip1': 'fp16', 'unet': 'fp8', 'vae': 'int8'}"
+METERED = {"height": "metered_height", "width": "metered_width"}  # of images whose power was measured
 FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 
 
@@ -259,7 +260,7 @@ def generation_uses(
     """What each accelerator uses of its memory and its 16-bit peak that makes a batch in a measured time."""
     catalogue = load_catalogue()
     block_bytes = catalogue.fact("performance.training.elementwise_bytes_per_value")
-    parts = denoiser(catalogue, name, block_bytes, by="metered_")
+    parts = denoiser(catalogue, name, block_bytes, sizes=METERED)
     metered = f"diffusion.{name}.metered_steps"
     steps = catalogue.fact(metered if catalogue.has(metered) else f"diffusion.{name}.steps")
     passes = catalogue.fact(f"diffusion.{name}.passes")

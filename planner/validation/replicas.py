@@ -410,7 +410,7 @@ def age_of(round: str, benchmark: str) -> float:
 
 
 def ring_factor_of(round: str, benchmark: str, chip: str) -> float:
-    """Share of a ring that is seen: TensorRT of a round runs it beside the multiplication before it."""
+    """Share of a ring that is seen: TensorRT of a round runs it next to the multiplication before it."""
     key = f"benchmark.{benchmark}.ring_factor@{round.replace('.', '-')}"
     fused = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(chip)
     return constant(key, "ring_factor") if fused else 1.0

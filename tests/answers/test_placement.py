@@ -92,7 +92,7 @@ def test_copies_take_most_of_what_is_sent(tmp_path: Path) -> None:
         path, PlacementQuestion(nodes=(1,), reuse=reuse, ways=("copies",), time_limit_s=1.0)
     )
 
-    assert any("vectors that are sent fall by 85.0 %" in said for said in found["headline"])
+    assert any("save 85.0 % of the vectors that are sent" in said for said in found["headline"])
 
 
 def test_fewest_nodes_are_enough_and_one_less_is_not() -> None:

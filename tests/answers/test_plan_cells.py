@@ -21,9 +21,9 @@ from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.shipped import solved_plan
 from planner.answers.saved.cells import input_text, step_explanation, term_explanation, total_explanation
-from planner.answers.tradeoffs.cells import point_explanation
 from planner.inputs.catalogue import data_folder
 from planner.inputs.scenario import ScenarioError
+from planner.report.cells import opened_at
 from planner.report.data import to_json
 from planner.report.editions import up_to_date
 from planner.report.integrity import disagreements
@@ -247,10 +247,10 @@ def test_every_number_of_a_front_is_opened(task: str, section: str, table: str) 
     document = shipped(task, scenario_text())
     assert document is not None
     rows = document["sections"][section]["tables"][table]
-    for row, plan in list(zip(rows, document["plans"], strict=True))[:3]:
+    for number, (row, plan) in list(enumerate(zip(rows, document["plans"], strict=True)))[:3]:
         for key, value in row.items():
             if isinstance(value, int | float) and key not in NAMES:
-                found = point_explanation(rows, row, key, plan)
+                found = opened_at(document, table, number, key)
                 assert found is not None, key
                 assert found.steps[0].value == pytest.approx(value), key
                 equations_hold(found)

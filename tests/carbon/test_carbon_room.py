@@ -41,7 +41,6 @@ HOURLY = {
     "device_grid_kgco2e_per_kwh",
     "filled",
     "mix_kgco2e_per_kwh",
-    "best_starts",
     "day_types",
     "scope_two",
     "two_columns",

@@ -515,7 +515,7 @@ def test_carbon_of_a_described_job_opens_to_its_sources(run: Run) -> None:
     code, out, _ = run("carbon", "--model", "llama-3-8b", "--tokens", "1e12", "--nodes", "16", "--why")
 
     assert code == ANSWER
-    assert "1e+12 tokens of llama-3-8b on 16 nodes of h100-8 (predicted)" in " ".join(out.split())
+    assert "1 trillion tokens of llama-3-8b on 16 nodes of h100-8 (predicted)" in " ".join(out.split())
     assert load_catalogue().fact("grid.us.intensity").source.cite() in out
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from planner.trace.numbers import (
+    EXACT,
     amount_text,
     exact_text,
     fixed_text,
+    many_text,
     number_text,
     percent_text,
     quantities_text,
@@ -37,6 +39,9 @@ from planner.trace.numbers import (
         (percent_text(0.99999999), ">99.9999 %"),
         (percent_text(1.0 - 1e-12), "100.0 %"),
         (percent_text(1.0004), "100.0 %"),
+        (many_text(1.5e13, "tokens"), "15 trillion tokens"),
+        (many_text(4.8e8, "samples"), "480 million samples"),
+        (many_text(999_999.0, "tokens", EXACT), "999,999 tokens"),
         (quantity_text(913.293, "USD"), "913 USD"),
         (quantity_text(913.293, "kWh"), "913.3 kWh"),
         (quantity_text(4_860_123.0, "USD"), "4.86 MUSD"),

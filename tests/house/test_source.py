@@ -208,7 +208,6 @@ def test_a_second_formatter_is_seen() -> None:
 DOZEN = 12
 # Each with its reason; a name that is short enough must leave the list.
 ALLOWED = {
-    "checkpoint_document": "what a person asks: an argument for each flag and field",
     **dict.fromkeys(
         ("in_time_fraction", "two_level_weighted_hours_ratio"), "an argument for each symbol of its equation"
     ),

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.regions import region_sentences
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.geography import spots
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
+from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.performance.users import great_circle_km, user_latency_s
 from planner.physics.equations.slots import clock_load_fraction, region_load_fraction
 from planner.physics.pipelines import answer_target
@@ -218,6 +219,55 @@ def test_a_plan_deals_the_requests_of_each_region_to_its_sites() -> None:
     assert opened_at(document, "services", 0, "user_latency_s") is not None
 
 
+def with_mean(mean: float, text: str) -> Scenario:
+    """The service by two models, one of which loses quality, with users in regions."""
+    stated = {
+        "model": "llama-3.1-70b",
+        "models": ["llama-3.1-8b"],
+        "mean_quality_budget": mean,
+        "peak_rate": "60 /s",
+    }
+    return with_changes(
+        in_regions(text, "900 ms").scenario, {f"services.chat.{key}": value for key, value in stated.items()}
+    )
+
+
+@pytest.mark.solve
+def test_a_mean_of_quality_over_regions_is_kept_and_said() -> None:
+    """Germans in Frankfurt and Swedes in Stockholm share what may be lost."""
+    apart = regions(("de", 0.6, 'sites = ["near"]'), ("se", 0.4, 'sites = ["north"]'))
+    plans = {mean: plan_fleet(with_mean(mean, apart), baselines=False) for mean in (0.0, 0.08, 0.9)}
+    cost = [plan.answer.objective for plan in plans.values()]
+    document = plan_document(plans[0.08])
+    rows = document["tables"]["services"]
+    shares = {site: sum(row["requests_fraction"] for row in rows if row["site"] == site) for site in REGION}
+    said, solution = " ".join(document["why"]), plans[0.08].answer.solution
+
+    assert cost == sorted(cost, reverse=True)
+    assert document["status"]["verified"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert (shares["near"], shares["north"]) == pytest.approx((0.6, 0.4))
+    assert all(row["mean_quality_loss_fraction"] <= 0.08 * (1 + 1e-6) for row in rows)
+    assert "are answered in 2027-01 as follows" in said
+    assert solution is not None
+    (mixed,) = quality_sentences(plans[0.08], solution)
+    assert "of the quality on average, of 8.0 % that are allowed." in mixed
+    assert "llama-3.1-70b" in mixed
+    assert "llama-3.1-8b" in mixed
+
+
+@pytest.mark.solve
+def test_regions_that_are_equally_far_from_all_are_one_service() -> None:
+    """With a mean of quality, too: two regions with the same ways cost what all users in one cost."""
+    way = 'latency = { near = "8 ms", north = "9 ms", south = "190 ms" }'
+    one, two = (
+        plan_fleet(with_mean(0.08, text), baselines=False).answer.objective
+        for text in (regions(("here", 1.0, way)), regions(("here", 0.7, way), ("there", 0.3, way)))
+    )
+
+    assert two == pytest.approx(one, rel=5e-3)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -236,8 +286,12 @@ def test_a_plan_deals_the_requests_of_each_region_to_its_sites() -> None:
             "regions[0]: the way to the nearest site, sites.south, takes",
         ),
         (
-            "mean_quality_budget = 0.1\n" + regions(("de", 1.0, "")),
-            "regions: works without mean_quality_budget",
+            "mean_quality_budget = 0.1\n" + regions(*((one, 0.25, "") for one in ("de", "fr", "it", "es"))),
+            "regions: 4 are too many next to mean_quality_budget: join some, so that 3 are left",
+        ),
+        (
+            "mean_quality_budget = 0.1\n" + regions(("de", 1.0, 'busiest_time = "9 h"')),
+            "regions[0].busiest_time: next to mean_quality_budget all regions peak together",
         ),
         (regions(*((f"{k}", 0.125, "") for k in "abcdefgh")), "regions: 8 are too many"),
     ],

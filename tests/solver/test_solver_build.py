@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -472,6 +473,21 @@ demand_0_1: replicas_0_1 >= 6
 demand_0_2: replicas_0_2 >= 0.5
 """,
 }
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_garbage_is_collected_again_where_it_was(on: bool) -> None:
+    """Writing a program down leaves the collector as it was, also where it fails."""
+    before = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        build.build(problem())
+        assert gc.isenabled() is on
+        with pytest.raises(ValueError, match="relaxed names"):
+            build.build(problem(), relaxed=["no family"])
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 @pytest.mark.parametrize("constraint", STARTS, ids=lambda constraint: constraint.__name__)

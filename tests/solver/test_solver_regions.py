@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 from solver_cases import changed, node_groups, problem
 
-from solver import build, constrain_services, constrain_slots, regions
+from solver import build, constrain_services, constrain_slots, quality, regions
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
@@ -19,6 +20,7 @@ from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand,
 from solver.program import Program
 from solver.variables import empty
 from solver.verify import verify
+from solver.writing import write_program
 
 TOLERANCE = 1e-6
 FREE = {"holding_usd_per_node": np.zeros((1, 1)), "idle_usd_per_node": np.zeros((1, 1))}
@@ -161,6 +163,147 @@ def test_a_plan_equals_trying_every_number_of_replicas(seed: int) -> None:
     wanted = next(cost for cost, counts in costs if can_be_dealt(of, counts))
 
     assert best(of).objective == pytest.approx(wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loads", [None, APART])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_paid_for_instead_is_left_in_all_regions_alike(seed: int, loads: Any) -> None:
+    """Each number of replicas, with the most of all regions that can be dealt; the rest at its price."""
+    rng = np.random.default_rng(seed)
+    capacity, usd = rng.integers(20, 60, 4).astype(float), rng.integers(5, 90, 4).astype(float)
+    share = APART.mean(axis=1) if loads is not None else rng.dirichlet(np.ones(3))
+    of = service([1, 2, int(rng.integers(3, 8)), 4], capacity, usd, share)
+    of = of if loads is None else apart(of, loads)
+    unmet = float(rng.uniform(0.3, 2.0))
+    of = dataclasses.replace(of, services=dataclasses.replace(of.services, unmet_usd=np.array([[unmet]])))
+    tops = [int(np.ceil(100.0 / each)) for each in capacity]
+    parts = [share] if loads is None else loads.T
+    wanted = min(
+        float(np.array(counts) @ usd) + unmet * 100.0 * (1 - most_dealt(of, counts, parts))
+        for counts in itertools.product(*(range(top + 1) for top in tops))
+    )
+
+    found = best(of)
+    assert found.objective == pytest.approx(wanted)
+    assert found.solution is not None
+    assert verify(of, found.solution, TOLERANCE) == []
+
+
+def most_dealt(of: Problem, replicas: tuple[int, ...], parts: Any) -> float:
+    """The largest part of all requests that can be dealt, by the least cut: sums over sets of regions."""
+    carried, answers = of.serve_options.capacity[:, 0] * replicas, of.serve_options.regions
+    cuts = [1.0]
+    for size in range(1, 4):
+        for some in itertools.combinations(range(3), size):
+            mask = sum(1 << r for r in some)
+            has = float(carried[(answers & mask) > 0].sum())
+            cuts += [has / (100.0 * float(np.sum(part[list(some)]))) for part in parts]
+    return min(cuts)
+
+
+def losing(of: Problem, lost: Any, limit: float) -> Problem:
+    """The same with options that lose a part of the quality, and what requests may lose on average."""
+    serves = dataclasses.replace(of.serve_options, lost_fraction=np.array(lost))
+    services = dataclasses.replace(of.services, mean_loss_limit_fraction=np.array([limit]))
+    return dataclasses.replace(of, serve_options=serves, services=services)
+
+
+def least_lost(of: Problem, replicas: Any) -> float:
+    """What requests lose at least where those of each region are dealt to options: a linear program."""
+    serves, share = of.serve_options, of.services.region_fraction[0]
+    pairs = [(r, v) for r in range(len(share)) for v in range(len(serves)) if serves.regions[v] >> r & 1]
+    sent, taken = np.zeros((len(share), len(pairs))), np.zeros((len(serves), len(pairs)))
+    for k, (r, v) in enumerate(pairs):
+        sent[r, k] = taken[v, k] = 1.0
+    found = linprog(
+        [serves.lost_fraction[v] for _, v in pairs],
+        A_ub=taken,
+        b_ub=serves.capacity[:, 0] * replicas + 1e-9,
+        A_eq=sent,
+        b_eq=share * 100.0,
+    )
+    return float(found.fun) if found.status == 0 else np.inf
+
+
+def mixed(seed: int) -> Problem:
+    """Three regions, and options of three losses that answer one or several of them."""
+    rng = np.random.default_rng(seed)
+    answers = [1, 2, 4, int(rng.integers(3, 8)), int(rng.integers(3, 8))]
+    lost = rng.choice([-0.02, 0.0, 0.1, 0.3], 5)
+    of = service(
+        answers, rng.integers(20, 60, 5).astype(float), rng.integers(5, 90, 5), rng.dirichlet([2] * 3)
+    )
+    return losing(of, lost, float(rng.uniform(0.0, 0.12)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_quality_hold_where_the_best_dealing_loses_little_enough(seed: int) -> None:
+    """For replicas drawn at random: rows of the program, the least that a flow loses, who answers what."""
+    of, rng = mixed(seed), np.random.default_rng(seed)
+    _, gains = quality.gains(of)
+    _, answers, share = regions.columns(of)
+    limit, seen = float(of.services.mean_loss_limit_fraction[0]), set()
+    for _ in range(60):
+        replicas = rng.integers(0, 5, 5)
+        carried = of.serve_options.capacity[:, 0] * replicas
+        dealt = carried.sum() >= 100 and (answers @ carried >= share * 100.0 - 1e-9).all()
+        least = least_lost(of, replicas)
+        assert dealt == np.isfinite(least)
+        if not dealt:
+            continue
+        assert (gains @ carried >= 100.0 - 1e-7).all() == (least <= limit * 100.0 + 1e-7)
+        answered = quality.answered(of, carried[:, None], np.array([[100.0]]))
+        assert answered.sum() == pytest.approx(100.0)
+        assert (answered[:, 0] <= carried + 1e-9).all()
+        assert of.serve_options.lost_fraction @ answered[:, 0] == pytest.approx(least, abs=1e-6)
+        seen.add(least <= limit * 100.0 + 1e-7)
+    assert seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_a_plan_with_a_mean_of_quality_equals_trying_every_number_of_replicas(seed: int) -> None:
+    of = mixed(seed)
+    limit = float(of.services.mean_loss_limit_fraction[0])
+    capacity = of.serve_options.capacity[:, 0]
+    costs = sorted(
+        (float(np.array(counts) @ of.serve_options.usd[:, 0]), counts)
+        for counts in itertools.product(*(range(int(np.ceil(100.0 / each)) + 1) for each in capacity))
+        if np.array(counts) @ capacity >= 100.0
+    )
+    wanted = next((cost for cost, each in costs if least_lost(of, each) <= limit * 100.0 + 1e-7), None)
+    found = best(of)
+
+    if wanted is None:
+        assert found.status is Status.INFEASIBLE
+        return
+    assert found.objective == pytest.approx(wanted)
+    assert found.solution is not None
+    assert verify(of, found.solution, TOLERANCE) == []
+
+
+def test_rows_of_quality_of_two_regions_by_hand() -> None:
+    """Home is answered well or not, away only badly: 0.4 x 0.2 are lost there, 0.02 more may be at home."""
+    of = losing(service([HOME, HOME, AWAY], [10.0, 10.0, 10.0], [2.0, 1.0, 1.0]), [0.0, 0.2, 0.2], 0.1)
+    plan = best(of).solution
+    assert plan is not None
+
+    # 60 at home, of which 10 may be answered badly: 40 + 10 of 100 lose 0.2, which is 0.1 on average.
+    assert plan.replicas[:, 0].tolist() == [5, 1, 4]
+    tighter = losing(of, [0.0, 0.2, 0.2], 0.079)
+    assert explain_infeasible(tighter, gap_fraction=0.0, time_limit_s=20).reasons == (
+        "service chat: every way to serve it loses more quality than it may on average",
+    )
+
+
+def test_rows_of_regions_are_written_by_name(tmp_path: Path) -> None:
+    of = service([HOME, BOTH, AWAY], [10.0, 5.0, 10.0], [1.0, 1.0, 1.0])
+    write_program(of, tmp_path / "p.lp", period_names=["2027"])
+    text = (tmp_path / "p.lp").read_text()
+
+    assert "region_chat_users_0_2027:" in text
+    assert "region_chat_users_1_2027:" in text
 
 
 def test_a_region_that_nothing_answers_is_said() -> None:

@@ -27,7 +27,7 @@ from planner.report.why import why_said
 from planner.store import open_store
 from planner.trace.currency import Currency, showing
 from planner.trace.errors import InputError
-from planner.trace.numbers import quantity_text
+from planner.trace.numbers import SPOKEN, quantity_text
 from planner.ui import plan_files, plan_parts, plan_source, progress, shared
 from planner.ui.workers import Seen, Step
 from planner.ui.workers.messages import work_key
@@ -240,7 +240,7 @@ def test_each_page_runs(open_page: Open, name: str) -> None:
 def test_start_shows_the_solved_example_at_once(open_page: Open, document: dict[str, Any]) -> None:
     page = open_page("start")
 
-    assert [metric.value for metric in page.metric] == ["6.352 MUSD", "5,474 tCO2e", "12.79 GWh"]
+    assert [metric.value for metric in page.metric] == ["6.35 MUSD", "5,474 tCO2e", "12.8 GWh"]
     assert all(shared.plain(line) in texts(page) for line in document["headline"])
     assert len(page.main.get("page_link")) == 5
     assert len(page.get("vega_lite_chart")) == 1
@@ -249,11 +249,11 @@ def test_start_shows_the_solved_example_at_once(open_page: Open, document: dict[
 def test_plan_shows_every_total_with_its_range_and_why(open_page: Open, document: dict[str, Any]) -> None:
     page = with_trees(open_page("plan"))
     codes = [code.value for code in page.code]
-    first = ["6.352 MUSD", "5,474 tCO2e", "12.79 GWh"]
+    first = ["6.35 MUSD", "5,474 tCO2e", "12.8 GWh"]
 
     assert [metric.value for metric in page.metric] == first
     details = tab(open_page("plan"), "Details")
-    assert [metric.value for metric in details.metric] == [*first, "7.173 MUSD", "20.34 MUSD"]
+    assert [metric.value for metric in details.metric] == [*first, "7.17 MUSD", "20.3 MUSD"]
     assert shared.plain("p5 4,379 to p95 6,897 tCO2e") in texts(page)
     assert sum("sites.oregon.pue" in code for code in codes) >= 2, "carbon and energy open down to the PUE"
     assert any("die" in code and "Gupta" in code for code in codes), "and to the paper"
@@ -424,7 +424,7 @@ def test_a_plan_that_is_done_is_shown_and_named_by_its_address(
 
     assert page.query_params["plan"] == "5a" * 32
     assert f"?plan={'5a' * 5}" in texts(page)
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
     assert len(works.started) == 1
     page.run()
     assert len(works.started) == 1, "a re-run finds the work"
@@ -439,7 +439,7 @@ def test_what_a_search_kept_when_it_was_stopped_is_a_plan(
     page = open_page("plan")
 
     assert "interrupted" in page.warning[0].value
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_work_that_came_to_nothing_says_why_and_can_begin_anew(
     assert said in texts(page) + "".join(code.value for code in page.code)
     works.next = done(document)
     page.button(f"anew-{key}").click().run()
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
 
 
 def test_a_plan_that_is_not_saved_stays_and_is_saved_on_asking(
@@ -476,7 +476,7 @@ def test_a_plan_that_is_not_saved_stays_and_is_saved_on_asking(
 
     assert "it is not saved" in page.warning[0].value
     assert "the disk is full" in page.code[0].value
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
     works.next = Seen("done", result={"saved": "6b" * 32, "unsaved": ""})
     next(button for button in page.button if button.label == "Save it now").click().run()
     assert [task for task, _ in works.started] == ["save", "save"], "once when it was opened, once when asked"
@@ -536,7 +536,7 @@ def test_read_only_plans_and_keeps_nothing(
     page = open_page("plan")
 
     assert not page.exception
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
     assert any("Read-only" in caption.value for caption in page.caption)
     assert not any("Save" in button.label for button in page.button)
     assert [arguments["store_address"] for task, arguments in works.started if task == "plan"] == [""]
@@ -590,7 +590,7 @@ def test_an_address_that_names_no_plan_says_so(open_page: Open) -> None:
         page.run()
         assert not page.exception
         assert "names no plan" in page.warning[0].value
-        assert page.metric[0].value == "6.352 MUSD", "the scenario at hand is shown meanwhile"
+        assert page.metric[0].value == "6.35 MUSD", "the scenario at hand is shown meanwhile"
 
 
 def test_a_store_that_cannot_be_used_leaves_the_plan_on_screen(
@@ -603,7 +603,7 @@ def test_a_store_that_cannot_be_used_leaves_the_plan_on_screen(
     page = open_page("plan")
     assert "cannot be used" in page.error[0].value
     assert any("is not a SQLite database" in code.value for code in page.code)
-    assert page.metric[0].value == "6.352 MUSD"
+    assert page.metric[0].value == "6.35 MUSD"
 
     monkeypatch.setenv("EVERFLEET_STORE", str(tmp_path / "there.sqlite"))
     assert not page.run().error
@@ -717,7 +717,7 @@ def test_a_plan_is_shown_in_its_currency(open_page: Open, document: dict[str, An
 
     assert not page.exception
     with showing(Currency("EUR", 1.25)):
-        wanted = quantity_text(cost["value"], "USD")
+        wanted = quantity_text(cost["value"], "USD", SPOKEN)
     assert wanted.endswith("EUR")
     assert wanted in [metric.value for metric in page.metric]
     assert not [metric.value for metric in page.metric if "USD" in metric.value]

@@ -60,8 +60,14 @@ def front(**more: Any) -> dict[str, Any]:
         for n, (usd, kg, mark) in enumerate(values)
     ]
     capped = {"policy.objective": "money", "policy.carbon_price": None, "policy.carbon_cap": "200000 kgCO2e"}
+    steps = [
+        {"number": n, "name": "plan_usd", "value": usd, "unit": "USD", "kind": "derived", "equation": "Z"}
+        for n, (usd, _, _) in enumerate(values)
+    ]
     return {
         "sections": {"front": {"title": "", "said": ["From here to there."], "tables": {"points": rows}}},
+        "cells": {"points": [{"cost_usd": n} for n in range(len(rows))]},
+        "steps": steps,
         "beside": [{"name": "as today", "cost_usd": 4e6, "carbon_kgco2e": 4e5}],
         "plans": [
             plan(n + 1, usd, kg, {"policy.nothing": 1} if mark == "beaten" else capped)
@@ -171,7 +177,7 @@ def test_the_knee_is_open_at_first(open_page: Open) -> None:
 
 
 def test_a_point_of_the_front_is_opened_by_its_plan(open_page: Open) -> None:
-    """The cost of the second point is what its plan keeps an explanation of."""
+    """The cost of the second point opens next to the same cost among the totals of its plan."""
     page = open_page()
     page.session_state["data-points"] = True
     page.session_state["sheet-points"] = {"selection": {"cells": [(1, "cost (MUSD)")]}}

@@ -42,18 +42,18 @@ def test_figures_on_a_phone_are_whole(page: Page, app_url: str) -> None:
 
 
 def test_a_tab_is_sent_without_the_page_around_it(page: Page, app_url: str) -> None:
-    """The cards above the tabs come with the page, and not again; the part that is opened does."""
+    """The switches above the tabs come with the page, and not again; the part that is opened does."""
     frames: list[bytes] = []
     page.on("websocket", lambda one: one.on("framereceived", lambda sent: frames.append(_bytes(sent))))
-    opened(page, f"{app_url}/plan")
-    assert any(b"Bad cases it holds in" in one for one in frames)
+    opened(page, f"{app_url}/job")
+    assert any(b"What is counted, phase by phase" in one for one in frames)
     frames.clear()
-    page.get_by_role("tab", name="Why this plan").click()
+    page.get_by_role("tab", name="What would change it").click()
     settled(page)
-    page.get_by_role("heading", name="The plan and its baselines").wait_for()
+    page.get_by_text("What is least certain").wait_for()
 
     assert frames
-    assert not any(b"Bad cases it holds in" in one for one in frames)
+    assert not any(b"What is counted, phase by phase" in one for one in frames)
 
 
 def _bytes(sent: str | bytes) -> bytes:

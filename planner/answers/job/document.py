@@ -130,7 +130,7 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
     found: Named = {
         "carbon": ("Carbon, location-based", footprint.carbon),
         "operational": ("of it from electricity", footprint.operational),
-        "embodied": ("of it from making the hardware", footprint.embodied),
+        "embodied": ("of it from hardware", footprint.embodied),
         "energy": ("Energy at the meter", footprint.facility_kwh),
         "water": ("Water, on site and at power stations", _water(footprint)),
         "onsite_water": ("of it on site", footprint.onsite_l),

@@ -26,7 +26,7 @@ from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
 from planner.trace.errors import InputError
-from planner.trace.numbers import count_text, fixed_text, number_text
+from planner.trace.numbers import count_text, fixed_text, many_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
 from reliability.checkpoint import hours_by_state
 
@@ -271,7 +271,7 @@ def _planned(
 def _amount(work: Work) -> str:
     """What a run trains on, in words."""
     key = "tokens" if work.samples is None else "samples"
-    return f"{number_text(getattr(work, key), 3)} {key}"
+    return many_text(getattr(work, key), key)
 
 
 def training_inputs(setting: Setting, phase: str, work: Work, sku: str) -> Inputs:

@@ -107,7 +107,7 @@ def _document(
         }
         named = {
             "step": ("Look-up and exchange of a step", meant.times["step_s"]),
-            "imbalance": ("Imbalance that stands for the placement", meant.times["imbalance_ratio"]),
+            "imbalance": ("Imbalance of the placement", meant.times["imbalance_ratio"]),
         }
     tables["totals"] = total_records(named, DRAWS)
     steps = Steps()
@@ -283,13 +283,13 @@ def _said(
     copied = sum(way.copied_gb for way in placed.ways)
     if copied:
         yield (
-            f"Copies take {quantity_text(copied, 'GB')} on every device; vectors that are sent fall by "
-            f"{percent_text(placed.saved_fraction)}."
+            f"Copies take {quantity_text(copied, 'GB')} on every device and save "
+            f"{percent_text(placed.saved_fraction)} of the vectors that are sent."
         )
     ratio_text = number_text(float(times["imbalance_ratio"].value))
     yield (
-        f"`throughput` takes even parts of whole tables in {HBM}; with look-ups {ratio_text} times as long "
-        f"it tells this step: as the fact {IMBALANCE} of your own, `throughput` and plans take it."
+        f"`throughput` and plans assume whole tables in {HBM}, spread evenly. Your own fact {IMBALANCE} = "
+        f"{ratio_text} gives them the step of this placement."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.answers.plan.decisions import reason_of, unit_in
-from planner.report.cells import Cell, opened_cell
+from planner.report.cells import opened_cell, place_of
 from planner.trace.currency import in_its_currency
 from planner.trace.explain import Explanation, Step
 from planner.trace.records import Document, Record, is_number
@@ -23,7 +23,7 @@ def cell_explanation(document: Document, table: str, row: Record, key: str) -> E
     """
     if not is_number(row.get(key)):
         return None
-    place = Cell(document, table, row, key).place
+    place = place_of(table, row)
     if (found := opened_cell(document, table, row, key)) is not None:
         first, *below = found.steps
         return Explanation((replace(first, place=first.place or place), *below))

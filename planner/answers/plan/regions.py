@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -57,6 +58,11 @@ def _of_service(plan: Plan, solution: Solution, i: int, service: Service) -> Ite
     services, own = problem.services, slice(len(service.regions))
     share = _peak_shares(services.region_fraction[i, own], services.region_load_fraction[i, own])
     room = carried[options] * (1.0 + 1e-6)  # what a check of the plan allows
+    may_lose = float(services.mean_loss_limit_fraction[i])
+    if math.isfinite(may_lose):  # and no more of the quality on average than it may
+        lost = problem.serve_options.lost_fraction[options[[k for _, k in pairs]]]
+        most = (may_lose + 1e-6) * demand
+        taken, room = np.vstack([taken, lost]), np.append(room, most)
     found = linprog(late_s, A_ub=taken, b_ub=room, A_eq=sent, b_eq=share * demand) if pairs else None
     if found is None or found.x is None:
         return

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from planner.answers.plan.notes import notes_of
-from planner.answers.tradeoffs.cells import BOUGHT, GAP
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
@@ -26,6 +25,8 @@ from planner.trace.numbers import mass, money, percent_text, share_of, tonne_pri
 from planner.trace.quantities import Traced, calculated, chosen
 from planner.trace.records import Document, Record, numbered, plain_rows
 
+BOUGHT = "decided by the program: whole orders"
+GAP = "how much better than this plan one could still be at the most: the search for it ended there"
 EDITION = 1
 MOST_NODE_GROUPS = 3  # of a fleet that is named in a row
 ALIKE = 1e-6  # of money and carbon, by which two answers for one plan may differ
@@ -128,8 +129,8 @@ def _document(found: Found) -> Document:
     cells, rows = numbered({"points": traced}, steps), plain_rows(traced)
     said = _sentences(front, rows)
     if again := found.levels - len(front.points):
-        levels = "1 level of carbon leads" if again == 1 else f"{again} levels of carbon lead"
-        said.append(f"{levels} to a plan that is there already.")
+        levels = "1 level of carbon gives" if again == 1 else f"{again} levels of carbon give"
+        said.append(f"{levels} the same plan as another level.")
     said += notes_of([found.inputs], "these plans")
     return {
         "everfleet_pareto": EDITION,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planner.answers.tradeoffs.carbon_front import fleet_text
-from planner.answers.tradeoffs.cells import BOUGHT, GAP, MOVED
+from planner.answers.tradeoffs.carbon_front import BOUGHT, GAP, fleet_text
 from planner.answers.tradeoffs.deadlines import TimeFront, days_text
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import digest
@@ -17,6 +16,7 @@ from planner.trace.numbers import mass, percent_text, share_of
 from planner.trace.quantities import chosen
 from planner.trace.records import Document, Record, numbered, plain_rows
 
+MOVED = "days by which every deadline is moved from where the scenario has it"
 EDITION = 1
 
 

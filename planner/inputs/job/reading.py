@@ -25,7 +25,7 @@ from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import near, near_or_own, shown
 from planner.trace.errors import InputError
-from planner.trace.numbers import exact_text, number_text, written_text
+from planner.trace.numbers import EXACT, many_text, number_text, written_text
 from planner.trace.units import parse_quantity
 
 # What holds where neither a flag nor a field of the page says it. A job file has to say it itself.
@@ -126,14 +126,10 @@ def title_of(document: Mapping[str, Any]) -> str:
     elif "model" in work:
         name = str(work["model"])
         title = PurePath(name).stem if CARD.fullmatch(name) else name
-        title += f" on {_tokens_said(tokens)}" if isinstance(tokens, int | float) else ""
+        title += f" on {many_text(tokens, 'tokens', EXACT)}" if isinstance(tokens, int | float) else ""
     else:
         title = f"{number_text(hours, 10)} accelerator-hours" if isinstance(hours, int | float) else ""
     return title if title.isprintable() and len(title) <= LONGEST_TITLE else ""
-
-
-def _tokens_said(tokens: float) -> str:
-    return f"{exact_text(tokens / 1e9)} billion tokens" if tokens >= 1e9 else f"{exact_text(tokens)} tokens"
 
 
 def is_job(document: Mapping[str, Any]) -> bool:

@@ -135,8 +135,8 @@ def labelled_bars(
     return [bars, text.encode(x=f"{edge}:Q" if edge else x, text="label:N")]
 
 
-def colour(field: str, title: str, order: list[str] | None = None) -> alt.Color:
-    """The palette by a field, with its legend above."""
+def colour(field: str, title: str | None, order: list[str] | None = None) -> alt.Color:
+    """The palette by a field, with its legend above, whose title may be left out."""
     legend = alt.Legend(
         title=title,
         orient="top",

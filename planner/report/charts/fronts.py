@@ -25,7 +25,7 @@ _STATES = {
 }
 FRONT_KEY = (
     "Circle: a plan of the front; diamond: the knee; grey cross: beaten by another plan within the gap of "
-    "the search; star: a plan to hold them against; square around a mark: the one that is opened."
+    "the search; star: a plan to compare with; square around a mark: the plan that is open."
 )
 
 

@@ -18,7 +18,7 @@ from planner.report.charts.drawing import (
     row_axis,
     waterfall,
 )
-from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
+from planner.trace.numbers import SPOKEN, number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Document, Record
 
 MOST_BARS = 12
@@ -56,8 +56,9 @@ def range_bars(document: Document) -> Picture | None:
             "low": total["p5"] / divisor,
             "value": total["value"] / divisor,
             "high": total["p95"] / divisor,
-            "label": f"{number_text(total['value'] / divisor)} "
-            f"({number_text(total['p5'] / divisor)} to {number_text(total['p95'] / divisor)})",
+            "label": "{} ({} to {})".format(
+                *(number_text(total[end] / divisor, SPOKEN) for end in ("value", "p5", "p95"))
+            ),
         }
         for total in totals
     ]

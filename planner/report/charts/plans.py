@@ -66,7 +66,7 @@ def mix(document: Document) -> Picture | None:
     base = chart_of(names).encode(
         x=when, order=alt.Order("place:Q"), tooltip=["period:N", "site:N", "sku:N", "nodes:Q"]
     )
-    bars = base.mark_bar(stroke=OUTLINE).encode(y=stacked(), color=colour("sku", "SKU"))
+    bars = base.mark_bar(stroke=OUTLINE).encode(y=stacked(), color=colour("sku", None))
     angle = 270 if len(kept) > WIDE_PERIODS else 0
     longest = max(len(line) for row in names for line in row["label"].split("\n"))
     # On a phone letters shrink with the bars: a line of them is 0.6 of its size a letter wide.

@@ -65,8 +65,8 @@ def _in(style: str, text: str) -> str:
 def keep_stdout() -> None:
     """What libraries print past Python is dropped: stdout is the answer, which programs read.
 
-    HiGHS 1.15 prints a line whenever it repairs a plan, whatever it is told of its output. What goes wrong they
-    say on stderr, which stays.
+    HiGHS 1.15 prints a line whenever it repairs a plan, whatever it is told of its output. What goes wrong
+    they say on stderr, which stays.
     """
     own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stdout.flush()

@@ -47,7 +47,9 @@ def choose(
     if parts is not None:
         start = {**start, **_better_rebates(program, search, start, parts)}
     found = found or with_rebates(program, search, start, SHARE_OF_LARGE if at_once else SHARE)
-    return found if found.stopped or found.status.has_plan else search(program, start)
+    if found.stopped or found.status.has_plan or not program.tier.size:
+        return found
+    return search(program, start)
 
 
 def with_rebates(

@@ -149,14 +149,14 @@ def _chosen(
 ) -> backend.Outcome:
     """What is chosen once, while the rest may be fractions: with rebates near to these parts, if told.
 
-    Of a large program all that is not promising is barred from now on. Where nothing is found, what is
+    Where none are told, all that is not promising is barred from now on. Where nothing is found, what is
     likeliest.
     """
     start = likeliest(program, relaxed)
     if parts is not None:
         start |= {each.name: float(part > MOSTLY) for each, part in zip(program.tier, parts, strict=True)}
-    if large:
-        bar_the_rest(program, relaxed, any_pace=True)
+    if parts is None:
+        bar_the_rest(program, relaxed, any_pace=large)
     count([*nodes(program), program.replicas], pulp.LpContinuous)
     chosen = choose(program, search, start, parts, at_once=large)
     count(nodes(program), pulp.LpInteger)

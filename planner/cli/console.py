@@ -63,13 +63,14 @@ def _in(style: str, text: str) -> str:
 
 
 def keep_stdout() -> None:
-    """What libraries print past Python goes to stderr: stdout is the answer, which programs read.
+    """What libraries print past Python is dropped: stdout is the answer, which programs read.
 
-    HiGHS 1.15 prints a line whenever it repairs a plan, whatever it is told of its output.
+    HiGHS 1.15 prints a line whenever it repairs a plan, whatever it is told of its output. What goes wrong
+    they say on stderr, which stays.
     """
     own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     sys.stdout.flush()
-    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.stdout = sys.__stdout__ = own  # type: ignore[misc]  # the width of a terminal is that of the latter
 
 

@@ -154,12 +154,12 @@ def test_the_energy_of_a_run_is_that_of_its_periods() -> None:
 
 
 def test_nodes_in_service_are_those_before_and_what_came_and_went() -> None:
-    """Four b200 nodes are ordered for dallas in the second quarter and stand there in the fourth."""
+    """Four b200 nodes are ordered for oregon in the second quarter and stand there in the fourth."""
     document = document_of("the shipped quarter")
     at = next(
         number
         for number, row in enumerate(document["tables"]["fleet"])
-        if (row["site"], row["sku"], row["period"]) == ("dallas", "b200-8", "2027 Q4")
+        if (row["site"], row["sku"], row["period"]) == ("oregon", "b200-8", "2027 Q4")
     )
     steps = opened(document, "fleet", "in_service_nodes", at).steps
     inputs = {name: steps[number].value for name, number in steps[0].inputs.items()}

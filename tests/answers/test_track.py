@@ -71,7 +71,7 @@ def test_energy_of_a_month_has_the_band_of_the_total(plan: dict[str, Any], tmp_p
         ("2027-01,nodes,h100-8/oregon,31", "no"),
         ("2027-01,demand,code,93 /s", "yes"),  # the band ends at 94.0: exp(1.645 * 0.15 * 0.5**0.6) = 1.175
         ("2027-01,demand,code,95 /s", "no"),
-        ("2027-01,carbon,,70 t", "no"),
+        ("2027-01,carbon,,100 t", "no"),
         ("2027-01,used_fraction,h100-8/oregon,71 %", "no range"),
         ("2027-05,power,,340 kW", "yes"),
         ("2027-01,cost,,252620", "yes"),
@@ -186,17 +186,17 @@ def test_what_has_come_stands_in_the_scenario(plan: dict[str, Any], tmp_path: Pa
     text = SCENARIO.read_text(encoding="utf-8")
     plan["tables"]["purchases"][0]["arrives"] = "2027-07-15"
     plan["tables"]["fleet"].append(
-        {"period": "2027 Q3", "site": "dallas", "sku": "b200-8", "in_service_nodes": 4}
+        {"period": "2027 Q3", "site": "oregon", "sku": "b200-8", "in_service_nodes": 4}
     )
-    rows = ("2027-09,nodes,b200-8/dallas,3", "2027-09,done_fraction,pretrain-70b,1")
+    rows = ("2027-09,nodes,b200-8/oregon,3", "2027-09,done_fraction,pretrain-70b,1")
     actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
     found = tomllib.loads(scenario_from_here(text, "x", plan, actuals)[0])
     new = found["fleet"][-1]
 
-    assert (new["sku"], new["site"], new["nodes"]) == ("b200-8", "dallas", 3)
+    assert (new["sku"], new["site"], new["nodes"]) == ("b200-8", "oregon", 3)
     assert str(new["in_service"]) == "2027-07-15"
     assert "training" not in found
-    late = read_actuals([actual(tmp_path, "2027-10,nodes,b200-8/dallas,3")], load_catalogue(), "USD")
+    late = read_actuals([actual(tmp_path, "2027-10,nodes,b200-8/oregon,3")], load_catalogue(), "USD")
     with pytest.raises(InputError, match="2027-10 is in the last period"):
         scenario_from_here(text, "x", plan, late)
 

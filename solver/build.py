@@ -95,6 +95,19 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
 )
 
 
+@contextmanager
+def _nothing_to_collect() -> Iterator[None]:
+    """Meanwhile no garbage is looked for: all that is made stays, a million things at 24 slots."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_nothing_to_collect()
 def build(
     problem: Problem,
     relaxed: Iterable[str] = (),
@@ -111,30 +124,6 @@ def build(
     first as `first_stage`, whose model takes its rows, and a `prefix` of its own. Every future keeps its own
     limits. The caller then sets the objective of that model, as a weighted sum of `objective_of`.
     """
-    with _nothing_to_collect():
-        return _built(problem, relaxed, prefix, first_stage, siblings, shared_periods)
-
-
-@contextmanager
-def _nothing_to_collect() -> Iterator[None]:
-    """Meanwhile no garbage is looked for: all that is made stays, a million things at 24 slots."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _built(
-    problem: Problem,
-    relaxed: Iterable[str],
-    prefix: str,
-    first_stage: Program | None,
-    siblings: Iterable[Problem],
-    shared_periods: int | None,
-) -> Program:
     families = frozenset(relaxed)
     if unknown := families - set(FAMILIES):
         raise ValueError(f"relaxed names {sorted(unknown)}; the families are {', '.join(FAMILIES)}")

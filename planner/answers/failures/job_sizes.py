@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from planner.answers.failures.log_numbers import counted, whole
@@ -84,7 +86,7 @@ def _ettr(nodes: Traced, rate: Traced, write_h: Traced, restart_h: Traced) -> tu
 def _measured(log: FailureLog, rate: Rate) -> list[Record]:
     """Jobs of each size next to the model; sizes without a failure have a lower limit only."""
     rows = []
-    sizes: list[Record] = log.jobs.fillna({"failures": 0}).to_dict("records")  # type: ignore[assignment]
+    sizes = cast(list[Record], log.jobs.fillna({"failures": 0}).to_dict("records"))
     for size in sizes:
         if not size["node_h"] / size["nodes"] > 0:
             continue

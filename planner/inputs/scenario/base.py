@@ -28,6 +28,9 @@ class SiteRef(Text):
 _CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), SiteRef('"dallas"')
 
 CardName = Annotated[str, _CARD]
+MODEL_SAYS = (
+    "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
+)
 SkuName = Annotated[str, _SKU]
 SiteName = Annotated[str, _SITE]
 SkuNames = Annotated[tuple[str, ...] | None, Several(_SKU)]

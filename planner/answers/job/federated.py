@@ -28,7 +28,7 @@ from planner.answers.job.equations import (
     mean_compute_h,
 )
 from planner.answers.job.setting import Setting
-from planner.inputs.job.schema import Federated
+from planner.inputs.job.schema_work import Federated
 from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Parts, Traced, chosen, convert, derive, derive_parts, pick
 from planner.trace.units import DIMENSIONLESS

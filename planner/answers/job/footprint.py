@@ -27,7 +27,8 @@ from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, w
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
-from planner.inputs.job.schema import PHASES, Federated, Job
+from planner.inputs.job.schema import PHASES, Job
+from planner.inputs.job.schema_work import Federated
 from planner.physics.surroundings import fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive

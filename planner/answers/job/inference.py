@@ -15,7 +15,7 @@ from planner.answers.job.equations import (
 )
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
-from planner.inputs.job.schema import Inference
+from planner.inputs.job.schema_work import Inference
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import Way, Ways
 from planner.physics.nodes import node_columns

@@ -13,15 +13,8 @@ from pydantic import Field, PrivateAttr
 
 from planner.inputs.job.schema_work import Experimentation, Federated, Inference, Share, Work
 from planner.inputs.scenario.base import Part, part_in, rule_of
-from planner.inputs.scenario.fields import (
-    Choice,
-    Day,
-    Number,
-    Overrides,
-    Quantity,
-    Range,
-    Text,
-)
+from planner.inputs.scenario.fields import Choice, Day, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import Overrides
 
 _INTENSITY = Quantity('"120 g/kWh"', "kgCO2e/kWh", Range(0, 2))
 _SHARE = Range(0, 1)

@@ -20,10 +20,9 @@ from planner.inputs.scenario.fields import (
     PricePerMillion,
     Quantity,
     Range,
-    Several,
-    Table,
     Text,
 )
+from planner.inputs.scenario.fields_nested import Several, Table
 from planner.inputs.scenario.problems import FieldError, shown, shown_key
 
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")

@@ -15,7 +15,8 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Several, Text
+from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Text
+from planner.inputs.scenario.fields_nested import Several
 from planner.trace.currency import Stated
 from planner.trace.units import SUFFIX_UNITS
 

@@ -21,17 +21,14 @@ from planner.inputs.scenario.fields import (
     Count,
     CurrencyCode,
     Day,
-    EachPeriod,
-    Exchange,
     Flag,
     Fraction,
     Number,
-    Overrides,
     Quantity,
     Range,
-    Several,
     Text,
 )
+from planner.inputs.scenario.fields_nested import EachPeriod, Exchange, Overrides, Several
 from planner.inputs.scenario.schema_fleet import Cohort, Contract, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import PowerGroup, Site, SiteLink

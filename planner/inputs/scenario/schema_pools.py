@@ -22,16 +22,8 @@ from planner.inputs.scenario.base import (
     SkuNames,
     TechniqueNames,
 )
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    EachPeriod,
-    Fraction,
-    Number,
-    Quantity,
-    Range,
-    Text,
-)
+from planner.inputs.scenario.fields import Choice, Count, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.problems import Problem
 
 GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))

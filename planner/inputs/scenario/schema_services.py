@@ -16,18 +16,8 @@ from planner.inputs.scenario.base import (
     SkuNames,
     TechniqueNames,
 )
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    EachPeriod,
-    Fraction,
-    Number,
-    Quantity,
-    Range,
-    Several,
-    Text,
-    Times,
-)
+from planner.inputs.scenario.fields import Choice, Count, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod, Several, Times
 from planner.inputs.scenario.schema_pools import AUDIO as _AUDIO
 from planner.inputs.scenario.schema_pools import GROWTH
 from planner.inputs.scenario.schema_tables import Tables

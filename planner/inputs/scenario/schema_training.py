@@ -27,9 +27,9 @@ from planner.inputs.scenario.fields import (
     PricePerMillion,
     Quantity,
     Range,
-    Several,
     Text,
 )
+from planner.inputs.scenario.fields_nested import Several
 from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_tables import Tables
 

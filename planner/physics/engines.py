@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from planner.inputs.model_kinds import ROOMS, SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import Limits
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -20,6 +19,7 @@ from planner.performance.engine import (
     group_size_value,
     with_values,
 )
+from planner.performance.replica_steps import Limits
 from planner.performance.serving import latent_head_dim
 from planner.performance.state_space import state_gb_per_sequence
 from planner.physics.hybrids import is_hybrid, state_arguments, state_flops_per_token

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Requests, replica_capacity, replica_use
+from planner.performance.capacity import replica_capacity, replica_use
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
+from planner.performance.replica_steps import Requests
 from planner.physics.apart import ApartLaw, apart_law, apart_units
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom

@@ -41,12 +41,12 @@ from planner.physics.engines import (
     has_one_scale,
     kernel_keys,
     limits,
-    replica_layout,
     served_chip,
-    served_model,
 )
+from planner.physics.links import replica_layout
 from planner.physics.measured_serving import MODERATE
 from planner.physics.requests import inputs_of
+from planner.physics.served_models import served_model
 from planner.physics.serving_options import stacked
 from planner.trace.quantities import chosen
 from planner.trace.units import convert_factor, unit_of

@@ -17,9 +17,9 @@ from planner.physics.engines import (
     frame_time,
     has_one_scale,
     limits,
-    replica_layout,
     served_chip,
 )
+from planner.physics.links import replica_layout
 from planner.physics.measured_serving import measured_points
 from planner.physics.pipelines import QUANTILE, answer_quantile, answer_target
 from planner.physics.serving_options import (

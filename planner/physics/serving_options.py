@@ -17,13 +17,9 @@ from planner.performance.memory import kv_cache_gb_per_token, largest_batch, rep
 from planner.performance.mix import class_context_tokens
 from planner.performance.replica_steps import Requests
 from planner.physics.batch_serving import in_batches, largest_requests, possible_units
-from planner.physics.engines import (
-    engine_batch_limit,
-    engine_of,
-    has_slow_links,
-    model_fact,
-    served_model,
-)
+from planner.physics.engines import engine_batch_limit, engine_of
+from planner.physics.links import has_slow_links
+from planner.physics.served_models import model_fact, served_model
 from planner.physics.techniques import CACHE, serving_ratio
 from planner.physics.training_options import (
     UNCAPPED,

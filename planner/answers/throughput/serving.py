@@ -12,7 +12,7 @@ from planner.answers.throughput.equations import yield_per_kwh
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
-from planner.physics.engines import engine_title, model_fact
+from planner.physics.engines import engine_title
 from planner.physics.hybrids import crossover, is_hybrid
 from planner.physics.measured_serving import (
     Points,
@@ -22,6 +22,7 @@ from planner.physics.measured_serving import (
     rate_error,
     rate_error_text,
 )
+from planner.physics.served_models import model_fact
 from planner.physics.serving import Kinds, replica_kinds, serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture

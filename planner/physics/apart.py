@@ -39,7 +39,7 @@ from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
 if TYPE_CHECKING:
-    from planner.physics.serving import EngineLaw
+    from planner.physics.replica_kinds import EngineLaw
 
 for _function in (dealt_scv_ratio, unit_capacity, unit_accelerator_kw, shared_per_s):
     each_row(_function)

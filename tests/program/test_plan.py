@@ -45,7 +45,8 @@ from planner.performance.replica_steps import Requests, average_step
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.replica_kinds import replica_kinds
+from planner.physics.serving import serving_candidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, training_arguments
 from planner.program import plan as program_plan

@@ -22,8 +22,9 @@ from planner.physics.measured_serving import (
     rate_error,
     rate_error_text,
 )
+from planner.physics.replica_kinds import Kinds, replica_kinds
 from planner.physics.served_models import model_fact
-from planner.physics.serving import Kinds, replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
 from planner.trace.columns import Indices

@@ -11,8 +11,8 @@ from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
 from planner.physics.equations.serving import needed_replicas
 from planner.physics.promises import outage_correlation
+from planner.physics.replica_kinds import Kinds
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, given, inputs_of, peak_demand_per_s
-from planner.physics.serving import Kinds
 from planner.trace.quantities import Traced, chosen, convert, derive
 from reliability.spares import node_availability_fraction
 

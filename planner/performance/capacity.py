@@ -6,14 +6,7 @@ import numpy as np
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 from planner.performance.columns import Column, Floats
-from planner.performance.engine import (
-    Chip,
-    Engine,
-    ReplicaLayout,
-    StepTimes,
-    Transformer,
-    on_axes,
-)
+from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer, on_axes
 from planner.performance.mix import bursty_departures_per_s
 from planner.performance.queueing import state_probability_fraction
 from planner.performance.remembered import remembered

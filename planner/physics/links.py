@@ -7,10 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from planner.inputs.resolved import Inputs
-from planner.performance.engine import (
-    ReplicaLayout,
-    group_size_value,
-)
+from planner.performance.engine import ReplicaLayout, group_size_value
 from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.inputs.service_requests import arrival_scv, trace_rate
 from planner.performance.capacity import replica_capacity
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
@@ -26,34 +27,15 @@ from planner.physics.equations.serving import (
 )
 from planner.physics.equations.slots import awake_kw, slot_loads_per_s
 from planner.physics.joining import interleaved
-from planner.physics.nodes import (
-    host_columns,
-    working_node_kw,
-)
+from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
-from planner.physics.serving_demand import (
-    carried_per_s,
-    heard_at_once,
-    pooled_carrying,
-    sharing_replicas,
-)
-from planner.physics.serving_options import (
-    ServingCandidates,
-    layout_columns,
-)
+from planner.physics.serving_demand import carried_per_s, heard_at_once, pooled_carrying, sharing_replicas
+from planner.physics.serving_options import ServingCandidates, layout_columns
 from planner.physics.serving_power import drawn_accelerator_kw, on_loads, under_a_cap
 from planner.physics.slots import SlotTimes
 from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED
-from planner.trace.quantities import (
-    Parts,
-    Traced,
-    chosen,
-    derive,
-    derive_parts,
-    pick,
-    rows,
-)
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
 
 @dataclass(frozen=True)
@@ -344,7 +326,7 @@ def sharing(inputs: Inputs, demand: Traced, law: Law, alike: NDArray[np.intp]) -
     """
     _, first, back = np.unique(alike, axis=1, return_index=True, return_inverse=True)
     services = inputs.scenario.services
-    trace = [inputs.arrival_scv(s) for s in services]
+    trace = [arrival_scv(inputs, s) for s in services]
     scv = tried_bursts(inputs, alike[0][first])
     tried = law.capacity(scv, first)
     points = back.ravel()
@@ -352,7 +334,7 @@ def sharing(inputs: Inputs, demand: Traced, law: Law, alike: NDArray[np.intp]) -
         shared_demand,
         demand_per_s=demand,
         trace_scv_ratio=pick(trace, alike[0]),
-        trace_per_s=pick([inputs.trace_rate(s) for s in services], alike[0]),
+        trace_per_s=pick([trace_rate(inputs, s) for s in services], alike[0]),
         tried_scv_ratio=rows(scv, points),
         tried_requests_per_s=rows(tried.requests_per_s, points),
     )
@@ -388,7 +370,7 @@ def pooled(
 
 def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
     """Burstinesses at which replicas of services are tried, on a last axis: from none to the trace's."""
-    trace = [inputs.arrival_scv(one) for one in inputs.scenario.services]
+    trace = [arrival_scv(inputs, one) for one in inputs.scenario.services]
     fractions = burst_fractions([float(one.value) for one in trace])[service]
     return derive(
         tried_scv_ratio,

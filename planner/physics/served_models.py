@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from planner.inputs.model_kinds import ROOMS, SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
-from planner.performance.engine import (
-    Transformer,
-)
+from planner.performance.engine import Transformer
 from planner.performance.serving import latent_head_dim
 from planner.performance.state_space import state_gb_per_sequence
 from planner.physics.hybrids import is_hybrid, state_arguments, state_flops_per_token

@@ -11,40 +11,17 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import replica_capacity, replica_use
 from planner.physics.apart import apart_units
-from planner.physics.equations.serving import (
-    day_mean_kw,
-    replica_increment_kw,
-    shared_demand,
-    standby_ratio,
-)
+from planner.physics.equations.serving import day_mean_kw, replica_increment_kw, shared_demand, standby_ratio
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
-from planner.physics.nodes import (
-    Nodes,
-    energy_by_site,
-    idle_node_items,
-)
+from planner.physics.nodes import Nodes, energy_by_site, idle_node_items
 from planner.physics.promises import standing_by
 from planner.physics.replica_kinds import engine_law, replica_kinds
 from planner.physics.replica_questions import replica_arguments
-from planner.physics.serving_options import (
-    SPLITS,
-    ServingCandidates,
-    layout_columns,
-    possible_layouts,
-)
+from planner.physics.serving_options import SPLITS, ServingCandidates, layout_columns, possible_layouts
 from planner.physics.slots import SlotTimes
 from planner.physics.training_options import Dropped
 from planner.physics.training_step import AS_FAST
-from planner.trace.quantities import (
-    Traced,
-    by_rows,
-    chosen,
-    derive,
-    derive_parts,
-    each_row,
-    pick,
-    rows,
-)
+from planner.trace.quantities import Traced, by_rows, chosen, derive, derive_parts, each_row, pick, rows
 
 for _function in (
     replica_capacity,

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from carbon.embodied import (
-    building_share_kgco2e,
-    capacity_kgco2e,
-    end_of_life_kgco2e,
-    network_kgco2e,
-)
+from carbon.embodied import building_share_kgco2e, capacity_kgco2e, end_of_life_kgco2e, network_kgco2e
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
-from planner.answers.job.equations import (
-    phases_h,
-    phases_kgco2e,
-    phases_kwh,
-    with_tier_kgco2e,
-)
+from planner.answers.job.equations import phases_h, phases_kgco2e, phases_kwh, with_tier_kgco2e
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
 from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, workers_of

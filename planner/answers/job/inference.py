@@ -8,11 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answers.job.equations import (
-    answering_h,
-    asked_requests,
-    writing_h,
-)
+from planner.answers.job.equations import answering_h, asked_requests, writing_h
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
 from planner.inputs.job.schema_work import Inference

@@ -6,13 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 from pydantic.fields import FieldInfo
 
 from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Text

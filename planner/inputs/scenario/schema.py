@@ -12,10 +12,7 @@ from pydantic import Field, PrivateAttr
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
 from planner.inputs.own.facts import OwnFacts
-from planner.inputs.scenario.base import (
-    Part,
-    TechniqueNames,
-)
+from planner.inputs.scenario.base import Part, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,
     Count,

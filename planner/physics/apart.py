@@ -126,7 +126,10 @@ class ApartLaw:
     def pooled(self, units: Traced) -> ApartLaw:
         """The same where the replicas of each kind in so many units take requests from one queue."""
         readers, writers = (
-            derive(replicas_of_units, units=units, replicas=count) for count in (self.readers, self.writers)
+            (units * count).named(
+                "replicas_of_units", "Replicas of one kind in some units, which take requests from one queue"
+            )
+            for count in (self.readers, self.writers)
         )
         return replace(self, reading=self.reading.pooled(readers), writing=self.writing.pooled(writers))
 
@@ -332,16 +335,6 @@ def ports_of(accelerators: Indices, groups: Indices) -> Indices:
 
 def _whole(size: Indices, said: str) -> Traced:
     return chosen("accelerators", size.astype(float), f"enumerated: accelerators {said}")
-
-
-def replicas_of_units(*, units: Column, replicas: Column) -> Column:
-    """Replicas of one kind in some units, which take requests from one queue.
-
-    c = u n
-
-    Source: definition.
-    """
-    return np.multiply(units, replicas)
 
 
 def longest_tokens(*, input_tokens: Column, input_ratio: Column, share_fraction: Column) -> Column:

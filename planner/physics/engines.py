@@ -65,40 +65,6 @@ SMALL_MEMORY_GB = 70.0  # below it engines hold fewer requests at once and read 
 PCIE_GB_PER_S = 100.0  # links below it are PCIe: switched and direct ones start at 150
 
 
-def routed_parameters(
-    *, parameters: Column, active_parameters: Column, experts: Column, experts_per_token: Column
-) -> Column:
-    """Weights that lie in experts.
-
-    N_r = (N - N_act) / (1 - k/E)
-
-    What a token leaves untouched lies in the experts that it does not choose.
-
-    Source: definition of the active weights.
-    """
-    return (parameters - active_parameters) / (1.0 - experts_per_token / experts)
-
-
-def vocabulary_parameters(*, vocabulary: Column, hidden: Column) -> Column:
-    """Weights of a table of tokens: that of the input, or the head.
-
-    N_V = V h
-
-    Source: definition.
-    """
-    return vocabulary * hidden
-
-
-def attention_width(*, heads: Column, head_dim: Column) -> Column:
-    """Width of queries and values of all heads together.
-
-    w = a d
-
-    Source: definition.
-    """
-    return heads * head_dim
-
-
 def latent_attention_width(
     *, heads: Column, head_dim: Column, rope_dims: Column, value_dims: Column
 ) -> Column:
@@ -123,16 +89,6 @@ def latent_cache_width(*, heads: Column, latent_dims: Column, rope_dims: Column)
     return heads * (2.0 * latent_dims + rope_dims) / 2.0
 
 
-def windowed_fraction(*, windowed_layers: Column, layers: Column) -> Column:
-    """Share of layers that look back at a window alone.
-
-    x = L_w / L
-
-    Source: definition.
-    """
-    return windowed_layers / layers
-
-
 def encoder_parameters(*, encoder_layers: Column, layers: Column, hidden: Column, ffn: Column) -> Column:
     """Weights that a frame of sound meets: the encoder, and keys and values for each layer that writes.
 
@@ -142,16 +98,6 @@ def encoder_parameters(*, encoder_layers: Column, layers: Column, hidden: Column
     2212.04356, section 2.2.
     """
     return encoder_layers * (4.0 * hidden**2 + 2.0 * hidden * ffn) + 2.0 * layers * hidden**2
-
-
-def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
-    """Bus bandwidth of an exchange.
-
-    N = e N_l
-
-    Source: definition of bus bandwidth (NCCL tests).
-    """
-    return link_gb_per_s * ring_fraction
 
 
 def model_fact(inputs: Inputs, model: str, name: str) -> Fact:
@@ -168,10 +114,14 @@ def served_model(
         return _speech_model(inputs, model, precision, cache_precision)
     name, fact = f"model.{model}", inputs.fact
     shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}
-    table = derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=shape["hidden"])
+    table = (fact(f"{name}.vocab") * shape["hidden"]).named(
+        "vocabulary_parameters", "Weights of a table of tokens: that of the input, or the head"
+    )
     tied = bool(fact(f"{name}.tied_embeddings").value)
     one_table = chosen("embedding_parameters", 0.0, "the table of the input is that of the head")
-    width: Traced = derive(attention_width, heads=shape["heads"], head_dim=shape["head_dim"])
+    width: Traced = (shape["heads"] * shape["head_dim"]).named(
+        "attention_width", "Width of queries and values of all heads together"
+    )
     read_width: Traced = width
     kv_heads: Traced = fact(f"{name}.kv_heads")
     head_dim: Traced = shape["head_dim"]
@@ -198,26 +148,23 @@ def served_model(
     routed: Traced = chosen("routed_parameters", 0.0, dense)
     if fact(f"{name}.experts").value:
         experts, each = fact(f"{name}.experts"), fact(f"{name}.experts_per_token")
-        routed = derive(
-            routed_parameters,
-            parameters=shape["parameters"],
-            active_parameters=fact(f"{name}.active_parameters"),
-            experts=experts,
-            experts_per_token=each,
+        routed = ((shape["parameters"] - fact(f"{name}.active_parameters")) / (1.0 - each / experts)).named(
+            "routed_parameters",
+            "Weights in experts: what a token leaves untouched lies in those that it does not choose",
         )
     all_see = "every layer attends to all tokens"
     window: Traced = chosen("window_tokens", 0.0, all_see)
     windowed: Traced = chosen("windowed_fraction", 0.0, all_see)
     if inputs.catalogue.has(f"{name}.window"):
         window = fact(f"{name}.window")
-        windowed = derive(
-            windowed_fraction, windowed_layers=fact(f"{name}.windowed_layers"), layers=shape["layers"]
+        windowed = (fact(f"{name}.windowed_layers") / shape["layers"]).named(
+            "windowed_fraction", "Share of layers that look back at a window alone"
         )
     states = _states(inputs, model)
     if is_hybrid(inputs, model):
         window = chosen("window_tokens", 0.0, "layers with a state look back at no token")
-        windowed = derive(
-            windowed_fraction, windowed_layers=fact(f"{name}.state_layers"), layers=shape["layers"]
+        windowed = (fact(f"{name}.state_layers") / shape["layers"]).named(
+            "windowed_fraction", "Share of layers that look back at a window alone"
         )
     return Transformer(
         **states,
@@ -259,20 +206,10 @@ def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
     )
     return {
         "state_bytes": convert(kept, "B"),
-        "state_flop": derive(
-            all_layers_flop, layers=layers, flops_per_token=state_flops_per_token(inputs, model)
+        "state_flop": (layers * state_flops_per_token(inputs, model)).named(
+            "all_layers_flop", "Operations of all layers with a state for one token"
         ),
     }
-
-
-def all_layers_flop(*, layers: Column, flops_per_token: Column) -> Column:
-    """Operations of all layers with a state for one token.
-
-    F = L_s F_s
-
-    Source: definition.
-    """
-    return np.multiply(layers, flops_per_token)
 
 
 def _speech_model(
@@ -285,7 +222,7 @@ def _speech_model(
     name, fact = f"speech.{model}", inputs.fact
     hidden, heads, head_dim = (fact(f"{name}.{part}") for part in ("hidden", "heads", "head_dim"))
     layers, encoder_layers = fact(f"{name}.decoder_layers"), fact(f"{name}.encoder_layers")
-    width = derive(attention_width, heads=heads, head_dim=head_dim)
+    width = (heads * head_dim).named("attention_width", "Width of queries and values of all heads together")
     dense, alike = "a dense model has no routed experts", "every layer attends to all tokens"
     return Transformer(
         parameters=fact(f"{name}.parameters"),
@@ -293,7 +230,9 @@ def _speech_model(
         embedding_parameters=chosen(
             "embedding_parameters", 0.0, "the table of the input is that of the head"
         ),
-        head_parameters=derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=hidden),
+        head_parameters=(fact(f"{name}.vocab") * hidden).named(
+            "vocabulary_parameters", "Weights of a table of tokens: that of the input, or the head"
+        ),
         experts=chosen("experts", 1.0, dense),
         experts_per_token=chosen("experts_per_token", 1.0, dense),
         layers=layers,
@@ -447,9 +386,13 @@ def replica_layout(
         tp=tp,
         dp=dp,
         ring_latency_s=of_size("ring_latency", tp),
-        ring_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", tp)),
+        ring_gb_per_s=(link * of_size("ring_share", tp)).named(
+            "ring_gb_per_s", "Bus bandwidth of an exchange"
+        ),
         expert_latency_s=of_size("ring_latency", ranks),
-        expert_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", ranks)),
+        expert_gb_per_s=(link * of_size("ring_share", ranks)).named(
+            "ring_gb_per_s", "Bus bandwidth of an exchange"
+        ),
         **(
             {}
             if pp is None or np.all(np.asarray(pp.value) == 1.0)
@@ -592,25 +535,13 @@ def engine_constants(
     return Engine(**constants)
 
 
-def frame_s(*, spectrum_s: Column, window_tokens: Column) -> Column:
-    """Time of the host for a frame of sound.
-
-    T = T_w / n_w
-
-    Source: definition.
-    """
-    return np.divide(spectrum_s, window_tokens)
-
-
 def frame_time(inputs: Inputs, model: str) -> Traced | None:
     """Time of the host for a frame of sound; None of a model that does not hear."""
     if kind_of_model(inputs.catalogue, model) != SPEECH:
         return None
-    return derive(
-        frame_s,
-        spectrum_s=inputs.fact("speech.default.spectrum_time"),
-        window_tokens=inputs.fact(f"speech.{model}.encoder_tokens"),
-    )
+    return (
+        inputs.fact("speech.default.spectrum_time") / inputs.fact(f"speech.{model}.encoder_tokens")
+    ).named("frame_s", "Time of the host for a frame of sound")
 
 
 def limits(inputs: Inputs, engines: Sequence[str], sku: Indices, batch_limit: Traced) -> Limits:

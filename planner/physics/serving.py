@@ -21,14 +21,11 @@ from planner.physics.equations.serving import (
     day_loads_per_s,
     day_mean_kw,
     replica_increment_kw,
-    replica_nodes,
     shared_demand,
-    shared_node_kw,
     standby_ratio,
     tried_scv_ratio,
 )
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
-from planner.physics.equations.time import drawn_kwh
 from planner.physics.joining import interleaved
 from planner.physics.nodes import (
     Nodes,
@@ -300,9 +297,9 @@ def replica_columns(
 
     def replica_kw(node_kw: Traced) -> Traced:
         """Power of a replica whose node draws so much."""
-        return derive(shared_node_kw, node_kw=rows(node_kw, back), replica_nodes=rows(share, tall))
+        return (rows(node_kw, back) * rows(share, tall)).named("shared_node_kw", "Power of a replica")
 
-    it_kwh = derive(drawn_kwh, power_kw=replica_kw(kinds.day_kw), active_h=inputs.period_h)
+    it_kwh = (replica_kw(kinds.day_kw) * inputs.period_h).named("drawn_kwh")
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     even = None if kinds.even_kw is None else rows(kinds.even_kw, back)
     if times is not None and even is not None:
@@ -467,7 +464,9 @@ def _kinds(
         power_cap_fraction=caps,
         batch=law.largest_batch,
         capacity=capacity,
-        nodes=derive(replica_nodes, tp=whole, accelerators=accelerators),
+        nodes=(whole / accelerators).named(
+            "replica_nodes", "Nodes of a replica: its accelerators over those of a node"
+        ),
         busy_kw=node_kw(capacity.requests_per_s),
         day_kw=derive(day_mean_kw, loads_kw=node_kw(day)),
         peak_kw=busiest,

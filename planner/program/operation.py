@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.chance import pool_headroom, serving_headroom
 from planner.physics.nodes import energy_by_site
-from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
+from planner.physics.procurement import rented_kgco2e
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
@@ -254,8 +254,8 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
     accelerators = inputs.server("accelerators")
     for k, sku in enumerate(inputs.skus):
         if inputs.has(key := f"rental.{sku.accelerator}.price"):
-            found[f"rent_usd {k}"] = derive(
-                rented_node_usd_per_h, price_usd_per_h=inputs.fact(key), accelerators=accelerators[k]
+            found[f"rent_usd {k}"] = (inputs.fact(key) * accelerators[k]).named(
+                "rented_node_usd_per_h", "Price of a node for an hour in use, its electricity included"
             )
     found["making_kgco2e"] = derive(
         rented_kgco2e,

@@ -28,7 +28,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Federated, Job
-from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
+from planner.physics.surroundings import fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive
 
@@ -225,7 +225,7 @@ def _storage(setting: Setting) -> Phase:
     )
     drives = derive(
         capacity_kgco2e,
-        capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_gb=(stored * copies).named("copied_gb", "Capacity that copies of data take"),
         capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
     )
     made = setting.node_share_kgco2e(drives, kept)

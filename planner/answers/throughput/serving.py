@@ -13,7 +13,6 @@ from planner.answers.throughput.setting import Row, Setting, Table, ranged, wors
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
 from planner.physics.engines import engine_title, model_fact
-from planner.physics.equations.serving import shared_node_kw
 from planner.physics.hybrids import crossover, is_hybrid
 from planner.physics.measured_serving import (
     Points,
@@ -76,7 +75,7 @@ def _working(setting: Setting, candidates: ServingCandidates, rows: dict[tuple[s
 
 def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     """What a replica of each row gives and draws at its planned load."""
-    replica_kw = derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes)
+    replica_kw = (kinds.busy_kw * kinds.nodes).named("shared_node_kw", "Power of a replica")
     capacity = {CARRIED.get(name, name): part for name, part in kinds.capacity.items()}
     inputs = setting.inputs
     service = inputs.scenario.services[0]

@@ -9,7 +9,7 @@ from planner.answers.throughput.setting import Setting
 from planner.inputs.model_kinds import SPEECH, kind_of_model
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
-from planner.physics.equations.serving import needed_replicas, replica_nodes
+from planner.physics.equations.serving import needed_replicas
 from planner.physics.promises import outage_correlation
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, given, inputs_of, peak_demand_per_s
 from planner.physics.serving import Kinds
@@ -86,7 +86,9 @@ def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    share = derive(replica_nodes, tp=kinds.accelerators, accelerators=accelerators)
+    share = (kinds.accelerators / accelerators).named(
+        "replica_nodes", "Nodes of a replica: its accelerators over those of a node"
+    )
     repair_h, restart_h = (
         convert(fact(key), "h") for key in ("reliability.repair_time.mean", "reliability.restart_time")
     )

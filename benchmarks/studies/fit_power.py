@@ -168,8 +168,11 @@ def fit(runs: Runs, stage: str) -> dict[str, float]:
     def named(ratios: Numbers) -> dict[str, float]:
         return {row["argument"]: float(v) for row, v in zip(free, ratios * start, strict=True)}
 
+    def residuals(ratios: Numbers) -> Numbers:
+        return np.concatenate([errors(runs, named(ratios)), PRIOR * (ratios - 1.0)])
+
     found = least_squares(
-        lambda ratios: np.concatenate([errors(runs, named(ratios)), PRIOR * (ratios - 1.0)]),
+        residuals,
         np.ones(len(free)),
         bounds=(low / start, high / start),
         loss="soft_l1",

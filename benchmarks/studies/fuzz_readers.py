@@ -635,9 +635,9 @@ def _results() -> Sequence[tuple[str, bytes]]:
 
 def _traces() -> Sequence[tuple[str, bytes]]:
     """Graphs as JSON and as protobuf, and the profiler's own."""
+    from planner.inputs.execution_traces import COLLECTIVES
     from planner.report.chakra import (
         COLLECTIVE_NODE,
-        COLLECTIVES,
         COMPUTE_NODE,
         Operation,
         chakra_json,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import Guesses, Requests
 from planner.performance.disaggregation import (
     Pair,
     best_pairs,
@@ -27,7 +28,6 @@ from planner.performance.disaggregation import (
 )
 from planner.performance.engine import attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token
-from planner.performance.replica_steps import Guesses, Requests
 from planner.physics.serving_options import (
     UNIT_COLUMNS,
     ServingCandidates,

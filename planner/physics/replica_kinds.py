@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.service_requests import arrival_scv, trace_rate
+from planner.performance.bundles import Requests
 from planner.performance.capacity import replica_capacity
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters
-from planner.performance.replica_steps import Requests
 from planner.physics.apart import ApartLaw, apart_law
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom

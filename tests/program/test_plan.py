@@ -39,10 +39,11 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.inputs.service_requests import request_classes, request_tokens
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
-from planner.performance.replica_steps import Requests, average_step
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h

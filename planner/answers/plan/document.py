@@ -101,6 +101,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         "explanations": {},
         "cells": {},
         "steps": [],
+        "held": None,
         "clash": None if plan.infeasibility is None else _infeasibility(plan, plan.infeasibility),
     }
     whole = None if plan.answer.solution is None else whole_ledger(plan, plan.answer.solution)
@@ -121,6 +122,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["why"] += median_sentences(document["totals"])
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
         document["why"] += clean_energy_sentences(plan, tables["clean_energy"])
+        document["held"] = held.record()
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])

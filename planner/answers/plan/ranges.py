@@ -59,6 +59,10 @@ class Held:
         width, without = (high - low for low, high in (self.cost_usd, self.owned_usd))
         return max(1.0 - without / width, 0.0) if width > 0 else 0.0
 
+    def record(self) -> Record:
+        """The shares of draws, as the document keeps them."""
+        return {"draws": self.draws, "enough_fraction": self.share, "undone_fraction": self.undone}
+
 
 def ranged_totals(
     plan: Plan,

@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.chance import pool_headroom, serving_headroom
 from planner.physics.nodes import energy_by_site
-from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
+from planner.physics.procurement import rented_kgco2e
 from planner.program.assembly import Assembled
+from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
 from solver.account_energy import has_energy, shares_energy
 from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 MOST_WAYS = 4000  # of services and pools; of a larger plan only those in use are chosen among
 DEAR = 100.0  # times the dearest way: work is left undone only where nothing else is possible
 ENDLESS = 1e7  # nodes or kilowatts: no limit
@@ -98,8 +97,8 @@ class Desk:
 
     problem: Problem
     solution: Solution
-    serve: Rows  # options that may serve
-    work: Rows
+    serve: Indices  # options that may serve
+    work: Indices
     capacity: Floats  # [v, T] requests/s that a node carries
     hours_done: Floats  # [o] hours of the reference in an hour of work
     held: Floats  # [o, T] nodes for an hour of work
@@ -110,7 +109,7 @@ class Desk:
     whole: bool  # whether every way of the program is looked at
     traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
     lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
-    adopted: Rows  # techniques of pools that the plan adopts
+    adopted: Indices  # techniques of pools that the plan adopts
     adopted_lent_h: Floats  # (A, T) work that resting replicas do with each technique, which stays as well
 
     def stated(self) -> World:
@@ -164,7 +163,7 @@ class Desk:
         return nodes
 
     @property
-    def hired(self) -> Rows:
+    def hired(self) -> Indices:
         """Node groups that are rented by the hour."""
         return np.flatnonzero(self.problem.node_groups.off_site & ~self.problem.under_term)
 
@@ -246,7 +245,7 @@ def _carried_kw(problem: Problem, solution: Solution) -> tuple[Floats, Floats]:
     )
 
 
-def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Traced]:
+def _traced(inputs: Inputs, assembled: Assembled, serve: Indices) -> dict[str, Traced]:
     """What ways to serve and to work, idling and renting take, each on its facts."""
     nodes, work, rented = assembled.nodes, assembled.work, assembled.rented
     found = {f"idle_{kind}": getattr(nodes, f"idle_{kind}") for kind in KINDS}
@@ -266,8 +265,8 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
     accelerators = inputs.server("accelerators")
     for k, sku in enumerate(inputs.skus):
         if inputs.has(key := f"rental.{sku.accelerator}.price"):
-            found[f"rent_usd {k}"] = derive(
-                rented_node_usd_per_h, price_usd_per_h=inputs.fact(key), accelerators=accelerators[k]
+            found[f"rent_usd {k}"] = (inputs.fact(key) * accelerators[k]).named(
+                "rented_node_usd_per_h", "Price of a node for an hour in use, its electricity included"
             )
     found["making_kgco2e"] = derive(
         rented_kgco2e,
@@ -279,7 +278,7 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
     return found
 
 
-def _ways(problem: Problem, used: NDArray[np.bool_]) -> Rows:
+def _ways(problem: Problem, used: NDArray[np.bool_]) -> Indices:
     """What serves already, and where a service could go besides its cheapest way there."""
     serves = problem.serve_options
     kept = used.copy()
@@ -293,7 +292,7 @@ def _ways(problem: Problem, used: NDArray[np.bool_]) -> Rows:
     return np.flatnonzero(kept)
 
 
-def _carrying(problem: Problem, solution: Solution, serve: Rows) -> Floats:
+def _carrying(problem: Problem, solution: Solution, serve: Indices) -> Floats:
     """Share of the replicas of each way that carries; the others stand by."""
     serves = problem.serve_options
     replicas = solution.replicas[serve].astype(float)
@@ -458,22 +457,22 @@ class _Table:
     def __init__(self, periods: int) -> None:
         self.periods, self.count, self.held = periods, 0, 0
         self._costs: list[Floats] = []
-        self._whole: list[Rows] = []
+        self._whole: list[Indices] = []
         self._bounds: list[Floats] = []
         self._limits: list[Floats] = []
-        self._entries: list[tuple[Rows, Rows, Floats]] = []
+        self._entries: list[tuple[Indices, Indices, Floats]] = []
 
-    def columns(self, costs: Floats) -> Rows:
+    def columns(self, costs: Floats) -> Indices:
         """One column for each entry, from 0 up."""
         bounds = np.stack([np.zeros(costs.size), np.full(costs.size, np.inf)], axis=1)
         return self._add(costs, bounds, whole=False)
 
-    def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Rows:
+    def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Indices:
         """Whole columns that hold for several periods."""
         limits = np.asarray(bounds, dtype=float).reshape(-1, 2)
         return self._add(np.asarray(costs, dtype=float), limits, whole=True)
 
-    def _add(self, costs: Floats, bounds: Floats, whole: bool) -> Rows:
+    def _add(self, costs: Floats, bounds: Floats, whole: bool) -> Indices:
         found = self.count + np.arange(costs.size).reshape(costs.shape)
         self.count += costs.size
         self._costs.append(costs.ravel())
@@ -485,14 +484,14 @@ class _Table:
         """Of all columns so far."""
         return np.concatenate(self._costs) if self._costs else np.zeros(0)
 
-    def rows(self, most: Floats) -> Rows:
+    def rows(self, most: Floats) -> Indices:
         """One row for each entry: what stands in it adds up to at most so much."""
         found = self.held + np.arange(most.size).reshape(most.shape)
         self.held += most.size
         self._limits.append(most.ravel())
         return found
 
-    def put(self, rows: Rows, columns: Rows, values: Floats) -> None:
+    def put(self, rows: Indices, columns: Indices, values: Floats) -> None:
         """Entries of the matrix."""
         self._entries.append((rows.ravel(), columns.ravel(), np.asarray(values, dtype=float).ravel()))
 

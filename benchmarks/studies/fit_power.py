@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import Limits, Measured, Requests, average_step, replica_use, step_uses
+from planner.performance.capacity import replica_use, step_uses
 from planner.performance.power import accelerator_power_kw, served_power_kw
+from planner.performance.replica_steps import Limits, Measured, Requests, average_step
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 from planner.validation.recommendation import generation_uses

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Guesses, Requests
 from planner.performance.disaggregation import (
     Pair,
     best_pairs,
@@ -28,6 +27,7 @@ from planner.performance.disaggregation import (
 )
 from planner.performance.engine import attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token
+from planner.performance.replica_steps import Guesses, Requests
 from planner.physics.serving_options import (
     UNIT_COLUMNS,
     ServingCandidates,
@@ -39,7 +39,7 @@ from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
 if TYPE_CHECKING:
-    from planner.physics.serving import EngineLaw
+    from planner.physics.replica_kinds import EngineLaw
 
 for _function in (dealt_scv_ratio, unit_capacity, unit_accelerator_kw, shared_per_s):
     each_row(_function)

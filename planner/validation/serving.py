@@ -13,9 +13,10 @@ from carbon.energy import energy_kwh
 from carbon.power import power_kw
 from planner.inputs.catalogue import load_catalogue, note_facts, noting_facts
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Requests, average_step, step_uses
+from planner.performance.capacity import step_uses
 from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer
 from planner.performance.power import served_power_kw
+from planner.performance.replica_steps import Requests, average_step
 from planner.performance.serving import output_tokens_per_s
 from planner.physics.engines import served_replica
 from planner.physics.precisions import FORMATS

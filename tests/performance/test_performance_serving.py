@@ -15,15 +15,7 @@ from planner.performance.calibrate_serving import (
     serving_factor,
     serving_factor_at,
 )
-from planner.performance.capacity import (
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-    replica_use,
-)
+from planner.performance.capacity import replica_capacity, replica_use
 from planner.performance.engine import (
     Engine,
     Transformer,
@@ -35,12 +27,8 @@ from planner.performance.engine import (
 )
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.queueing import departures_per_s
-from planner.performance.serving import (
-    latent_head_dim,
-    output_tokens_per_s,
-    prefill_steps,
-    uncached_tokens,
-)
+from planner.performance.replica_steps import Limits, Measured, Requests, Targets, average_step
+from planner.performance.serving import latent_head_dim, output_tokens_per_s, prefill_steps, uncached_tokens
 
 H100, B200 = "H100-80GB-SXM", "B200-SXM"
 PROMPT = 90.0  # the record does not say; about this in its data set

@@ -38,14 +38,16 @@ from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
-from planner.performance.capacity import Requests, average_step
+from planner.inputs.service_requests import request_classes, request_tokens
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
+from planner.performance.replica_steps import Requests, average_step
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.replica_kinds import replica_kinds
+from planner.physics.serving import serving_candidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, training_arguments
 from planner.program import plan as program_plan
@@ -905,8 +907,8 @@ def test_a_served_mixture_holds_all_weights_and_reads_what_it_meets() -> None:
     h100 = [sku.name for sku in inputs.skus].index("h100-8")
     row = np.flatnonzero((kinds.service == 0) & (kinds.sku == h100) & (kinds.accelerators.value == 2))[0]
     service = inputs.scenario.services[0]
-    spread_of_lengths = dataclasses.asdict(inputs.request_classes(service))
-    prompt, answer = (float(tokens.value) for tokens in inputs.request_tokens(service))
+    spread_of_lengths = dataclasses.asdict(request_classes(inputs, service))
+    prompt, answer = (float(tokens.value) for tokens in request_tokens(inputs, service))
     whole = class_context_tokens(
         input_tokens=prompt, output_tokens=answer, written_fraction=1.0, **spread_of_lengths
     )
@@ -1054,7 +1056,7 @@ def test_explained_classes_are_those_of_the_own_service() -> None:
     for i, service in enumerate(inputs.scenario.services):
         row = int(np.flatnonzero(kinds.service == i)[0])
         shown = next(step for step in explain(kinds.batch, row).steps if step.name == "share_fraction")
-        classes = inputs.request_classes(service).share_fraction
+        classes = request_classes(inputs, service).share_fraction
         assert shown.value == classes.max()
 
 

@@ -15,7 +15,7 @@ from carbon.energy import job_energy_kwh, job_energy_parts
 from planner.answers.job.equations import run_cycles
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
-from planner.inputs.job.schema import Work
+from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario

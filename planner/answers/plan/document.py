@@ -13,7 +13,7 @@ from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
-from planner.answers.plan.money import cost_label
+from planner.answers.plan.money import cost_label, minimised_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.notes import notes_of
 from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
@@ -158,7 +158,7 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing], watch: Watch) ->
             "Embodied share of standing nodes, sunk and not in the carbon above",
             ledger.sunk_carbon,
         ),
-        "objective": ("What the program minimised", ledger.objective),
+        "objective": (minimised_label(plan), ledger.objective),
     }
     if ledger.location_carbon is not None:
         named["carbon_location"] = ("For comparison: carbon, location-based", ledger.location_carbon)

@@ -11,8 +11,9 @@ import numpy as np
 from planner.answers.throughput.setting import Row, Setting, Table
 from planner.answers.throughput.single_device import alone_table
 from planner.inputs.model_kinds import RECOMMENDATION, VISION, item_of, kind_of_model, models_of
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import SERVICE_OF_ITEMS, inputs_of, peak_demand_per_s
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 
 CAPACITY = {"requests_per_s": "requests_per_s", "limit_requests_per_s": "limit_per_s", "ttft_s": "response_s"}
 

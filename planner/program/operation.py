@@ -42,7 +42,16 @@ class World:
     pools: Floats  # [W, T] of demand
     serving: Floats  # [V] of the rate of each way to serve
     working: Floats  # [O] of the speed of each way to do pool work
-    there: Floats  # [P, T] nodes for services and pools
+    there: Floats  # [P, T] nodes for services and pools, over the hours of a period
+    at_once: Floats  # [P, T] for services when runs hold most; pools take the hours that runs leave
+
+    def less(self, nodes: Floats) -> World:
+        """The same with so many nodes fewer in each period."""
+        return replace(
+            self,
+            there=np.maximum(self.there - nodes, 0.0),
+            at_once=np.maximum(self.at_once - nodes, 0.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,8 @@ class Desk:
     capacity: Floats  # [v, T] requests/s that a node carries
     hours_done: Floats  # [o] hours of the reference in an hour of work
     held: Floats  # [o, T] nodes for an hour of work
-    there: Floats  # [P, T] as the plan has it
+    there: Floats  # [P, T] as the plan has it, over the hours of a period
+    at_once: Floats  # [P, T] when runs hold most
     power_left_kw: Floats  # [L, T] beyond runs and idling nodes, of each site and of sites that share a limit
     power_sites: NDArray[np.bool_]  # [L, S] whose power counts there
     whole: bool  # whether every way of the program is looked at
@@ -111,6 +121,7 @@ class Desk:
             np.ones(len(problem.serve_options)),
             np.ones(len(problem.work_options)),
             self.there,
+            self.at_once,
         )
 
     def prices(self, values: Mapping[str, Any] | None = None) -> Prices:
@@ -205,7 +216,8 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         capacity=serves.capacity[serve] * sure * carrying,
         hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
-        there=_there(problem, solution),
+        there=_there(problem, solution, at_once=False),
+        at_once=_there(problem, solution, at_once=True),
         power_left_kw=np.concatenate([carried_kw - drawn_kw, shared_kw - shared_power_kw(problem, drawn_kw)]),
         power_sites=np.concatenate(
             [np.eye(len(problem.site_names), dtype=bool), problem.limits.shared_power_sites.astype(bool)]
@@ -293,17 +305,24 @@ def _carrying(problem: Problem, solution: Solution, serve: Indices) -> Floats:
     return np.maximum(found, 1e-9)
 
 
-def _there(problem: Problem, solution: Solution) -> Floats:
-    """Nodes that are there for services and pools: less those of runs, spares and what is under way."""
-    groups, pausable = problem.node_groups, problem.pausable_options
+def _there(problem: Problem, solution: Solution, *, at_once: bool) -> Floats:
+    """Nodes that are there for services and pools: less those of runs, spares and what is under way.
+
+    Over the hours of a period, where what a run leaves when it ends is there for pools; or when runs hold
+    most and what is under way has not arrived: that is there for services, as in the program.
+    """
+    groups, pausable, runs = problem.node_groups, problem.pausable_options, problem.run_options
     there = solution.in_service.astype(float)
     under_term, off = problem.under_term, groups.off_site
     there[under_term] += solution.rented[under_term]
     hourly = off & ~under_term
     there[hourly] = groups.rental_limit_nodes[hourly]
-    held = nodes_of_runs(problem, solution.run)
+    if at_once:
+        held = nodes_of_runs(problem, solution.run)
+    else:
+        held = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None]) / groups.hours
     held += totals_by(pausable.node_group, len(groups), solution.done_node_h / groups.hours)
-    held += solution.spares + nodes_under_way(problem, solution.moved, mean=True)
+    held += solution.spares + nodes_under_way(problem, solution.moved, mean=not at_once)
     found: Floats = np.maximum(there - held, 0.0)
     return found
 
@@ -337,12 +356,13 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         own = works.uses[at.work, a]
         put_in = np.broadcast_to(by_technique[row], work[own].shape)
         table.put(put_in, work[own], speed[own] * np.ones_like(at.held[own]))
-    room = table.rows(np.minimum(world.there, ENDLESS))
-    table.put(room[n_serve], serve, np.ones_like(at.capacity))
+    room, at_once = (table.rows(np.minimum(nodes, ENDLESS)) for nodes in (world.there, world.at_once))
     table.put(room[n_work], work, at.held)
+    for rows in (room, at_once):
+        table.put(rows[n_serve], serve, np.ones_like(at.capacity))
     capped = np.flatnonzero(np.isfinite(at.power_left_kw).any(axis=1)).tolist()
     power = table.rows(np.minimum(at.power_left_kw, ENDLESS))
-    for rows, columns, kw in (
+    for of, columns, kw in (
         (
             n_serve,
             serve,
@@ -351,13 +371,14 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         (n_work, work, (works.active_kw[at.work] / problem.node_groups.hours[:, None]).T),
     ):
         for limit in capped:
-            own = ~problem.node_groups.off_site[rows] & at.power_sites[limit, problem.node_groups.site[rows]]
+            own = ~problem.node_groups.off_site[of] & at.power_sites[limit, problem.node_groups.site[of]]
             table.put(power[limit] * np.ones_like(columns[own]), columns[own], kw[own])
     drawn_kw = _working_kw(problem)
     per_usd, per_kgco2e = prices.hourly["usd"], prices.hourly["kgco2e"]
     rentable = np.flatnonzero(np.isfinite(per_usd).all(axis=1) & means.rent)
     hourly = table.columns(cost(per_usd[rentable], per_kgco2e[rentable]))
-    table.put(room[rentable], hourly, -np.ones(hourly.shape))
+    for rows in (room, at_once):
+        table.put(rows[rentable], hourly, -np.ones(hourly.shape))
     # What is rented draws its power elsewhere.
     elsewhere = -drawn_kw[rentable][:, None] * np.ones(hourly.shape)
     for limit in capped:
@@ -373,7 +394,8 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     for one, column in zip(means.more, more.tolist(), strict=True):
         later = np.arange(one.first, periods)
         each = np.full(later.shape, float(one.whole))
-        table.put(room[one.node_group, later], np.full(later.shape, column), -each)
+        for rows in (room, at_once):
+            table.put(rows[one.node_group, later], np.full(later.shape, column), -each)
         kw = problem.node_groups.idle_kw[one.node_group] if one.on_site else -drawn_kw[one.node_group]
         site = int(problem.node_groups.site[one.node_group])
         for limit in np.flatnonzero(at.power_sites[:, site]).tolist():

@@ -69,13 +69,14 @@ class Recourse:
 
     def _own(self, world: World) -> World:
         """The world with no more of the offers by the hour than the plan takes."""
-        there, groups = world.there.copy(), len(world.there)
+        groups = len(world.there)
         hired, at = self.at.hired, self.at
         serves, works = at.problem.serve_options, at.problem.work_options
         used = totals_by(serves.node_group, groups, self.stated.serving)
         used += totals_by(works.node_group[at.work], groups, self.stated.working[at.work] * at.held)
-        there[hired] = used[hired] * (1.0 + 1e-9)
-        return replace(world, there=there)
+        there, at_once = world.there.copy(), world.at_once.copy()
+        there[hired] = at_once[hired] = used[hired] * (1.0 + 1e-9)
+        return replace(world, there=there, at_once=at_once)
 
     def _operated(self, world: World, means: Means) -> Operation | None:
         return operate(self.at, world, means, self.prices)

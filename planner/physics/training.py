@@ -12,14 +12,15 @@ from planner.inputs.resolved import Inputs
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
-from planner.physics.equations.time import active_h, late_h
 from planner.physics.equations.training import (
+    active_h,
     background_stall_h,
     checkpoint_gb_per_s,
     ettr_ratio,
     hour_weight_factor,
     interval_in_use_h,
     joint_variation_fraction,
+    late_h,
     later_h,
     mean_node_kw,
     persist_h,

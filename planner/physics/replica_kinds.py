@@ -26,7 +26,6 @@ from planner.physics.equations.serving import (
     tried_scv_ratio,
 )
 from planner.physics.equations.slots import awake_kw, slot_loads_per_s
-from planner.physics.joining import interleaved
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
 from planner.physics.serving_demand import carried_per_s, heard_at_once, pooled_carrying, sharing_replicas
@@ -35,7 +34,7 @@ from planner.physics.serving_power import drawn_accelerator_kw, on_loads, under_
 from planner.physics.slots import SlotTimes
 from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, interleaved, pick, rows
 
 
 @dataclass(frozen=True)

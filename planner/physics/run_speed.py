@@ -28,7 +28,6 @@ from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.equations.training import useful_time_h
 from planner.physics.feeding import Feeding, feeding
 from planner.physics.hybrids import is_hybrid
-from planner.physics.joining import interleaved
 from planner.physics.nodes import host_columns, idle_node_items, power_curve, working_node_kw
 from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
@@ -45,7 +44,7 @@ from planner.physics.training_options import (
     job_workload,
     training_arguments,
 )
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, interleaved, pick, rows
 from reliability.checkpoint import checkpoint_size_gb
 
 

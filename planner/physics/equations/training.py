@@ -1,4 +1,4 @@
-"""Equations of a training run beyond the leaves: its useful hours, checkpoints, ETTR, duration, power and hours of the calendar."""
+"""Equations of a training run beyond the leaves: its hours, checkpoints, ETTR, power, and its periods."""
 
 from __future__ import annotations
 

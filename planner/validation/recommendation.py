@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
 def train_recommendation(*, model: str, gpu: str, accelerators: int, global_batch: int) -> float:
     """Samples a second of a system that trains a recommendation model in mixed precision."""
-    return recommendation_rate(model, gpu, accelerators, global_batch)
+    return float(global_batch / recommendation_step(model, gpu, accelerators, global_batch).total_s)
 
 
 def is_recommendation(model: str) -> bool:
@@ -68,9 +69,16 @@ def is_recommendation(model: str) -> bool:
     return name in load_catalogue().names("recommendation", "tables")
 
 
-def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: int) -> float:
-    """Samples a second of a system that trains a recommendation model."""
-    return float(global_batch / recommendation_step(model, gpu, accelerators, global_batch).total_s)
+def sample_rate(model: str, gpu: str) -> Callable[[int, int], float] | None:
+    """Samples a second of training scores or images, by size and batch; None of a language model."""
+    catalogue = load_catalogue()
+    if is_recommendation(model):
+        return lambda size, batch: float(batch / recommendation_step(model, gpu, size, batch).total_s)
+    if name_called("diffusion", model, catalogue) in catalogue.names("diffusion", "parameters"):
+        return lambda size, batch: train_diffusion(
+            model=model, gpu=gpu, accelerators=size, global_batch=batch
+        )["1/s"]
+    return None
 
 
 def recommendation_step(model: str, gpu: str, accelerators: int, global_batch: int) -> RecommendationStep:
@@ -149,7 +157,8 @@ def train_recommendation_as_peer(
     # back again a gather and a scatter take the place of the all-reduce.
     gathered_s = 0.5 * float(step.all_reduce_s) if "FSDP" in words else 0.0
     total_s = float(step.total_s) + gathered_s
-    return {"s": total_s, "1/s": accelerators * local_batch / total_s}
+    rate = accelerators * local_batch / total_s
+    return {"s": total_s, **dict.fromkeys(("1/s", "samples/s", "queries/s"), rate)}
 
 
 def _bottom_fraction(model: str) -> float:

@@ -270,7 +270,7 @@ def _expert_arguments(
         if kernels == "bf16" and facts.has(wide)
         else chosen("grouped_efficiency_fraction", 1.0, "nobody measured grouped kernels of training")
     )
-    tile = f"accelerator.{accelerator}.grouped_tile"
+    tile = f"accelerator.{accelerator}.matrix_tile"
     found["grouped_tile"] = (
         facts.fact(tile)
         if facts.has(tile)

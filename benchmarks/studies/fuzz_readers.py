@@ -635,14 +635,8 @@ def _results() -> Sequence[tuple[str, bytes]]:
 
 def _traces() -> Sequence[tuple[str, bytes]]:
     """Graphs as JSON and as protobuf, and the profiler's own."""
-    from planner.report.chakra import (
-        COLLECTIVE_NODE,
-        COLLECTIVES,
-        COMPUTE_NODE,
-        Operation,
-        chakra_json,
-        chakra_messages,
-    )
+    from planner.inputs.execution_traces import COLLECTIVES
+    from planner.report.chakra import COLLECTIVE_NODE, COMPUTE_NODE, Operation, chakra_json, chakra_messages
 
     steps = [
         Operation("gemm", COMPUTE_NODE, 0.0, 3e-3),

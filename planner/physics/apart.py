@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Guesses, Requests
+from planner.performance.bundles import Guesses, Requests
 from planner.performance.disaggregation import (
     Pair,
     best_pairs,
@@ -39,7 +39,7 @@ from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
 if TYPE_CHECKING:
-    from planner.physics.serving import EngineLaw
+    from planner.physics.replica_kinds import EngineLaw
 
 for _function in (dealt_scv_ratio, unit_capacity, unit_accelerator_kw, shared_per_s):
     each_row(_function)
@@ -126,7 +126,10 @@ class ApartLaw:
     def pooled(self, units: Traced) -> ApartLaw:
         """The same where the replicas of each kind in so many units take requests from one queue."""
         readers, writers = (
-            derive(replicas_of_units, units=units, replicas=count) for count in (self.readers, self.writers)
+            (units * count).named(
+                "replicas_of_units", "Replicas of one kind in some units, which take requests from one queue"
+            )
+            for count in (self.readers, self.writers)
         )
         return replace(self, reading=self.reading.pooled(readers), writing=self.writing.pooled(writers))
 
@@ -332,16 +335,6 @@ def ports_of(accelerators: Indices, groups: Indices) -> Indices:
 
 def _whole(size: Indices, said: str) -> Traced:
     return chosen("accelerators", size.astype(float), f"enumerated: accelerators {said}")
-
-
-def replicas_of_units(*, units: Column, replicas: Column) -> Column:
-    """Replicas of one kind in some units, which take requests from one queue.
-
-    c = u n
-
-    Source: definition.
-    """
-    return np.multiply(units, replicas)
 
 
 def longest_tokens(*, input_tokens: Column, input_ratio: Column, share_fraction: Column) -> Column:

@@ -39,11 +39,9 @@ from planner.physics.equations.batches import (
     element_gb,
     joint_efficiency_fraction,
     looked_up_gb,
-    matrix_rows,
     mean_width,
     moved_gb,
     operators_tflop_per_s,
-    rank_samples,
     sample_tflop,
     tiled_efficiency_fraction,
     transformer_tflop,
@@ -128,7 +126,7 @@ def scored_batch(
     units: Traced = one
     if accelerators is not None and np.any(np.asarray(accelerators.value) > 1.0):
         units = accelerators
-        each = derive(rank_samples, global_batch=samples, accelerators=_tall(units, tall))
+        each = (samples / _tall(units, tall)).named("rank_samples")
     alone = units is one
     peak = _tall(peak_column(inputs, sku, precision), tall)
     memory = {
@@ -224,9 +222,7 @@ def scored_without_tables_gb(inputs: Inputs, model: str, samples: float, acceler
         dense_parameters=fact(f"{own}.dense_parameters"),
         row_state_bytes=chosen("row_state_bytes", 0.0, "nothing is trained"),
         dense_state_bytes=size,
-        samples=derive(
-            rank_samples, global_batch=chosen("samples", samples, "of a batch"), accelerators=count
-        ),
+        samples=(chosen("samples", samples, "of a batch") / count).named("rank_samples"),
         sample_values=fact(f"{own}.elementwise"),
         value_bytes=size,
         accelerators=count,
@@ -283,7 +279,10 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     memory = {"memory_gb_per_s": _tall(bandwidth, tall), "memory_efficiency_fraction": efficiency}
     behind = np.arange(len(sku)).reshape(-1, *(1,) * (1 + tall))  # axes of sizes and of operators
     reached = reached_fraction(
-        inputs, sku, parts["width"], derive(matrix_rows, tokens=parts["tokens"], passes=passes, batch=images)
+        inputs,
+        sku,
+        parts["width"],
+        (parts["tokens"] * passes * images).named("matrix_rows", "Rows that meet the weights of a layer"),
     )
     half = _tall(peak_column(inputs, sku, "bf16"), tall)
     attention = fact("performance.training.attention_efficiency")

@@ -354,14 +354,21 @@ def _joint_unit(sign: str, one: str, other: str) -> str:
 def _operand(side: Traced | float, sign: str, first: bool) -> tuple[str, dict[str, Traced]]:
     """The text of one side, and the numbers that it names."""
     if not isinstance(side, Traced):
-        return f"{side:g}", {}
+        return (f"{side:g}" if float(f"{side:g}") == side else repr(side)), {}
     formula = _unnamed(side)
     if formula is None:
-        name = re.sub(r"\W+", "_", label(side).rpartition(".")[2].partition("[")[0]).strip("_")
+        name = re.sub(r"\W+", "_", label(_first(side)).rpartition(".")[2].partition("[")[0]).strip("_")
         return (name, {name: side}) if name.isidentifier() else (f"number_{name}", {f"number_{name}": side})
     text, inputs = formula
     sums = re.search(r" [+-] ", text) and (sign in "*/" or (sign == "-" and not first))
     return (f"({text})" if sums or (sign == "/" and not first and " " in text) else text), inputs
+
+
+def _first(node: Traced) -> Traced:
+    """What a column picks first, which has the name of all that it picks."""
+    while isinstance(node, Pick | Rows):
+        node = node.column if isinstance(node, Rows) else node.items[0]
+    return node
 
 
 def _unnamed(node: Traced) -> tuple[str, dict[str, Traced]] | None:

@@ -17,8 +17,9 @@ from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.apart import CacheWay, apart_law, in_less_time, prompts_alone
+from planner.physics.replica_kinds import engine_law, replica_kinds
 from planner.physics.requests import FRAME
-from planner.physics.serving import engine_law, replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import requests_of
 from planner.program.plan import Plan, plan_fleet
 from planner.report.cells import opened_at

@@ -16,7 +16,7 @@ from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fleet_checks import OF_COHORTS, OF_MOVES, OF_OFFERS, late_cohorts
 from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, near, place, shown
-from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
+from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
     Move,
@@ -37,6 +37,7 @@ from planner.inputs.scenario.schema_places import (
 )
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import (
     OF_JOBS,

@@ -12,8 +12,9 @@ from planner.inputs.scenario.data_mix import (
     without_price,
 )
 from planner.inputs.scenario.problems import Problem
-from planner.inputs.scenario.schema import Horizon, TrainingJob
+from planner.inputs.scenario.schema import Horizon
 from planner.inputs.scenario.schema_ingestion import pausable_fed
+from planner.inputs.scenario.schema_training import TrainingJob
 
 TOKENS = {"tokens": "2e12", "sequence_tokens": "8192", "batch_tokens": "4e6"}
 SAMPLES = {"samples": "4e12", "batch_samples": "65536"}

@@ -30,23 +30,3 @@ def late_h(*, start_h: Column, finish_h: Column, deadline_h: Column) -> NDArray[
     Source: definition.
     """
     return np.maximum(0.0, np.asarray(start_h) + finish_h - deadline_h)
-
-
-def node_h(*, nodes: Column, active_h: Column) -> Column:
-    """Node-hours that a run holds.
-
-    N_h = n * h
-
-    Source: definition.
-    """
-    return nodes * active_h
-
-
-def drawn_kwh(*, power_kw: Column, active_h: Column) -> Column:
-    """Energy of a steady draw over its active hours.
-
-    E = P * h
-
-    Source: definition.
-    """
-    return power_kw * active_h

@@ -13,16 +13,6 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _HALVINGS = 30  # of the bracket of a finish: to 1e-9 of it
 
 
-def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
-    """Accelerators of a run.
-
-    n = N * a
-
-    Source: definition.
-    """
-    return nodes * accelerators
-
-
 def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
     """Hours of training if nothing ever failed and no checkpoint was written.
 
@@ -104,16 +94,6 @@ def ettr_ratio(*, useful_h: Column, checkpoint_h: Column, lost_h: Column, restar
     Source: Kokolis et al., arXiv 2410.21680, section II; hours by state in the exact renewal form.
     """
     return useful_h / (useful_h + checkpoint_h + lost_h + restart_h)
-
-
-def expected_duration_h(*, useful_time_h: Column, ettr_ratio: Column) -> Column:
-    """Expected hours from start to finish.
-
-    T = U / ETTR
-
-    Source: definition of ETTR.
-    """
-    return useful_time_h / ettr_ratio
 
 
 def run_finish_quantile_h(

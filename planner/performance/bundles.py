@@ -94,7 +94,8 @@ class TrainingChip:
     `precision_factor` is the share of its peak that the training precision reaches over the share that 16
     bits do; `narrow_fraction` of the layers' multiplications run in it, the others in 16 bits. Grouped
     matrices of experts reach `grouped_efficiency_fraction` of the peak at most, and half of their speed at
-    `grouped_half_tokens` an expert, those of the software where none are given.
+    `grouped_half_tokens` an expert, those of the software where none are given; they are made up of whole
+    tiles, `grouped_tile` to a side.
     """
 
     matrix_tflop_per_s: Entry
@@ -108,6 +109,7 @@ class TrainingChip:
     narrow_fraction: Entry = 1.0
     grouped_half_tokens: Entry = None
     grouped_efficiency_fraction: Entry = 1.0
+    grouped_tile: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

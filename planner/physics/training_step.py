@@ -270,6 +270,12 @@ def _expert_arguments(
         if kernels == "bf16" and facts.has(wide)
         else chosen("grouped_efficiency_fraction", 1.0, "nobody measured grouped kernels of training")
     )
+    tile = f"accelerator.{accelerator}.matrix_tile"
+    found["grouped_tile"] = (
+        facts.fact(tile)
+        if facts.has(tile)
+        else chosen("grouped_tile", 1.0, "nobody says how wide its grouped kernels are")
+    )
     limited = mixture and facts.has(f"{name}.nodes_per_token")
     found["most_domains_per_token"] = (
         facts.fact(f"{name}.nodes_per_token")

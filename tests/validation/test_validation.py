@@ -229,7 +229,7 @@ def test_a_unit_of_another_dimension_is_not_understood():
         ),
         (
             row({"kind": "node_power_idle", "node": "abacus", "nodes": 4}, unit="W"),
-            "node_power_idle counts with nodes 1 alone, got 4",
+            "no node 'abacus': known are 8x H100 SXM",
         ),
         (
             row({**LATENCY, "arrivals": "poisson"}, unit="s"),

@@ -15,7 +15,7 @@ from planner.physics.equations.serving import day_mean_kw, replica_increment_kw,
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.nodes import Nodes, energy_by_site, idle_node_items
 from planner.physics.promises import standing_by
-from planner.physics.replica_kinds import engine_law, replica_kinds
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving_options import SPLITS, ServingCandidates, layout_columns, possible_layouts
 from planner.physics.slots import SlotTimes
@@ -77,7 +77,7 @@ def serving_candidates(
     every, dropped = possible_layouts(inputs, sizes, staged=staged)
     apart = np.array([one.reads_apart for one in inputs.scenario.services], dtype=bool)[every.service]
     if apart.any():
-        units = apart_units(inputs, every.some(apart), engine_law)
+        units = apart_units(inputs, every.some(apart))
         return _best_layouts(inputs, every.some(~apart)).with_more(units), dropped
     return _best_layouts(inputs, every), dropped
 

@@ -21,8 +21,6 @@ from solver.problem import Problem, Solution
 
 if TYPE_CHECKING:
     from planner.program.ledger_terms import PausableUse
-if TYPE_CHECKING:
-    from planner.program.ledger_terms import PausableUse
 
 # What each takes (X, T), its node group, how many there are (X, T), and of what.
 Source = tuple[Traced, NDArray[np.intp], NDArray[np.float64], str]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.service_requests import arrival_scv, trace_rate
-from planner.physics.apart import ApartLaw, apart_law
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom
+from planner.physics.disaggregation import DisaggregatedLaw, disaggregated_law
 from planner.physics.engine_law import EngineLaw, engine_law
 from planner.physics.equations.serving import (
     burst_fractions,
@@ -71,7 +71,7 @@ class Kinds:
         )
 
 
-Law = EngineLaw | BatchLaw | ApartLaw
+Law = EngineLaw | BatchLaw | DisaggregatedLaw
 _POOLED = 2  # times that replicas with one queue are counted
 
 
@@ -156,7 +156,7 @@ def _kinds(
     if one is not None and in_batches(inputs, one):
         law = batch_law(inputs, one, sku, size)
     elif one is not None and one.reads_apart:
-        law = apart_law(inputs, service, sku, size, unit.T)
+        law = disaggregated_law(inputs, service, sku, size, unit.T)
     else:
         law = engine_law(inputs, service, sku, size, groups, stages)
     alike = np.stack([service, sku, size, groups, stages, *unit])

@@ -29,11 +29,11 @@ from planner.physics.equations.training import (
     stall_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
-from planner.physics.feeding import FedHours, Feeding, fed_hours
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
 )
+from planner.physics.preprocessing import FedHours, Feeding, fed_hours
 from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, usable_from_h

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import stopped
-from planner.physics.starting import Deployments
+from planner.physics.deployments import Deployments
 from planner.physics.training import TrainingRuns
 from planner.program.assembly import Assembled
 from planner.program.slot_ledger import DECIDED, SUMS

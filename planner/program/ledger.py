@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.deployments import deployment_columns, start_columns
 from planner.physics.equations.totals import (
     weighted_kgco2e,
     weighted_usd,
@@ -21,7 +22,6 @@ from planner.physics.equations.totals import (
 from planner.physics.levers import levers
 from planner.physics.procurement import paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns
-from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
 from planner.program.group_terms import stopped_part, transfer_part

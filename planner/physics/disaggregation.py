@@ -61,7 +61,7 @@ class CacheWay:
 
 
 @dataclass(frozen=True)
-class ApartLaw:
+class DisaggregatedLaw:
     """What units of a service do at any load; one row for each."""
 
     reading: EngineLaw
@@ -104,7 +104,7 @@ class ApartLaw:
         """The service of each row."""
         return self.reading.service
 
-    def pooled(self, units: Traced) -> ApartLaw:
+    def pooled(self, units: Traced) -> DisaggregatedLaw:
         """The same where the replicas of each kind in so many units take requests from one queue."""
         readers, writers = (
             (units * count).named(
@@ -135,7 +135,9 @@ class ApartLaw:
         self.whole.check(limit_per_s)
 
 
-def apart_law(inputs: Inputs, service: Indices, sku: Indices, size: Indices, unit: Indices) -> ApartLaw:
+def disaggregated_law(
+    inputs: Inputs, service: Indices, sku: Indices, size: Indices, unit: Indices
+) -> DisaggregatedLaw:
     """The law of units of services on SKUs; `unit` has a row of `ServingCandidates.unit` for each."""
     readers, *reads = unit[:, :4].T
     writers, *writes = unit[:, 4:].T
@@ -143,7 +145,7 @@ def apart_law(inputs: Inputs, service: Indices, sku: Indices, size: Indices, uni
     reading = engine_law(inputs, service, sku, reads[0], reads[1], reads[2], prompts_alone(requests))
     writing = engine_law(inputs, service, sku, writes[0], writes[1], writes[2], requests)
     way = cache_way(inputs, service, ports_of(*reads[:2]), ports_of(*writes[:2]), sku, sku)
-    return ApartLaw(
+    return DisaggregatedLaw(
         reading=in_less_time(reading, way),
         writing=knowing_prompts(writing),
         whole=replace(writing, size=size),
@@ -153,7 +155,7 @@ def apart_law(inputs: Inputs, service: Indices, sku: Indices, size: Indices, uni
     )
 
 
-def apart_units(inputs: Inputs, every: ServingCandidates) -> ServingCandidates:
+def disaggregated_units(inputs: Inputs, every: ServingCandidates) -> ServingCandidates:
     """Units on every node group: of each size the one that carries most, where that may save accelerators.
 
     Args:

@@ -34,7 +34,7 @@ from planner.program.remedies import Remedy, find_remedies
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver import backend
 from solver.alternatives import Alternative
-from solver.answer import PROVEN, Answer, answer
+from solver.answer import PROVEN, Answer
 from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
@@ -43,6 +43,7 @@ from solver.prices import Price
 from solver.problem import Problem, Solution
 from solver.ties import Tie, settled, tied_plans, ties
 from solver.verify import objective_value
+from solver.within_cap import answer_within_cap
 
 
 def until(seconds: float, should_stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
@@ -350,7 +351,7 @@ class _Search:
         return searched(
             self.memory,
             problem,
-            lambda first: answer(
+            lambda first: answer_within_cap(
                 problem,
                 gap_fraction=self.settings.gap_fraction,
                 time_limit_s=share * max(self.ends - time.monotonic(), 0.0),

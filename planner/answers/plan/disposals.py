@@ -110,8 +110,8 @@ def undeclared_sentences(plan: Plan, solution: Solution) -> list[str]:
         else "no declared work pays for keeping"
     )
     return [
-        f"{nodes_text(early)} {leave} before the end of {their} life ({count_text(stood)} stand today), because "
-        f'{reason} {them}: state the work that follows, or write policy.retirement = "end of life".'
+        f"{nodes_text(early)} {leave} before the end of {their} life ({count_text(stood)} stand today), "
+        f'because {reason} {them}: state the work that follows, or write policy.retirement = "end of life".'
     ]
 
 

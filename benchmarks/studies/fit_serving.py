@@ -25,6 +25,8 @@ from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -34,7 +36,6 @@ from planner.performance.engine import (
     rows_of,
     with_values,
 )
-from planner.performance.replica_steps import Requests, average_step
 from planner.physics.engines import (
     ATTENTION,
     engine_constants,

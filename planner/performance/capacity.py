@@ -1,30 +1,27 @@
 """How many requests per second one replica can take while it keeps its latency targets."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
-from planner.performance.columns import Column, Floats
-from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer, on_axes
-from planner.performance.mix import bursty_departures_per_s
-from planner.performance.queueing import state_probability_fraction
-from planner.performance.remembered import remembered
-from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
-from planner.performance.replica_steps import (
-    Guesses,
-    Limits,
-    Measured,
-    Requests,
+from planner.performance._replica_steps import (
     Steps,
-    Targets,
     between_states,
     context_tokens_of,
     states_tried,
     wide,
     worked_on,
 )
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.columns import Column, Floats
+from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer, on_axes
+from planner.performance.mix import bursty_departures_per_s
+from planner.performance.queueing import state_probability_fraction
+from planner.performance.remembered import remembered
+from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 
+_WHOLE_PROMPT = 1e12  # tokens of a chunk that holds any prompt
 _MOST_REMEMBERED = 256  # results: of plans made again with other prices, of pages drawn again
 
 
@@ -283,3 +280,27 @@ def _planned(
         tpot_s=shown(np.where(replica.writes_on, state.tpot_s, 0.0)),
         wait_s=shown(state.queue.wait_s),
     )
+
+
+def average_step(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    running: Column,
+    chunk_tokens: Column | None = None,
+) -> StepTimes:
+    """A step of a replica in which so many requests run in all, prompts joining as answers leave.
+
+    As T(k) of `replica_capacity`.
+
+    Source: balance of a steady state, as `prefill_tokens`; `step_times`.
+    """
+    own = np.maximum(wide(np.asarray(running) / np.multiply(layout.dp, layout.pp)), 1e-9)
+    chunk = wide(_WHOLE_PROMPT if chunk_tokens is None else chunk_tokens)
+    times, _ = Steps(model, chip, engine, layout, requests, Measured(), own, chunk).average()
+    shape = np.broadcast_shapes(np.shape(running), np.shape(layout.tp), np.shape(requests.input_tokens))
+    plain = {f.name: np.broadcast_to(getattr(times, f.name)[..., 0, 0], shape) for f in fields(times)}
+    return StepTimes(**{name: value if shape else float(value) for name, value in plain.items()})

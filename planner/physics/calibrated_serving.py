@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import Limits, Requests
 from planner.performance.calibrate_serving import serving_factor, step_arithmetic_s
+from planner.performance.capacity import average_step
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -18,7 +20,6 @@ from planner.performance.engine import (
     matrix_parameters,
     with_values,
 )
-from planner.performance.replica_steps import Limits, Requests, average_step
 from planner.performance.serving import output_tokens_per_s, prefill_tokens
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import serving_candidates

@@ -9,8 +9,8 @@ import numpy as np
 from planner.inputs.model_kinds import SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
+from planner.performance.bundles import Limits
 from planner.performance.engine import Chip, Engine, ReplicaLayout, Transformer, with_values
-from planner.performance.replica_steps import Limits
 from planner.physics.links import replica_layout
 from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of
 from planner.physics.served_models import served_model

@@ -12,10 +12,10 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Cohort, Pool, Service, Site
 from planner.inputs.scenario.base import Part
 from planner.inputs.techniques import Way, Ways
+from planner.performance.bundles import Targets
 from planner.performance.capacity import replica_capacity
-from planner.performance.replica_steps import Targets
+from planner.physics.engine_law import check_peak
 from planner.physics.nodes import host_columns, working_node_kw
-from planner.physics.replica_kinds import check_peak
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import serving_candidates
 from planner.physics.serving_demand import heard_at_once

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.replica_steps import Guesses, Measured, Requests, Targets
+from planner.performance.bundles import Guesses, Measured, Requests, Targets
 from planner.physics.engines import (
     engine_constants,
     engine_of,

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
 from planner.inputs.service_requests import request_classes, request_tokens
-from planner.performance.bundles import Bundle
+from planner.performance.bundles import Bundle, Requests
 from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
-from planner.performance.replica_steps import Requests
 from planner.physics.batch_serving import in_batches, largest_requests, possible_units
 from planner.physics.engines import engine_batch_limit, engine_of
 from planner.physics.links import has_slow_links

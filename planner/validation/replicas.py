@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import replica_capacity, step_uses
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.capacity import average_step, replica_capacity, step_uses
 from planner.performance.disaggregation import handover_target_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
-from planner.performance.replica_steps import Guesses, Limits, Measured, Requests, Targets, average_step
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
 from planner.performance.capacity import replica_capacity
 from planner.performance.disaggregation import (
     best_pairs,
@@ -17,7 +18,6 @@ from planner.performance.disaggregation import (
     unit_accelerator_kw,
     unit_capacity,
 )
-from planner.performance.replica_steps import Guesses, Limits, Measured, Requests, Targets
 
 H100 = "H100-80GB-SXM"
 

@@ -12,10 +12,10 @@ from sizes import size
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import Limits, Measured, Requests, Targets
 from planner.performance.capacity import replica_capacity
 from planner.performance.engine import with_values
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
-from planner.performance.replica_steps import Limits, Measured, Requests, Targets
 from planner.physics.engines import engine_constants, served_chip
 from planner.physics.links import replica_layout
 from planner.physics.precisions import FORMATS

@@ -39,10 +39,11 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.inputs.service_requests import request_classes, request_tokens
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
-from planner.performance.replica_steps import Requests, average_step
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
@@ -57,7 +58,8 @@ from planner.program.plan import Plan, _Search, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
 from planner.trace.explain import explain
-from planner.trace.quantities import Fact, Traced, children, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, children
 from planner.trace.recomputation import recompute
 from planner.trace.uncertainty import spread, tornado
 from reliability.finish import finish_quantile_h

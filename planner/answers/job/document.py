@@ -35,7 +35,8 @@ from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
-from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, convert, derive
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
 
 # Facts that replace what a job does not state of itself, and the places that a default may fill.

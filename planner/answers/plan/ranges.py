@@ -29,7 +29,8 @@ from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution, spares_at_hand
 from planner.trace.columns import Floats
 from planner.trace.numbers import money, percent_text
-from planner.trace.quantities import Fact, Traced, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced
 from planner.trace.recomputation import recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
@@ -58,6 +59,10 @@ class Held:
         """The share of the width of the cost's range that is rent by the hour beyond the plan."""
         width, without = (high - low for low, high in (self.cost_usd, self.owned_usd))
         return max(1.0 - without / width, 0.0) if width > 0 else 0.0
+
+    def record(self) -> Record:
+        """The shares of draws, as the document keeps them."""
+        return {"draws": self.draws, "enough_fraction": self.share, "undone_fraction": self.undone}
 
 
 def ranged_totals(

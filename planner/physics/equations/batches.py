@@ -168,6 +168,27 @@ def sample_tflop(
     return result
 
 
+def crossing_gb(*, moved_gb: NDArray[Any], crossing_fraction: Column) -> Column:
+    """Bytes of operators that cross the memory, where fused kernels keep the others on the chip.
+
+    B' = x B
+
+    Source: definition.
+    """
+    result: Column = np.multiply(moved_gb, crossing_fraction)
+    return result
+
+
+def tiled_efficiency_fraction(*, efficiency_fraction: Column, tiles_ratio: Column) -> Column:
+    """Share of the peak that the multiplications counted of a model get, where whole tiles are multiplied.
+
+    e' = e / r
+
+    Source: definition.
+    """
+    return efficiency_fraction / tiles_ratio
+
+
 def element_gb(*, batch: Column, passes: Column, step_gb: NDArray[Any]) -> Column:
     """Bytes that element-wise work moves in one step of a batch.
 

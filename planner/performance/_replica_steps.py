@@ -1,10 +1,10 @@
-"""Steps of a replica in every state of its queue: what its requests are, and what each step takes."""
+"""What each step of a replica takes, in every state that its queue may have."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 
-from planner.performance.bundles import Entry
+from planner.performance.bundles import Guesses, Measured, Requests
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
 from planner.performance.columns import Column, Floats
 from planner.performance.engine import (
@@ -21,77 +21,8 @@ from planner.performance.mix import class_context_tokens
 from planner.performance.prefill_queue import PromptReading
 from planner.performance.serving import prefill_steps
 
-
-def _one() -> Floats:
-    """Prompts that are alike, whose answers spread like exponential ones: all that means can say."""
-    return np.ones(1)
-
-
 # States in which a step is worked out: every one up to the first figure, then so many to each doubling.
 _EVERY, _TO_A_DOUBLING = 8, 6
-_WHOLE_PROMPT = 1e12  # tokens of a chunk that holds any prompt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
-    """Lengths of requests: means, and classes of prompts on the last axis of the other columns.
-
-    As of `prompt_classes`: share of requests, mean prompt and answer of a class over those of all, spread of
-    its answers. Where only means are known there is one class, whose answers spread like exponential ones.
-    """
-
-    input_tokens: Entry
-    output_tokens: Entry
-    share_fraction: Entry = field(default_factory=_one)
-    input_ratio: Entry = field(default_factory=_one)
-    output_ratio: Entry = field(default_factory=_one)
-    output_scv_ratio: Entry = field(default_factory=_one)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """When a first token and each further one are in time, and for which share of them; 0 compares means."""
-
-    ttft_target_s: Entry
-    tpot_target_s: Entry
-    quantile_fraction: Entry
-    tpot_quantile_fraction: Entry = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step.
-
-    An engine that schedules `interval_steps` at once reads prompts in every so many steps alone. So many
-    replicas as are `pooled` take prompts from one queue, to whichever is free first; 1 where each replica is
-    dealt its own.
-    """
-
-    batch_limit: Entry
-    queue_places: Entry
-    chunk_tokens: Entry
-    interval_steps: Entry = 1.0
-    pooled: Entry = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """Points on the last axis at which an engine was measured, and its factors (`serving_factor_at`)."""
-
-    batches: Entry = field(default_factory=_one)
-    factors: Entry = field(default_factory=_one)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guesses:
-    """Tokens guessed ahead for each request in a step, and tokens that the step gives it on average.
-
-    Of a prompt `read_fraction` is read, and the rest known from earlier ones: it takes room all the same.
-    """
-
-    draft_tokens: Entry
-    accepted_tokens: Entry
-    read_fraction: Entry = 1.0
 
 
 def worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
@@ -101,30 +32,6 @@ def worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
     steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
     read = np.maximum(np.asarray(requests.input_tokens) * guesses.read_fraction, 1.0)
     return replace(requests, output_tokens=steps, input_tokens=read)
-
-
-def average_step(
-    *,
-    model: Transformer,
-    chip: Chip,
-    engine: Engine,
-    layout: ReplicaLayout,
-    requests: Requests,
-    running: Column,
-    chunk_tokens: Column | None = None,
-) -> StepTimes:
-    """A step of a replica in which so many requests run in all, prompts joining as answers leave.
-
-    As T(k) of `replica_capacity`.
-
-    Source: balance of a steady state, as `prefill_tokens`; `step_times`.
-    """
-    own = np.maximum(wide(np.asarray(running) / np.multiply(layout.dp, layout.pp)), 1e-9)
-    chunk = wide(_WHOLE_PROMPT if chunk_tokens is None else chunk_tokens)
-    times, _ = Steps(model, chip, engine, layout, requests, Measured(), own, chunk).average()
-    shape = np.broadcast_shapes(np.shape(running), np.shape(layout.tp), np.shape(requests.input_tokens))
-    plain = {f.name: np.broadcast_to(getattr(times, f.name)[..., 0, 0], shape) for f in fields(times)}
-    return StepTimes(**{name: value if shape else float(value) for name, value in plain.items()})
 
 
 class Steps:

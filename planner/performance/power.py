@@ -163,7 +163,9 @@ def training_power_kw(
     require_not_negative(moving_s=moving_s, compute_use_fraction=compute_use_fraction)
     require_share(exchange_power_fraction=exchange_power_fraction)
     computing = computing_s / total_s
-    moving = moving_s / total_s
+    # Where nothing is waited for, the parts make up the whole but for its last digits.
+    whole = np.isclose(computing_s + moving_s, total_s, rtol=1e-9)
+    moving: Column = np.where(whole, 1.0 - computing, moving_s / total_s)
     require_share(computing_and_moving_fraction=computing + moving)
     law = {
         "tdp_kw": tdp_kw,

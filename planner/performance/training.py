@@ -32,7 +32,12 @@ from planner.performance.communication import (
     tensor_exchange_s,
     weight_gather_s,
 )
-from planner.performance.experts import expert_activation_ratio, expert_tokens, layer_weights
+from planner.performance.experts import (
+    expert_activation_ratio,
+    expert_tokens,
+    layer_weights,
+    whole_tiles_ratio,
+)
 from planner.performance.memory import (
     data_parallel_ranks,
     expert_copies,
@@ -252,6 +257,7 @@ def training_step_s(
             ep=layout.ep,
             experts_per_token=model.experts_per_token,
             active_parameters=weights.active_routed_parameters,
+            tile=chip.grouped_tile,
             flop_per_s=dense_flop_per_s,
             hidden_half_width=software.hidden_half_width,
             tokens_half=half_tokens,
@@ -448,14 +454,16 @@ def _experts_s(
     experts_per_token: Column,
     ep: Column,
     active_parameters: Column,
+    tile: Column,
     flop_per_s: Column,
     hidden_half_width: Column,
     tokens_half: Column,
     most_flop_per_s: Column,
 ) -> Column:
-    """Forward time of the experts of one layer: 2 (tok/t) k F at the efficiency of one expert's matrices.
+    """Forward time of the experts of one layer: 2 (tok/t) k F' at the efficiency of one expert's matrices.
 
-    These are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
+    F' is F with both sides of a matrix rounded up to whole tiles, which is what a kernel multiplies. The
+    matrices are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
     meet in one expert; grouped kernels reach `most_flop_per_s` where experts are wide and long.
     """
     tokens = expert_tokens(
@@ -474,7 +482,8 @@ def _experts_s(
         tokens_half=tokens_half,
     )
     reached = np.minimum(flop_per_s * narrow, most_flop_per_s * short)
-    return 2.0 * rank_tokens / tp * active_parameters / reached
+    whole = whole_tiles_ratio(side=hidden, tile=tile) * whole_tiles_ratio(side=ffn, tile=tile)
+    return 2.0 * rank_tokens / tp * active_parameters * whole / reached
 
 
 def _exposed_gather_s(

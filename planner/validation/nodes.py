@@ -29,12 +29,14 @@ from planner.validation.recommendation import (
     query_uses,
     recommendation_compute_use_fraction,
     recommendation_step,
+    serve_benchmark,
 )
-from planner.validation.replicas import served_uses
+from planner.validation.replicas import SCENARIOS, serve_system, served_uses
 from planner.validation.serving import POWER, accelerator_kw
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
+SCORED_OR_DRAWN = ("dlrm-v2-99", "dlrm-v2-99.9", "stable-diffusion-xl")  # benchmarks without tokens
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
 BOOK = Book(
@@ -46,7 +48,8 @@ BOOK = Book(
     "node_power_idle",
     unit="kW",
     subject=POWER,
-    only={"workload": ("idle", "idle between phases"), "nodes": (1,)},
+    labels=("nodes",),  # one idle node draws what it does next to others
+    only={"workload": ("idle", "idle between phases")},
 )
 def node_idle(*, node: str) -> float:
     """Power of an idle node."""
@@ -133,23 +136,25 @@ def _recommendation_parts(chip: str, accelerators: int, what: Mapping[str, Any])
 def node_serving(
     *, workload: str, node: str, tokens_per_s: float | None = None, samples_per_s: float | None = None
 ) -> float:
-    """Power of a node at its plug that serves a benchmark at a stated rate.
+    """Power of a node at its plug that serves a benchmark at a stated rate, or at the best of our own.
 
     A node that is said to be in MaxQ has the power limit on its accelerators that was published for it, or
     the mean of those that were published where its own was not.
     """
-    benchmark, sku = alias_of("serving_workload", workload), _sku(node)
-    if benchmark is None:
-        known = ", ".join(aliases("serving_workload"))
-        raise NotUnderstood(f"no serving model of the workload '{workload}': known are {known}")
+    (benchmark, scenario), sku = _served(workload), _sku(node)
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
     generates = benchmark == "stable-diffusion-xl"
-    if benchmark.startswith("dlrm"):
+    scored = benchmark.startswith("dlrm")
+    if tokens_per_s is None and samples_per_s is None:
+        system = {"benchmark": benchmark, "scenario": scenario, "gpu": sku.accelerator}
+        law, unit = (serve_benchmark, "samples/s") if generates or scored else (serve_system, "1/s")
+        best = law(**system, accelerators=round(accelerators))[unit]
+        tokens_per_s, samples_per_s = (None, best) if unit == "samples/s" else (best, None)
+    if generates or scored:
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
-        uses, mixture = query_uses(sku.accelerator, accelerators, samples_per_s), False
-    elif generates:
-        uses, mixture = image_uses(sku.accelerator, accelerators, samples_per_s), False
+        uses_of = query_uses if scored else image_uses
+        uses, mixture = uses_of(sku.accelerator, accelerators, samples_per_s), False
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
         uses, mixture = speech_uses(sku.accelerator, accelerators, **rates), False
@@ -172,6 +177,23 @@ def node_serving(
             cap_kw = share * constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
         one = float(capped_power_kw(power_kw=one, cap_kw=cap_kw))
     return _node_kw(node, one)
+
+
+def _served(workload: str) -> tuple[str, str]:
+    """Benchmark and scenario of a workload such as "llama2-70b Offline".
+
+    Raises:
+        NotUnderstood: no such benchmark or scenario.
+    """
+    words, _, scenario = workload.rpartition(" ")
+    name = str(alias_of("benchmark", words) or words)
+    known = (*load_catalogue().names("benchmark", "output_tokens"), *SCORED_OR_DRAWN)
+    if scenario not in SCENARIOS or name not in known:
+        raise NotUnderstood(
+            f"no serving model of the workload '{workload}': a benchmark of {', '.join(known)}, "
+            f"then one of {', '.join(SCENARIOS)}"
+        )
+    return name, scenario
 
 
 @BOOK.takes("run_energy", unit="kWh", subject=POWER)

@@ -11,16 +11,8 @@ from typing import Any
 import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import (
-    Guesses,
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-    step_uses,
-)
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.capacity import average_step, replica_capacity, step_uses
 from planner.performance.disaggregation import handover_target_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb

@@ -12,7 +12,12 @@ from planner.performance.bundles import Split, named
 from planner.validation.forms import NotUnderstood
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
-SHARDING = {"none": 0, "none_or_optimizer": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
+SHARDING = {
+    **{"none": 0, "ddp": 0},
+    **{"none_or_optimizer": 1, "optimizer": 1, "zero1": 1},
+    "zero2": 2,
+    **{"zero3": 3, "fsdp": 3, "fsdp2": 3},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,9 @@ class StatedLayout:
 
     def require_known(self, recompute: str | None) -> None:
         """Raise NotUnderstood at a word that nobody knows."""
-        if self.dp_sharding not in SHARDING or (recompute is not None and recompute not in RECOMPUTE):
+        if self.dp_sharding.casefold() not in SHARDING or (
+            recompute is not None and recompute not in RECOMPUTE
+        ):
             raise NotUnderstood(f"unknown layout words '{self.dp_sharding}', '{recompute}'")
 
     def split(self, ep: int = 1) -> Split:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,7 @@ from planner.trace.records import Record, plain_rows
 
 pytestmark = pytest.mark.solve
 
+AFTER_RUN_H = 80_000
 BUSY = {"services.chat.peak_rate": "2000 /s"}
 ROOMY = {"services.chat.peak_rate": "100 /s", "market": [], "policy.retirement": "none"}
 CHEAP, DEAR = "1e-4 USD", "1 USD"  # a request: below and above what a rented node takes for it
@@ -205,9 +207,9 @@ def test_whole_nodes_are_had_and_the_rest_is_rented_by_the_hour() -> None:
 
     costs = []
     for nodes in range(40):
-        there = world.there.copy()
-        there[group] += nodes
-        each = operate(at, replace(world, there=there), Means(rent=True), prices)
+        each = operate(
+            at, world.less(-nodes * (np.arange(len(at.there)) == group)[:, None]), Means(rent=True), prices
+        )
         assert each is not None
         costs.append(each.usd + nodes * offer.usd)
     best = int(np.argmin(costs))
@@ -255,3 +257,50 @@ def test_a_way_out_keeps_a_power_cap_that_sites_share() -> None:
     assert (there <= 0.5 * drawn + 1e-6).all()
     assert found.rented.sum() > 0
     assert found.usd > free.usd
+
+
+RUN_AND_POOL = {
+    "services": [],
+    "market": [],
+    "policy.retirement": "none",
+    "training": [
+        {
+            "name": "tune",
+            "model": "llama-3-8b",
+            "tokens": 2e11,
+            "sequence_tokens": 8192,
+            "batch_tokens": 4194304,
+            "precision": "bf16",
+            "earliest": date(2027, 1, 1),
+            "deadline": date(2027, 3, 31),
+            "nodes": [4],
+            "checkpoint_storage": "parallel-fs",
+        }
+    ],
+    "pools": [
+        {"name": "research", "model": "llama-3-8b", "reference": "a100-80-8", "gpu_time": f"{AFTER_RUN_H} h"}
+    ],
+}
+
+
+def test_hours_that_a_run_leaves_are_there_for_pools() -> None:
+    """The run ends within the first quarter, and the pool needs the hours that it leaves: the plan stands.
+
+    By hand: 8 nodes of 8 for 2,160 h are 138,240 h; less a spare and those of the run, the pool takes most of
+    the rest, more than the nodes have that the run never holds.
+    """
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), RUN_AND_POOL), baselines=False)
+    at, solution = desk_of(plan), solved(plan)
+    never_held_h = 8 * 2160.0 * (8 - 4 - solution.spares.max())
+    assert never_held_h < AFTER_RUN_H
+    assert (at.there[:, 0] > at.at_once[:, 0] + 1.0).any()
+    found = operate(at, at.stated(), Means(), at.prices())
+    assert found is not None
+    assert found.undone.max() == pytest.approx(0.0, abs=1e-6)
+    rows = {row["case"]: row for row in plain_rows(plan_tables(plan)["stress"])}
+    assert rows["nodes fail twice as often"]["holds"] == "yes"
+    # Delivered by a third less, the run holds its nodes longer and leaves fewer hours.
+    slow = rows["a100-80-8 delivers 30 % less"]
+    assert slow["holds"] == "no"
+    assert "research" in slow["breaks_first"]
+    assert slow["usd"] > 0

@@ -257,6 +257,21 @@ def test_a_point_that_fails_is_a_result(store: Store, scenario: Scenario) -> Non
     assert [(s.points, s.done, s.state) for s in store.sweeps.all()] == [(3, 2, "done")]
 
 
+def test_points_tell_what_their_draws_say(store: Store, scenario: Scenario) -> None:
+    """Median, p95 and share of enough nodes are those of the saved plan; a point without one has none."""
+    grid = varied(["policy.carbon_cap=1 kg,9 t"])
+    result = run_sweep(scenario, grid, store)
+    document = sweep_commands.sweep_document(scenario, grid, result, store.document)
+    without, row = document["points"]
+    saved = store.document(row["plan"])
+    cost = next(total for total in saved["totals"] if total["name"] == "cost")
+
+    assert without["enough_fraction"] is None
+    assert (row["median_cost_usd"], row["p95_cost_usd"]) == (cost["p50"], cost["p95"])
+    assert 0.0 <= row["enough_fraction"] == saved["held"]["enough_fraction"] <= 1.0
+    assert "enough in" in sweep_commands.sweep_text(document).splitlines()[0]
+
+
 @pytest.mark.nightly
 def test_a_sweep_that_is_stopped_goes_on(store: Store, scenario: Scenario) -> None:
     """Two points and then two, and nothing twice; other facts or another grid would be another sweep."""

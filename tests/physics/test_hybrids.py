@@ -15,9 +15,9 @@ from planner.inputs.models import ModelCardError, active_parameters, parameters,
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.performance.memory import kv_cache_gb_per_token
-from planner.physics.engines import served_model
 from planner.physics.hybrids import crossover, hybrid_arguments
 from planner.physics.requests import FRAME, inputs_of
+from planner.physics.served_models import served_model
 from planner.physics.training_step import layout_of, step_arguments
 
 COMMON = {

@@ -34,6 +34,7 @@ def test_a_new_node_pulls_the_image_first():
 
     assert ours("restart_time", "s", **times, node="new") == pytest.approx(1171.5)
     assert ours("restart_time", "s", **times, node="same") == pytest.approx(721.5)
+    assert ours("restart_time", "s", worker_init_s=721.5, node="same") == pytest.approx(721.5)
     with pytest.raises(NotUnderstood, match="node must be new"):
         ours("restart_time", "s", **times, node="spare")
 

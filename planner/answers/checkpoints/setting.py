@@ -14,7 +14,7 @@ from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_p
 from planner.performance.power import stalled_power_kw
 from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
-from planner.physics.equations.training import accelerators_in_use, background_stall_h
+from planner.physics.equations.training import background_stall_h
 from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
@@ -131,7 +131,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
     stops = run_stops(
         fact,
         failing,
-        derive(accelerators_in_use, nodes=size, accelerators=count),
+        (size * count).named("accelerators_in_use"),
         spikes_per_h=terms.spikes_per_h,
         spike_back_h=terms.spike_back_h,
         detected=terms.question.detect_corruption,

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from carbon.embodied import (
-    building_share_kgco2e,
-    capacity_kgco2e,
-    end_of_life_kgco2e,
-    network_kgco2e,
-)
+from carbon.embodied import building_share_kgco2e, capacity_kgco2e, end_of_life_kgco2e, network_kgco2e
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
-from planner.answers.job.equations import (
-    phases_h,
-    phases_kgco2e,
-    phases_kwh,
-    with_tier_kgco2e,
-)
+from planner.answers.job.equations import phases_h, phases_kgco2e, phases_kwh, with_tier_kgco2e
 from planner.answers.job.federated import FederatedWork, federated_work
 from planner.answers.job.inference import Answered, answered
 from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, workers_of
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
 from planner.answers.job.work import Done, done_work, hours_done
-from planner.inputs.job.schema import PHASES, Federated, Job
-from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
+from planner.inputs.job.schema import PHASES, Job
+from planner.inputs.job.schema_work import Federated
+from planner.physics.surroundings import fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive
 
@@ -225,7 +216,7 @@ def _storage(setting: Setting) -> Phase:
     )
     drives = derive(
         capacity_kgco2e,
-        capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_gb=(stored * copies).named("copied_gb", "Capacity that copies of data take"),
         capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
     )
     made = setting.node_share_kgco2e(drives, kept)

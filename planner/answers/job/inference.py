@@ -8,14 +8,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answers.job.equations import (
-    answering_h,
-    asked_requests,
-    writing_h,
-)
+from planner.answers.job.equations import answering_h, asked_requests, writing_h
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
-from planner.inputs.job.schema import Inference
+from planner.inputs.job.schema_work import Inference
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import Way, Ways
 from planner.physics.nodes import node_columns

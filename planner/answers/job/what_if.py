@@ -14,7 +14,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.shifting import hour_changes
 from planner.answers.job.techniques import techniques_that_apply, turns
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.job.schema import Inference, Work
+from planner.inputs.job.schema_work import Inference, Work
 from planner.trace.errors import InputError
 from planner.trace.numbers import number_text, percent_text
 from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, derive, pick, rows

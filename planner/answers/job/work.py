@@ -15,13 +15,13 @@ from carbon.energy import job_energy_kwh, job_energy_parts
 from planner.answers.job.equations import run_cycles
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
-from planner.inputs.job.schema import Work
+from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.software import default_stack
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.physics.equations.training import ettr_ratio, expected_duration_h
+from planner.physics.equations.training import ettr_ratio
 from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
@@ -206,7 +206,7 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         row = {**row, "interval_h": setting.yours(f"{phase}.interval", work.interval_h, "h")}
     hours = derive_parts(hours_by_state, **row)
     ettr = derive(ettr_ratio, **hours)
-    duration = derive(expected_duration_h, useful_time_h=useful_h, ettr_ratio=ettr)
+    duration = (useful_h / ettr).named("expected_duration_h", "Expected hours from start to finish")
     nodes = setting.yours(f"{phase}.nodes", float(work.nodes or 0), "1")
     node_h = (nodes * duration).named("run_node_h", "Node-hours of a run")
     spent: dict[str, Traced] = {

@@ -56,7 +56,8 @@ def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
         return [f"{doubt}: each service, pool and deadline is met with more than 99 %."]
     line = f"{doubt}: the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
     if confidence(plan.inputs) is None:
-        line += ' policy.confidence = "90 %" plans the headroom to be surer.'
+        line += ' policy.confidence = "90 %" plans the headroom to be surer;'
+        line += " everfleet sweep says what that costs."
     return [line]
 
 

@@ -29,7 +29,8 @@ from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution, spares_at_hand
 from planner.trace.columns import Floats
 from planner.trace.numbers import money, percent_text
-from planner.trace.quantities import Fact, Traced, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced
 from planner.trace.recomputation import recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
@@ -58,6 +59,10 @@ class Held:
         """The share of the width of the cost's range that is rent by the hour beyond the plan."""
         width, without = (high - low for low, high in (self.cost_usd, self.owned_usd))
         return max(1.0 - without / width, 0.0) if width > 0 else 0.0
+
+    def record(self) -> Record:
+        """The shares of draws, as the document keeps them."""
+        return {"draws": self.draws, "enough_fraction": self.share, "undone_fraction": self.undone}
 
 
 def ranged_totals(
@@ -201,8 +206,9 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
             stated.pools * np.exp(needed * normal["need"][:, [i]]),
             np.exp(rate * normal["rate"][groups.sku[serves.node_group], i]),
             np.exp(speed * normal["rate"][groups.sku[works.node_group], i]),
-            np.maximum(at.there - _late(plan, orders, normal["late"][:, i]), 0.0),
-        )
+            at.there,
+            at.at_once,
+        ).less(_late(plan, orders, normal["late"][:, i]))
         for i in range(draws)
     ]
 
@@ -252,9 +258,7 @@ def _less_failed(plan: Plan, solution: Solution, world: World, rate: Floats) -> 
         for value in (rate, np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value))
     )
     missing = np.maximum(down - np.maximum(spares_at_hand(plan.problem, solution.spares), planned), 0.0)
-    return World(
-        world.services, world.pools, world.serving, world.working, np.maximum(world.there - missing, 0.0)
-    )
+    return world.less(missing)
 
 
 def _of_worlds(plan: Plan) -> list[Fact]:

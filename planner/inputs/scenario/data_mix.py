@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.parts import read_far
 from planner.inputs.scenario.problems import Problem, near, place, shown
-from planner.inputs.scenario.schema import Horizon, TrainingJob
+from planner.inputs.scenario.schema import Horizon
 from planner.inputs.scenario.schema_pools import Pool
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.techniques import techniques
 
 if TYPE_CHECKING:

@@ -21,11 +21,13 @@ from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
 from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
-from planner.inputs.scenario.schema import Horizon, Policy, Pool, Scenario, TrainingJob
+from planner.inputs.scenario.schema import Horizon, Policy, Scenario
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
+from planner.inputs.scenario.schema_pools import Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.scenario.series import shapes_in, with_series
 from planner.inputs.scenario.table_files import tables_of, with_tables
 from planner.inputs.scenario.writing import change, tables

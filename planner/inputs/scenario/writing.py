@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.inputs.scenario.base import is_list, rule_of
+from planner.inputs.scenario.base import is_list, part_in, rule_of
 from planner.inputs.scenario.problems import Problem, label, near
-from planner.inputs.scenario.schema import Scenario, part_in
+from planner.inputs.scenario.schema import Scenario
 
 # Sections that are one table, which a file may leave out where all in it has a default.
 _TABLES = {

@@ -33,7 +33,7 @@ from solver.program import Program
 from solver.steps import hold_within, nodes, reader
 from solver.verify import objective_value
 
-DIRECT_FIRST = 0.2  # of the time, for the search as it stands: what it proves needs no prices
+DIRECT_FIRST = 0.2  # of the time, for the plain search: what it proves needs no prices
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
 POLISHED = 0.6  # of the time left then, for plans of what known ones use
@@ -73,14 +73,14 @@ def answer_within_cap(
     tolerance: float = 1e-6,
     supports: Supports | None = None,
 ) -> Answer:
-    """The answer, by prices where a cap over the horizon keeps the search as it stands from its end.
+    """The answer, by prices where a cap over the horizon keeps the plain search from its end.
 
     Without a cap, with one that is no part of the objective alone, or with another engine than HiGHS, it is
     that of `answer`. `supports` are of the same problem with other caps: what is found is added.
     """
     cap = _Cap.of(problem)
 
-    def asked(limit_s: float, first: Solution | None) -> Answer:
+    def plain(limit_s: float, first: Solution | None) -> Answer:
         return answer(
             problem,
             gap_fraction=gap_fraction,
@@ -93,12 +93,12 @@ def answer_within_cap(
         )
 
     if cap is None or engine != "highs" or not math.isfinite(time_limit_s):
-        return asked(time_limit_s, start)
+        return plain(time_limit_s, start)
     began = time.monotonic()
     ends = began + time_limit_s
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
-    direct = asked(DIRECT_FIRST * time_limit_s, search.better_than(start))
+    direct = plain(DIRECT_FIRST * time_limit_s, search.better_than(start))
     if direct.status in ENDED:
         return direct
     search.known_bound = direct.bound
@@ -106,7 +106,7 @@ def answer_within_cap(
     search.by_prices(ends)
     search.polish(ends)
     if search.gap_fraction_left > gap_fraction:
-        last = asked(max(ends - time.monotonic(), backend.SOON_S), search.best)
+        last = plain(max(ends - time.monotonic(), backend.SOON_S), search.best)
         search.take(last.solution)
         elapsed_s = time.monotonic() - began
         if last.status in PROVEN or search.best is None:

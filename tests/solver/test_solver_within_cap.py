@@ -30,13 +30,13 @@ def under_money(usd: float) -> Problem:
 
 
 def by_prices_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search as it stands has no time, so that all is left to prices and to what plans use."""
+    """The plain search has no time, so that all is left to prices and to what plans use."""
     monkeypatch.setattr(within_cap, "DIRECT_FIRST", 0.0)
 
 
 @pytest.mark.parametrize("usd", [575.0, 640.0, 700.0, 790.0, 900.0, 950.0])
 def test_the_cleanest_plan_within_a_cap_on_money(usd: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by trying all 21 divisions, whether the search as it stands ends or prices have to."""
+    """As by trying all 21 divisions, whether the plain search ends or prices have to."""
     best = min(kgco2e for paid, kgco2e in every_plan() if paid <= usd + 1e-6)
     assert found(under_money(usd)).objective == pytest.approx(best)
     by_prices_alone(monkeypatch)
@@ -102,7 +102,7 @@ def test_without_a_cap_it_is_the_answer_as_ever(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 11, 35, 41])
 def test_drawn_fleets_by_prices_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Halfway in money between the cheapest and the cleanest: as the search as it stands."""
+    """Halfway in money between the cheapest and the cleanest: as the plain search."""
     case = draw_more(seed)
     ends = [
         answer(replace(case, objective=one), gap_fraction=0.0, time_limit_s=20.0).solution

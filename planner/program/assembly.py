@@ -156,7 +156,7 @@ def assemble(inputs: Inputs) -> Assembled:
         work_options=with_hourly_rent(work_option_table(inputs, nodes, work, contracts), rented),
         adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
-            inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
+            inputs, nodes, most_used(inputs, nodes, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
         places=place_table(inputs, terms, contracts),

@@ -29,7 +29,7 @@ from planner.inputs.scenario.schema_futures import Future
 from planner.program.assembly import Assembled, assemble
 from planner.program.baselines import spare_confidence_fraction, usual_practice
 from planner.program.future_scenarios import in_future
-from planner.program.grids import drawn
+from planner.program.grids import drawn_points
 from solver import backend
 from solver.answer import Answer
 from solver.levers import allowed_levers, operated, with_levers
@@ -255,7 +255,7 @@ def _replayed(plan: Usual, against: Usual) -> Replays:
     """Both plans in the same draws of the facts: what the first period decides stays, the rest may change."""
     saved, more, short, others_short = list[float](), list[float](), 0, 0
     by_hours = against.scenario is plan.scenario
-    for values in drawn(plan.scenario, load_catalogue(), draws=DRAWS, seed=SEED).points:
+    for values in drawn_points(plan.scenario, load_catalogue(), draws=DRAWS, seed=SEED).points:
         problem, stays = _in_draw(against, values, levers=by_hours)
         theirs = _held(replace(problem, objective=LEAST_MONEY), stays)
         problem, stays = _in_draw(plan, values, levers=True)

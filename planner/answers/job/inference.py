@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.answers.job.equations import answering_h, asked_requests, writing_h
 from planner.answers.job.setting import Setting
-from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
+from planner.answers.job.work import PRECISION, Done, inputs_of_work, node_kw_of
 from planner.inputs.job.schema_work import Inference
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import Way, Ways
@@ -218,4 +218,4 @@ per_token = "{per!r} s"
 availability = 0.99
 """
     only = Way(of=0, base=0, techniques=setting.techniques)
-    return replace(alone(setting, text, skus, 1), ways=Ways(services=(only,)))
+    return replace(inputs_of_work(setting, text, skus, 1), ways=Ways(services=(only,)))

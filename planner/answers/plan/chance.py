@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.promises import standing_by
-from planner.answers.plan.shared_runs import counted, groups_of
+from planner.answers.plan.shared_runs import counted_runs, groups_of
 from planner.physics.chance import (
     confidence,
     delivery_chance,
@@ -208,7 +208,7 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
     if runs is None:
         return
     options = np.flatnonzero(solution.run).tolist()
-    done = zip(plan.ledger.run_rows.tolist(), options, counted(plan, solution).tolist(), strict=True)
+    done = zip(plan.ledger.run_rows.tolist(), options, counted_runs(plan, solution).tolist(), strict=True)
     for row, option, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
         job = inputs.scenario.training[runs.candidates.job[c]]

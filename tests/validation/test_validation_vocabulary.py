@@ -488,10 +488,11 @@ def test_prompts_are_read_apart_on_whole_racks_of_today():
         ("dlrm-v2-99.9", "H200-141GB-SXM", 8, "v5.1", "int8", 389_330),
         ("dlrm-v2-99.9", "H100-80GB-PCIe", 8, "v4.1", "int8", 211_128),
         ("llama2-70b-99", "H100-94GB-NVL", 8, "v4.1", "fp16", 15_876),
+        ("llama3.1-8b", "Xeon 6787P", 2, "v6.0", "int8", 807.7),
     ],
 )
 def test_results_that_no_row_of_ours_holds(benchmark, gpu, accelerators, round, precision, published):
-    """Best of each system's kind in the logs of MLPerf Inference v4.1 and v5.1, offline."""
+    """Best of each system's kind in the logs of MLPerf Inference v4.1, v5.1 and v6.0, offline."""
     asked = {"benchmark": benchmark, "gpu": gpu, "accelerators": accelerators, "precision": precision}
 
     found = evaluate("serve_system", {**asked, "scenario": "Offline", "round": round}, "1/s")[0]

@@ -383,7 +383,7 @@ def _filed(precision: str | None, chip: str, benchmark: str) -> str:
 
 
 def _multiplies_pairs(chip: str) -> bool:
-    """Whether weights of 4 bits meet values of 8 on a chip: units that take fp4, and kernels of engines for it.
+    """Whether weights of 4 bits meet values of 8 on a chip: its units take fp4, its engines have kernels.
 
     Where grouped kernels were measured with values of 16 bits alone, engines have no others.
     """

@@ -794,7 +794,7 @@ def _validate(path: Path) -> object:
 
 
 def _read_traffic(path: Path) -> object:
-    from planner.inputs.editing.traffic import traffic_found
+    from planner.inputs.editing.series import traffic_found
 
     return traffic_found(path.name, path.read_bytes(), _serving(), _serving().services[0].name)
 

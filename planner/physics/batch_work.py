@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.inputs.catalogue import Facts
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, is_film, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.performance.diffusion import (
@@ -48,7 +49,6 @@ from planner.physics.equations.batches import (
 )
 from planner.physics.precisions import peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
-from planner.physics.training_step import Facts
 from planner.trace.columns import Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.catalogue import Facts
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import Stack, default_stack
@@ -33,7 +34,7 @@ from planner.physics.equations.batches import (
 )
 from planner.physics.links import link_domain
 from planner.physics.nodes import power_curve
-from planner.physics.training_step import Facts, hardware_arguments
+from planner.physics.training_step import hardware_arguments
 from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 

@@ -14,8 +14,8 @@ from planner.inputs.scenario.base import Part
 from planner.inputs.techniques import Way, Ways
 from planner.performance.bundles import Targets
 from planner.performance.capacity import replica_capacity
+from planner.physics.engine_law import check_peak
 from planner.physics.nodes import host_columns, working_node_kw
-from planner.physics.replica_kinds import check_peak
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import serving_candidates
 from planner.physics.serving_demand import heard_at_once

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
-from planner.physics.equations.time import active_h
+from planner.physics.equations.training import active_h
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
 from planner.physics.run_speed import Speed, training_speed

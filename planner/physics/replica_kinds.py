@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.service_requests import arrival_scv, trace_rate
-from planner.performance.bundles import Requests
-from planner.performance.capacity import replica_capacity
-from planner.performance.ceilings import check_ceiling, request_flop
-from planner.performance.engine import matrix_parameters
-from planner.physics.apart import ApartLaw, apart_law
 from planner.physics.batch_serving import BatchLaw, batch_law, in_batches
 from planner.physics.chance import confidence, serving_headroom
+from planner.physics.disaggregation import DisaggregatedLaw, disaggregated_law
+from planner.physics.engine_law import EngineLaw, engine_law
 from planner.physics.equations.serving import (
     burst_fractions,
     day_loads_per_s,
@@ -26,16 +23,14 @@ from planner.physics.equations.serving import (
     tried_scv_ratio,
 )
 from planner.physics.equations.slots import awake_kw, slot_loads_per_s
-from planner.physics.joining import interleaved
 from planner.physics.nodes import host_columns, working_node_kw
-from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
 from planner.physics.serving_demand import carried_per_s, heard_at_once, pooled_carrying, sharing_replicas
-from planner.physics.serving_options import ServingCandidates, layout_columns
-from planner.physics.serving_power import drawn_accelerator_kw, on_loads, under_a_cap
+from planner.physics.serving_options import ServingCandidates
+from planner.physics.serving_power import on_loads
 from planner.physics.slots import SlotTimes
 from planner.physics.techniques import SERVING_TIME, serving_ratio
 from planner.physics.training_options import UNCAPPED
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Traced, chosen, derive, derive_parts, interleaved, pick, rows
 
 
 @dataclass(frozen=True)
@@ -76,68 +71,8 @@ class Kinds:
         )
 
 
-@dataclass(frozen=True)
-class EngineLaw:
-    """What replicas of engines that write tokens do at any load; one row for each."""
-
-    inputs: Inputs
-    service: NDArray[np.intp]
-    sku: NDArray[np.intp]
-    size: NDArray[np.intp]
-    groups: NDArray[np.intp]
-    caps: NDArray[np.float64]
-    arguments: Arguments
-
-    @property
-    def largest_batch(self) -> Traced:
-        """Requests that each replica holds in all its groups."""
-        groups = chosen("groups", self.groups.astype(float), "enumerated: groups of all stages")
-        limit: Traced = self.arguments["limits"].batch_limit
-        return (limit * groups).named("held_in_all", "Requests that a replica holds in all its groups")
-
-    def capacity(self, arrival_scv: Traced, index: NDArray[np.intp] | None = None) -> Parts:
-        """Planned load and latencies there; of some rows where `index` says which."""
-        arguments = self.arguments if index is None else some_rows(self.arguments, index)
-        return derive_parts(replica_capacity, arrival_scv_ratio=arrival_scv, **arguments)
-
-    def pooled(self, replicas: Traced) -> EngineLaw:
-        """The same where so many replicas take requests from one queue."""
-        limits = replace(self.arguments["limits"], pooled=replicas)
-        return replace(self, arguments={**self.arguments, "limits": limits})
-
-    def under_a_cap(self, caps: NDArray[np.float64], arrival_scv: Traced) -> EngineLaw:
-        """The same with clocks that power caps lower."""
-        slowed = under_a_cap(self.inputs, self.service, self.sku, caps, self.arguments, arrival_scv)
-        return replace(self, caps=caps, arguments=slowed)
-
-    def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
-        """Power of an accelerator at a load or several (last axis), within its cap."""
-        return drawn_accelerator_kw(
-            self.inputs, self.service, self.sku, self.caps, self.arguments, arrival_scv, rate_per_s
-        )
-
-    def check(self, limit_per_s: NDArray[np.float64]) -> None:
-        """Refuse a load beyond the dense peak."""
-        check_peak(self.inputs, self.service, self.sku, self.size, limit_per_s, self.arguments)
-
-
-Law = EngineLaw | BatchLaw | ApartLaw
+Law = EngineLaw | BatchLaw | DisaggregatedLaw
 _POOLED = 2  # times that replicas with one queue are counted
-
-
-def engine_law(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    size: NDArray[np.intp],
-    groups: NDArray[np.intp],
-    stages: NDArray[np.intp],
-    requests: Requests | None = None,
-) -> EngineLaw:
-    """The law of replicas of services on SKUs; of other requests than theirs where those are given."""
-    arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages), requests)
-    uncapped = np.full(len(service), UNCAPPED)
-    return EngineLaw(inputs, service, sku, size, groups * stages, uncapped, arguments)
 
 
 def joined(parts: Sequence[Kinds], order: NDArray[np.intp]) -> Kinds:
@@ -221,7 +156,7 @@ def _kinds(
     if one is not None and in_batches(inputs, one):
         law = batch_law(inputs, one, sku, size)
     elif one is not None and one.reads_apart:
-        law = apart_law(inputs, service, sku, size, unit.T, engine_law)
+        law = disaggregated_law(inputs, service, sku, size, unit.T)
     else:
         law = engine_law(inputs, service, sku, size, groups, stages)
     alike = np.stack([service, sku, size, groups, stages, *unit])
@@ -376,42 +311,4 @@ def tried_bursts(inputs: Inputs, service: NDArray[np.intp]) -> Traced:
         tried_scv_ratio,
         trace_scv_ratio=pick(trace, service[:, None]),
         thinned_fraction=chosen("thinned_fraction", fractions, "from no burst to all of the trace's"),
-    )
-
-
-def check_peak(
-    inputs: Inputs,
-    service: NDArray[np.intp],
-    sku: NDArray[np.intp],
-    size: NDArray[np.intp],
-    limit_per_s: NDArray[np.float64],
-    arguments: Arguments,
-) -> None:
-    """Refuse a load of replicas beyond the dense peak: every answer on serving asks here."""
-    requests = arguments["requests"]
-    parameters = derive(matrix_parameters, model=arguments["model"])
-    limit, peak_tflop_per_s, multiplied, head, prompt, answer = (
-        np.broadcast_to(np.asarray(value, dtype=np.float64), service.shape)
-        for value in (
-            limit_per_s,
-            arguments["chip"].peak_tflop_per_s.value,
-            parameters.value,
-            arguments["model"].head_parameters.value,
-            requests.input_tokens.value,
-            requests.output_tokens.value,
-        )
-    )
-    flop = request_flop(
-        active_parameters=multiplied, head_parameters=head, input_tokens=prompt, output_tokens=answer
-    )
-    services = [inputs.scenario.services[i] for i in service]
-    check_ceiling(
-        flop_per_s=limit * flop,
-        peak_flop_per_s=size * peak_tflop_per_s * 1e12,
-        what=[
-            f"{one.place}: {one.model} in {one.precision} on "
-            f"{size[k]} chips of {inputs.skus[sku[k]].name}, {limit[k]:.6g} "
-            f"requests/s of {prompt[k]:.5g} tokens in and {answer[k]:.5g} out"
-            for k, one in enumerate(services)
-        ],
     )

@@ -26,12 +26,11 @@ from planner.physics.batch_work import image_tokens
 from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.equations.training import useful_time_h
-from planner.physics.feeding import Feeding, feeding
 from planner.physics.hybrids import is_hybrid
-from planner.physics.joining import interleaved
 from planner.physics.nodes import host_columns, idle_node_items, power_curve, working_node_kw
 from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
+from planner.physics.preprocessing import Feeding, feeding
 from planner.physics.run_ways import run_ratio
 from planner.physics.sample_training import sample_step
 from planner.physics.shared_runs import copies_of, waits_of, whole_nodes
@@ -45,7 +44,7 @@ from planner.physics.training_options import (
     job_workload,
     training_arguments,
 )
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, interleaved, pick, rows
 from reliability.checkpoint import checkpoint_size_gb
 
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import replica_capacity, replica_use
-from planner.physics.apart import apart_units
+from planner.physics.disaggregation import disaggregated_units
 from planner.physics.equations.serving import day_mean_kw, replica_increment_kw, shared_demand, standby_ratio
 from planner.physics.equations.slots import awake_kw, profile_ratio, slot_loads_per_s
 from planner.physics.nodes import Nodes, energy_by_site, idle_node_items
 from planner.physics.promises import standing_by
-from planner.physics.replica_kinds import engine_law, replica_kinds
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving_options import SPLITS, ServingCandidates, layout_columns, possible_layouts
 from planner.physics.slots import SlotTimes
@@ -72,12 +72,12 @@ def serving_candidates(
     Replicas of mixtures share attention by all accelerators or repeat it; where links are slow, layers may
     lie on stages. Of those that carry as much, but for what rates are not known better than, the one with
     fewest stages is taken, then the one that repeats attention least. Where prompts are read by some replicas
-    and answers written by others, a candidate is a unit of both (`apart_units`).
+    and answers written by others, a candidate is a unit of both (`disaggregated_units`).
     """
     every, dropped = possible_layouts(inputs, sizes, staged=staged)
     apart = np.array([one.reads_apart for one in inputs.scenario.services], dtype=bool)[every.service]
     if apart.any():
-        units = apart_units(inputs, every.some(apart), engine_law)
+        units = disaggregated_units(inputs, every.some(apart))
         return _best_layouts(inputs, every.some(~apart)).with_more(units), dropped
     return _best_layouts(inputs, every), dropped
 

@@ -12,14 +12,15 @@ from planner.inputs.resolved import Inputs
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
-from planner.physics.equations.time import active_h, late_h
 from planner.physics.equations.training import (
+    active_h,
     background_stall_h,
     checkpoint_gb_per_s,
     ettr_ratio,
     hour_weight_factor,
     interval_in_use_h,
     joint_variation_fraction,
+    late_h,
     later_h,
     mean_node_kw,
     persist_h,
@@ -28,11 +29,11 @@ from planner.physics.equations.training import (
     stall_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
-from planner.physics.feeding import FedHours, Feeding, fed_hours
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
 )
+from planner.physics.preprocessing import FedHours, Feeding, fed_hours
 from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, usable_from_h

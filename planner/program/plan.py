@@ -29,9 +29,9 @@ from planner.program.baselines import (
     without_purchases,
 )
 from planner.program.engines import refusing, require_trusted
-from planner.program.found_before import Memory, searched, searched_ties
 from planner.program.ledger import PlanLedger, plan_ledger
 from planner.program.remedies import Remedy, find_remedies
+from planner.program.search_cache import Memory, searched, searched_ties
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver import backend
 from solver.alternatives import Alternative

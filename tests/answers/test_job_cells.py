@@ -31,7 +31,8 @@ from planner.report.shape import answer_json, written
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, explain
 from planner.trace.numbers import exact_text
-from planner.trace.quantities import Derived, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Derived
 from planner.trace.recomputation import recompute
 from planner.trace.records import table_rows
 from planner.trace.uncertainty import ranged_facts, spread

@@ -116,7 +116,7 @@ POOLS = {
             planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
-            planner/inputs/scenario/data_places.py
+            planner/inputs/scenario/checks.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

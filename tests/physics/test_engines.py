@@ -29,7 +29,7 @@ from planner.physics.served_models import served_model
 from planner.physics.serving import serving_candidates, simplest_rows
 from planner.physics.serving_options import possible_layouts
 from planner.physics.training_step import AS_FAST
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 
 SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")
 CATALOGUE = load_catalogue()

@@ -58,7 +58,8 @@ from planner.program.plan import Plan, _Search, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
 from planner.trace.explain import explain
-from planner.trace.quantities import Fact, Traced, children, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, children
 from planner.trace.recomputation import recompute
 from planner.trace.uncertainty import spread, tornado
 from reliability.finish import finish_quantile_h

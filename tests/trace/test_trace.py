@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from planner.trace.explain import Steps, explain, explanation_from, opened, whole_step
+from planner.trace.origins import facts_of
 from planner.trace.quantities import (
     BoundaryError,
     Fact,
     Source,
     TraceError,
-    UnitError,
     by_rows,
     chosen,
     convert,
     derive,
     derive_parts,
     each_row,
-    facts_of,
     pick,
     rows,
 )
 from planner.trace.recomputation import recompute, recomputed, replaced
 from planner.trace.sums import over_all, over_rows, sums
+from planner.trace.units import UnitError
 
 PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5678")
 

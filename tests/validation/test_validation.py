@@ -15,7 +15,7 @@ from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.report.shape import read_back
 from planner.trace.errors import InputError
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 from planner.validation import quantities_text, report_text, validate, write_readme_table
 from planner.validation.forms import NotUnderstood
 from planner.validation.leaves import functions, leaf_form

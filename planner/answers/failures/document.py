@@ -12,10 +12,11 @@ from planner.answers.failures.job_sizes import sizes_section
 from planner.answers.failures.lifelines import cross_check_section
 from planner.answers.failures.lifetimes import lives_section
 from planner.answers.failures.log_numbers import counted
-from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
+from planner.answers.failures.sections import DAY_H, Section
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, fixed_text
 from planner.trace.quantities import Traced

@@ -9,8 +9,9 @@ import pandas as pd
 
 from planner.answers.failures.counts import failure_count
 from planner.answers.failures.log_numbers import counted, in_days, log_fact, reported, whole
-from planner.answers.failures.options import DAY_H, FitQuestion, Section
 from planner.answers.failures.rates import Rate
+from planner.answers.failures.sections import DAY_H, Section
+from planner.inputs.log_question import FitQuestion
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record

@@ -7,7 +7,8 @@ import numpy as np
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.lifetimes import parameters_of
 from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, log_fact, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.quantities import Derived, Traced, children, chosen, derive_parts
 from planner.trace.records import Record
 from reliability.cohorts import AfterFailure, cohort_forecast

@@ -7,9 +7,10 @@ from typing import cast
 import numpy as np
 
 from planner.answers.failures.log_numbers import counted, whole
-from planner.answers.failures.options import FitQuestion, Section, ends
 from planner.answers.failures.rates import Rate
+from planner.answers.failures.sections import Section, ends
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.physics.requests import given
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts, ratio

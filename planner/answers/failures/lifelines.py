@@ -6,7 +6,8 @@ import numpy as np
 
 from planner.answers.failures.lifetimes import covariate_columns, known_of, life_columns, lives_of
 from planner.answers.failures.log_numbers import counted, reported
-from planner.answers.failures.options import FitQuestion, Section
+from planner.answers.failures.sections import Section
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.numbers import number_text
 from planner.trace.quantities import Traced, chosen, derive

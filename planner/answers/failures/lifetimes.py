@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from planner.answers.failures.log_numbers import counted, estimated, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import MOST_LEVELS, rate_columns
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from planner.answers.failures.options import DAY_H
+from planner.answers.failures.sections import DAY_H
 from planner.inputs.catalogue import make_fact
 from planner.trace.quantities import Call, Derived, Fact, Source, Traced, chosen, convert, derive
 from reliability.fleet import failure_rate_per_node_h, failures_in_1000_node_days

@@ -10,8 +10,9 @@ import pandas as pd
 
 from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
 from planner.answers.failures.log_numbers import counted, in_papers_unit, log_fact, reported
-from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
+from planner.answers.failures.sections import NO_PRIOR, Section, ends
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import fixed_text, number_text

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from planner.answers.failures.counts import by_unit
 from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
 from planner.answers.failures.rates import Rate, in_1000_node_days
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Floats
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record

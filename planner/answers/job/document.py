@@ -19,6 +19,7 @@ from planner.answers.job.ledger import (
     scope_rows,
     share_of_whole,
     shown_phase,
+    upstream_note,
 )
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
@@ -34,7 +35,8 @@ from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
-from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, convert, derive
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
 
 # Facts that replace what a job does not state of itself, and the places that a default may fill.
@@ -42,6 +44,8 @@ _COMMON = {
     "pue.default": "PUE",
     "embodied.lifetime": "life of the hardware",
     "embodied.utilisation": "share of that life in use",
+    "wue.default": "water of cooling",
+    "water.default.electricity": "water of power stations",
 }
 _PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid": "grid region"}
 
@@ -87,6 +91,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "inputs": _inputs(job),
         "boundary": dict(footprint.carbon.boundary),
         **{name: plain_rows(rows) for name, rows in tables.items()},
+        "scope_note": upstream_note(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
         "notes": [
@@ -210,7 +215,7 @@ def _notes(footprint: Footprint) -> list[str]:
 
 def _assumed(footprint: Footprint) -> list[Record]:
     """What the job does not state and the total rests on: facts that any job takes, and defaults."""
-    job, used = footprint.setting.job, facts_of(footprint.carbon)
+    job, used = footprint.setting.job, facts_of(footprint.carbon, footprint.onsite_l, footprint.offsite_l)
     rows = [
         {"what": label, "value": _with_range(used[key]), "because": f"{key} of the catalogue"}
         for key, label in _COMMON.items()

@@ -87,6 +87,7 @@ def _notes(setting: Setting, stated: Federated) -> Iterator[str]:
     """What the numbers do not say: who is left out, and what working without rounds costs."""
     for warning in _participation(setting, stated):
         yield f"fairness: {warning}"
+    yield "not counted: making the phones, routers and servers, of which no share is known"
     if stated.mode == "asynchronous":
         yield (
             "without rounds a run ends sooner by the clock; carbon goes with sessions, and to the same "

@@ -13,7 +13,7 @@ from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
 from planner.inputs.croissant import read_data_set
 from planner.performance.ingestion import hot_tier_gb
-from planner.physics.feeding import WORKER, worker_kw
+from planner.physics.preprocessing import WORKER, worker_kw
 from planner.physics.surroundings import stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Fact, Source, Traced, chosen, derive

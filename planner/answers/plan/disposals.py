@@ -103,12 +103,15 @@ def undeclared_sentences(plan: Plan, solution: Solution) -> list[str]:
     stood = int(plan.problem.cohorts.nodes.sum())
     if early <= MUCH * stood:
         return []
-    reason = "no declared work pays for keeping them"
-    if _carbon_first(plan):
-        reason = "the plan of least carbon has no work for them"
+    leave, their, them = ("leaves", "its", "it") if early == 1 else ("leave", "their", "them")
+    reason = (
+        "the plan of least carbon has no work for"
+        if _carbon_first(plan)
+        else "no declared work pays for keeping"
+    )
     return [
-        f"{count_text(early)} nodes leave before the end of their life ({count_text(stood)} stand today), "
-        f'because {reason}: state the work that follows, or write policy.retirement = "end of life".'
+        f"{nodes_text(early)} {leave} before the end of {their} life ({count_text(stood)} stand today), "
+        f'because {reason} {them}: state the work that follows, or write policy.retirement = "end of life".'
     ]
 
 

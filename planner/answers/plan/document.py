@@ -38,7 +38,7 @@ from planner.report.shape import PLAN_SCHEMA
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import percent_text, seconds_text
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 from planner.trace.records import (
     Record,
     fact_record,

@@ -29,7 +29,8 @@ from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution, spares_at_hand
 from planner.trace.columns import Floats
 from planner.trace.numbers import money, percent_text
-from planner.trace.quantities import Fact, Traced, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced
 from planner.trace.recomputation import recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified

@@ -27,7 +27,8 @@ from planner.program.solution import (
     totals_by,
 )
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
-from planner.trace.quantities import chosen, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import chosen
 from planner.trace.recomputation import recompute
 from planner.trace.records import Record, plain_rows
 

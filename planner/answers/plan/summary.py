@@ -14,7 +14,6 @@ from planner.answers.plan.disposals import (
     undeclared_sentences,
     unused_sentences,
 )
-from planner.answers.plan.feeding import feeding_sentences
 from planner.answers.plan.fleet import (
     nodes_text,
     ownership_sentences,
@@ -26,6 +25,7 @@ from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
 from planner.answers.plan.placements import placement_sentences
 from planner.answers.plan.places import place_sentences
+from planner.answers.plan.preprocessing import feeding_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.regions import region_sentences

@@ -12,7 +12,6 @@ from typing import Any
 
 from planner.inputs.fits import FittedFleet
 from planner.inputs.scenario.data_mix import price_of_another
-from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fleet_checks import OF_COHORTS, OF_MOVES, OF_OFFERS, late_cohorts
 from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, near, place, shown
@@ -300,3 +299,25 @@ def list_in(entry: Mapping[str, Any], key: str) -> list[Any]:
     """A list of a table; empty where it is none."""
     value = entry.get(key)
     return value if isinstance(value, list) else []
+
+
+MOVED = {
+    "training": {"data_moved": '"40 TB"'},
+    "pools": {"data_moved": '"40 GB"'},
+    "services": {"data_moved": '"140 GB"', "logs_moved": '"2 TB/month"'},
+}
+
+
+def data_in_whole(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Where data lie and how much of them moves are stated together."""
+    for section, keys in MOVED.items():
+        for i, entry in entries_of(document, section):
+            at = place((section, i), document)
+            stated = [key for key in keys if key in entry]
+            if "data_site" in entry and not stated:
+                lacking = " or ".join(keys)
+                example = f"data_moved = {keys['data_moved']}"
+                yield Problem(f"{at}.data_site", f"needs {lacking} next to it, for example {example}")
+            elif stated and "data_site" not in entry:
+                example = 'data_site = "dallas"'
+                yield Problem(f"{at}.{stated[0]}", f"needs data_site next to it, for example {example}")

@@ -1,4 +1,4 @@
-"""Training runs with deadlines."""
+"""Training runs with deadlines, and the workers that feed them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,31 @@ from planner.inputs.scenario.fields import (
     Text,
 )
 from planner.inputs.scenario.fields_nested import Several
-from planner.inputs.scenario.schema_ingestion import Ingestion
 from planner.inputs.scenario.schema_tables import Tables
 
 _POSITIVE = Range(0, 1e18, open=True)
 
 # The least work that a solver, which is exact to a millionth of a node, can tell from none.
 _TOKENS = Range(1, 1e18)
+
+
+class Ingestion(Part):
+    """Preprocessing workers of a run: nodes at its site for as long as it works, counted by their hours."""
+
+    workers_per_node: Annotated[float | None, Number("22", Range(0, 10_000, open=True))] = Field(
+        None,
+        alias="workers_per_node",
+        description="Workers that keep one node of the run supplied; default: the fact "
+        "ingestion.workers_per_trainer",
+    )
+    workers: Annotated[int | None, Count("60", Range(1, 1_000_000))] = Field(
+        None,
+        description="The most workers that the run can have: where its nodes need more, they wait for data; "
+        "default: as many as they need",
+    )
+    sku: Annotated[str | None, Text('"xeon-6980p-2"')] = Field(
+        None, description="SKU of a worker; default: xeon-6980p-2"
+    )
 
 
 class TrainingJob(Part):

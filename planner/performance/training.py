@@ -250,13 +250,9 @@ def training_step_s(
         if software.expert_exposed_interleaved_fraction is not None:
             exposed = np.where(layout.interleave > 1, software.expert_exposed_interleaved_fraction, exposed)
         matrix = matrix + software.load_imbalance_factor * _experts_s(
-            hidden=model.hidden,
-            ffn=model.ffn,
-            tp=layout.tp,
+            model=model,
+            layout=layout,
             rank_tokens=rank_tokens,
-            experts=model.experts,
-            ep=layout.ep,
-            experts_per_token=model.experts_per_token,
             active_parameters=weights.active_routed_parameters,
             tile=chip.grouped_tile,
             flop_per_s=dense_flop_per_s,
@@ -453,13 +449,9 @@ def training_step_s(
 
 def _experts_s(
     *,
-    hidden: Column,
-    ffn: Column,
-    tp: Column,
+    model: TrainedTransformer,
+    layout: TrainingLayout,
     rank_tokens: Column,
-    experts: Column,
-    experts_per_token: Column,
-    ep: Column,
     active_parameters: Column,
     tile: Column,
     flop_per_s: Column,
@@ -475,22 +467,23 @@ def _experts_s(
     """
     tokens = expert_tokens(
         rank_tokens=rank_tokens,
-        tp=tp,
-        experts=np.maximum(experts, 1.0),
-        experts_per_token=np.maximum(experts_per_token, 1.0),
-        ep=ep,
+        tp=layout.tp,
+        experts=np.maximum(model.experts, 1.0),
+        experts_per_token=np.maximum(model.experts_per_token, 1.0),
+        ep=layout.ep,
     )
     short = tokens / (tokens + tokens_half)
     narrow = shape_efficiency_fraction(
-        hidden=np.minimum(hidden, ffn),
+        hidden=np.minimum(model.hidden, model.ffn),
         tp=1.0,
         rank_tokens=tokens,
         hidden_half_width=hidden_half_width,
         tokens_half=tokens_half,
     )
     reached = np.minimum(flop_per_s * narrow, most_flop_per_s * short)
-    whole = whole_tiles_ratio(side=hidden, tile=tile) * whole_tiles_ratio(side=ffn, tile=tile)
-    return 2.0 * rank_tokens / tp * active_parameters * whole / reached
+    whole = whole_tiles_ratio(side=model.hidden, tile=tile) * whole_tiles_ratio(side=model.ffn, tile=tile)
+    found: Column = 2.0 * rank_tokens / layout.tp * active_parameters * whole / reached
+    return found
 
 
 def _exposed_gather_s(

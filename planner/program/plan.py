@@ -35,7 +35,7 @@ from planner.program.search_cache import Memory, searched, searched_ties
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver import backend
 from solver.alternatives import Alternative
-from solver.answer import PROVEN, Answer, answer
+from solver.answer import PROVEN, Answer
 from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
@@ -45,6 +45,7 @@ from solver.problem import Problem, Solution
 from solver.stochastic import answer_held
 from solver.ties import Tie, settled, tied_plans, ties
 from solver.verify import objective_value
+from solver.within_cap import answer_within_cap
 
 
 def until(seconds: float, should_stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
@@ -387,7 +388,7 @@ class _Search:
         return searched(
             self.memory,
             problem,
-            lambda first: answer(
+            lambda first: answer_within_cap(
                 problem,
                 gap_fraction=self.settings.gap_fraction,
                 time_limit_s=share * max(self.ends - time.monotonic(), 0.0),

@@ -370,8 +370,8 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
-            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance; "
-            "checkpoint every "
+            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
+            "where only failures vary; checkpoint every "
             f"{count_text(interval_h * 60)} min."
         )
 

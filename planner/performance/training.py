@@ -43,6 +43,7 @@ from planner.performance.memory import (
     expert_copies,
     rank_expert_parameters,
     rank_parameters,
+    redone_fraction,
     stage_layers,
 )
 
@@ -334,19 +335,25 @@ def training_step_s(
     )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
-    again = np.where(layout.recompute == 2, 1.0, 0.0)
+    again = redone_fraction(recompute=layout.recompute)
+    # Where attention is fused nothing but whole layers is redone next to whole layers.
+    scores_again = np.where(
+        layout.recompute > 1,
+        np.where(layout.fused_attention > 0, again, 1.0),
+        np.where(layout.recompute > 0, 1.0, 0.0),
+    )
     adapted = bool(np.any(np.asarray(model.adapter_parameters) > 0))
     passes = training_flops_ratio(adapter_parameters=model.adapter_parameters)
     matrix = matrix * (passes + again) * deep
     if adapted:
         adapter_s = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
         matrix = matrix + adapter_s * (3.0 + again) * deep
-    attention = attention * (3.2 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
+    attention = attention * (3.2 + scores_again) * deep
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep
     sent = sent * (2.0 + again) * deep
     # Backward sends keys and values again, and their gradients, on top of twice the attention.
-    ring = ring * (3.0 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
+    ring = ring * (3.0 + scores_again) * deep
     launch = software.layer_launch_s * (2.0 + again) * deep
     layer_values = weights.common_parameters / layout.tp + weights.held_routed_parameters / layout.ep
     gather = _exposed_gather_s(

@@ -10,33 +10,17 @@ from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
-from planner.answers.job.federated import FederatedWork, federated_work
+from planner.answers.job.federated import federated_work
 from planner.answers.job.inference import Answered, answered
 from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, workers_of
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
-from planner.answers.job.work import Done, done_work, hours_done
+from planner.answers.job.work import Done, Phase, done_work, hours_done
 from planner.inputs.job.schema import PHASES, Job
 from planner.inputs.job.schema_work import Federated
 from planner.physics.surroundings import fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
 from planner.trace.quantities import Traced, derive, total
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One phase: electricity and hardware; None where it has none of it."""
-
-    name: str
-    it_kwh: Traced | None = None
-    facility_kwh: Traced | None = None
-    grid: Traced | None = None
-    operational: Traced | None = None
-    embodied: Traced | None = None
-    boundary: str = "server"
-    done: Done | None = None
-    federated: FederatedWork | None = None
-    said: str = ""
 
 
 @dataclass(frozen=True)

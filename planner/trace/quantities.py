@@ -436,10 +436,12 @@ def end_of(fact: Fact, end: str) -> Fact:
 MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
 
 
-def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int = MOST_PARTS) -> Traced:
+def total(
+    name: str, parts: Mapping[str, Traced], about: str = "", *, most: int = MOST_PARTS, gives: str = ""
+) -> Traced:
     """The sum of parts named in words, all in the unit that the name ends in; nothing where there are none.
 
-    Of more than `most` parts the largest are kept apart, and the others are one part.
+    Of more than `most` parts the largest are kept apart, and the others are one part. `gives` as of `derive`.
 
     Raises:
         UnitError: a part is in another unit.
@@ -447,7 +449,8 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int 
     """
     unit = unit_of(name)
     if not parts:
-        return chosen(name, 0.0, about or "nothing of this kind in the plan")
+        none = chosen(name, 0.0, about or "nothing of this kind in the plan")
+        return dataclasses.replace(none, boundary=_boundary(gives, {}, name))
     for word, part in parts.items():
         if part.unit != unit:
             raise UnitError(f"{name} is in {unit}, its part '{word}' in {part.unit}")
@@ -465,7 +468,7 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int 
         parts = {word: parts[word] for word in ordered[: most - 1]} | {f"{len(small)} others": rest}
     formula = Formula(name, SUM, about)
     value = formula(**{word: part.value for word, part in parts.items()})
-    return Derived(value, unit, boundary=_joint_boundary(parts, name), call=Call(formula, dict(parts)))
+    return Derived(value, unit, boundary=_boundary(gives, parts, name), call=Call(formula, dict(parts)))
 
 
 def label(node: Traced) -> str:
@@ -547,14 +550,18 @@ def _call(
                 f"{function.__name__}({parameter}) wants {wanted}, "
                 f"but {label(quantity)} is in {quantity.unit}"
             )
-    if gives:
-        family, _, tag = gives.partition("=")
-        others = {n: q for n, q in inputs.items() if family not in q.boundary}
-        boundary = _joint_boundary(others, function.__name__) | {family: tag}
-    else:
-        boundary = _joint_boundary(inputs, function.__name__)
+    boundary = _boundary(gives, inputs, function.__name__)
     result = function(**{parameter: quantity.value for parameter, quantity in inputs.items()})
     return Call(function, dict(inputs)), boundary, result
+
+
+def _boundary(gives: str, inputs: Mapping[str, Traced], where: str) -> dict[str, str]:
+    """The common boundary of inputs; that of a family which is joined on purpose is said."""
+    if not gives:
+        return _joint_boundary(inputs, where)
+    family, _, tag = gives.partition("=")
+    others = {name: one for name, one in inputs.items() if family not in one.boundary}
+    return _joint_boundary(others, where) | {family: tag}
 
 
 def _joint_boundary(inputs: Mapping[str, Traced], where: str = "one column") -> dict[str, str]:

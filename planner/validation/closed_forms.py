@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.performance.experts import layer_weights
 from planner.performance.throughput import mfu_fraction, model_flops_per_token, training_time_h
 from planner.validation.forms import Book
 from planner.validation.performance import TRAINING
+from planner.validation.stated import DenseModel
 
 BOOK = Book(
     {
@@ -21,29 +21,13 @@ BOOK = Book(
 
 
 @BOOK.takes("training_flops", unit="FLOP", subject=TRAINING, labels=("model",))
-def training_flops(
-    *,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int | None = None,
-    head_dim: int | None = None,
-    ffn: int,
-    gated: bool = False,
-    vocabulary: int,
-    tied: bool = False,
-    sequence_tokens: int,
-    tokens: float,
-) -> dict[str, float]:
+def training_flops(*, model: DenseModel, sequence_tokens: int, tokens: float) -> dict[str, float]:
     """Arithmetic of a run: 6 for each weight that multiplies, output layer too, and half of all scores."""
-    layer = layer_weights(
-        hidden=hidden, heads=heads, kv_heads=kv_heads or heads, ffn=ffn, gated=int(gated), head_dim=head_dim
-    )
     each = model_flops_per_token(
-        parameters=layers * float(layer.common_parameters) + vocabulary * hidden,
-        layers=layers,
-        heads=heads,
-        head_dim=head_dim or hidden / heads,
+        parameters=model.layers * model.parameters_of_a_layer + model.vocabulary * model.hidden,
+        layers=model.layers,
+        heads=model.heads,
+        head_dim=model.head_dim or model.hidden / model.heads,
         sequence_tokens=sequence_tokens,
         counted_scores_fraction=0.5,
     )

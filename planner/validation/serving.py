@@ -127,10 +127,15 @@ def energy_per_token_ratio(
 
 
 def chat_step(chat: Chat) -> tuple[StepTimes, Chip]:
-    """One step among answers of unequal length, of which long ones are met more often."""
+    """One step among answers of unequal length, of which long ones are met more often.
+
+    Where a row does not say how long prompts are, they are questions of a chat, or the code around a gap that
+    a model made for code fills.
+    """
     prompt = chat.input_tokens
     if prompt is None:
-        prompt = constant("validation.prompt_tokens", "input_tokens")
+        task = "@code" if "coder" in chat.model.casefold() else ""
+        prompt = constant(f"validation.prompt_tokens{task}", "input_tokens")
     parts = replica_of(chat.model, chat.gpu, chat.weights, chat.tp, chat.ep, chat.engine)
     requests = lengths(prompt, chat.output_tokens, answer_scv(chat.output_tokens))
     return average_step(**parts, requests=requests, running=chat.batch), parts["chip"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from planner.performance.bundles import Split, named
+from planner.performance.experts import layer_weights
 from planner.validation.forms import NotUnderstood
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
@@ -34,6 +35,34 @@ class StatedShape:
     def with_vocabulary(self, vocabulary: int) -> dict[str, int]:
         """The arguments of a step that it sets."""
         return {name: int(value) for name, value in named(self).items()} | {"vocabulary": vocabulary}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseModel:
+    """A dense model with its tables; heads have a width of their own where it is stated."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: int
+    gated: bool = False
+    vocabulary: int
+    tied: bool = False
+
+    @property
+    def parameters_of_a_layer(self) -> float:
+        """Weights of attention and feed-forward of one layer."""
+        one = layer_weights(
+            hidden=self.hidden,
+            heads=self.heads,
+            kv_heads=self.kv_heads or self.heads,
+            ffn=self.ffn,
+            gated=int(self.gated),
+            head_dim=self.head_dim,
+        )
+        return float(one.common_parameters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from test_plan_ownership import FLEET, solved
 
+from planner.answers.plan.chance import chance_records, free_nodes
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.recourse import Recourse
 from planner.answers.plan.tables import plan_tables
@@ -304,3 +305,16 @@ def test_hours_that_a_run_leaves_are_there_for_pools() -> None:
     assert slow["holds"] == "no"
     assert "research" in slow["breaks_first"]
     assert slow["usd"] > 0
+
+
+def test_the_chance_of_a_pool_counts_the_hours_that_a_run_leaves() -> None:
+    """With fewer hours to do than the run leaves the pool is surer than even, by the hours over its need."""
+    roomy = RUN_AND_POOL | {"pools": [RUN_AND_POOL["pools"][0] | {"gpu_time": "60000 h"}]}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), roomy), baselines=False)
+    solution = solved(plan)
+    first = next(row for row in chance_records(plan, solution) if row["work"] == "research")
+    busiest, over_time = (free_nodes(plan, solution, for_pools=each)[:, 0].sum() for each in (False, True))
+
+    assert over_time > busiest + 1.0
+    assert first["headroom_fraction"] > 0.2
+    assert float(first["chance_fraction"].value) > 0.8

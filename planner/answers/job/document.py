@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from planner.answers.job.data_price import data_usd
-from planner.answers.job.equations import states_kgco2e
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.answers.job.ledger import (
     TotalsDisagree,
@@ -36,7 +35,7 @@ from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.origins import facts_of
-from planner.trace.quantities import Fact, Traced, convert, derive
+from planner.trace.quantities import Fact, Traced, convert, total
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
 
 # Facts that replace what a job does not state of itself, and the places that a default may fill.
@@ -162,7 +161,7 @@ def _failure_rows(footprint: Footprint) -> list[Record]:
     parts = failures_of(footprint)
     if parts is None:
         return []
-    whole = derive(states_kgco2e, **parts)
+    whole = total("states_kgco2e", parts, "Carbon of a run in all its states together")
     words = {
         "useful": "useful work",
         "lost": "work lost to failures and done again",

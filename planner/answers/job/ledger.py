@@ -12,8 +12,9 @@ from carbon.lines import Line, WaterLine
 from carbon.scopes import Category
 from carbon.signals import GridSignal
 from planner.answers.job.equations import WHOLE, share_fraction
-from planner.answers.job.footprint import Footprint, Phase
+from planner.answers.job.footprint import Footprint
 from planner.answers.job.scores import market_based, whole_kgco2e
+from planner.answers.job.work import Phase
 from planner.physics.surroundings import lines_kgco2e
 from planner.physics.upstream import BOUNDARY, direct_fraction, of_whole_lives, scope_note
 from planner.trace.quantities import Fact, Traced, chosen, derive

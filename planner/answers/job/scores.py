@@ -8,7 +8,8 @@ from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
 from carbon.states import WorkHours, work_carbon
 from planner.answers.job.equations import day_kgco2e
-from planner.answers.job.footprint import Footprint, Phase
+from planner.answers.job.footprint import Footprint
+from planner.answers.job.work import Phase
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 from planner.trace.units import DIMENSIONLESS
 

@@ -8,11 +8,12 @@ from itertools import chain
 
 from planner.answers.job.equations import WHOLE, change_fraction, change_kgco2e
 from planner.answers.job.federated import federated_variants
-from planner.answers.job.footprint import Change, Footprint, Phase, footprint_of, variant
+from planner.answers.job.footprint import Change, Footprint, footprint_of, variant
 from planner.answers.job.inference import on_each_sku
 from planner.answers.job.setting import Setting
 from planner.answers.job.shifting import hour_changes
 from planner.answers.job.techniques import techniques_that_apply, turns
+from planner.answers.job.work import Phase
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.schema_work import Inference, Work
 from planner.trace.errors import InputError

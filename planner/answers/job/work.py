@@ -13,6 +13,7 @@ import numpy as np
 
 from carbon.energy import job_energy_kwh, job_energy_parts
 from planner.answers.job.equations import run_cycles
+from planner.answers.job.federated import FederatedWork
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.schema_work import Work
@@ -61,6 +62,22 @@ class Done:
     start: date | None = None
     tool: str = ""  # that metered it
     tool_kgco2e: float | None = None  # its own figure
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase: electricity and hardware; None where it has none of it."""
+
+    name: str
+    it_kwh: Traced | None = None
+    facility_kwh: Traced | None = None
+    grid: Traced | None = None
+    operational: Traced | None = None
+    embodied: Traced | None = None
+    boundary: str = "server"
+    done: Done | None = None
+    federated: FederatedWork | None = None
+    said: str = ""
 
 
 def _contrasts(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:

@@ -24,7 +24,7 @@ from planner.physics.chance import (
 from planner.physics.equations.chance import in_time_fraction, met_fraction
 from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
-from planner.program.solution import Solution, lent_work_h, totals_by
+from planner.program.solution import Solution, lent_work_h, nodes_of_runs, totals_by
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
@@ -105,7 +105,7 @@ def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
     works, pools = problem.work_options, inputs.scenario.pools
     if not pools:
         return
-    sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution)
+    sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution, for_pools=True)
     extra = np.asarray(pool_headroom(inputs, works.work, problem.node_groups.sku[works.node_group]).value)
     hours, lent = problem.node_groups.hours, lent_work_h(problem, solution)
     for w, pool in enumerate(pools):
@@ -185,14 +185,20 @@ def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list
     return found
 
 
-def free_nodes(plan: Plan, solution: Solution) -> NDArray[np.float64]:
-    """Nodes in service that nothing holds and that are no spares (P, T)."""
-    works, groups = plan.problem.work_options, plan.problem.node_groups
+def free_nodes(plan: Plan, solution: Solution, *, for_pools: bool = False) -> NDArray[np.float64]:
+    """Nodes in service that nothing holds and that are no spares (P, T).
+
+    When runs hold most; for pools, which take hours, over the hours of a period.
+    """
+    works, groups, runs = plan.problem.work_options, plan.problem.node_groups, plan.problem.run_options
     held = totals_by(works.node_group, len(groups), works.held_ratio * solution.work_node_h) / groups.hours
     reserved = plan.assembled.reserved.node_group
     there = solution.in_service.astype(float)
     there[reserved] = solution.rented[reserved]
     left = there - solution.in_use - solution.spares - held
+    if for_pools:
+        run_h = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None])
+        left += nodes_of_runs(plan.problem, solution.run) - run_h / groups.hours
     found: NDArray[np.float64] = np.maximum(left, 0.0)
     return found
 

@@ -25,7 +25,7 @@ from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import default_stack
-from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.performance.layouts import recompute_says
 from planner.physics.batch_serving import in_batches
 from planner.physics.denoiser_training import HELD
 from planner.physics.engines import engine_title
@@ -270,12 +270,12 @@ def need_records(plan: Plan) -> list[Record]:
 
 def _layout(layout: Any, row: int) -> str:
     one = {name: int(column[row]) for name, column in layout.items()}
+    recompute = recompute_says(float(layout["recompute"][row]))
     parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
     if one["cp"] > 1:
         parts.append(f"CP{one['cp']}")
     if one["ep"] > 1:
         parts.append(f"EP{one['ep']}")
-    recompute = RECOMPUTE_NAMES[one["recompute"]]
     return (
         " ".join(parts) + f", micro-batch {one['micro_batch']}, recompute {recompute}, ZeRO-{one['sharding']}"
     )
@@ -370,8 +370,8 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
-            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance; "
-            "checkpoint every "
+            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
+            "where only failures vary; checkpoint every "
             f"{count_text(interval_h * 60)} min."
         )
 

@@ -758,9 +758,9 @@ def _read_calibration(path: Path) -> object:
 
 
 def _read_document(path: Path) -> object:
-    from planner.cli.loading import opened
+    from planner.cli.loading import opened_document
 
-    return opened(argparse.Namespace(plan=str(path)))
+    return opened_document(argparse.Namespace(plan=str(path)))
 
 
 def _read_measurements(path: Path) -> object:

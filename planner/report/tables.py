@@ -17,9 +17,9 @@ from planner.report.table_columns import (
     unit_of_row,
 )
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
-from planner.trace.explain import opened, rate_line
+from planner.trace.explain import kept_step, rate_line
 from planner.trace.numbers import SPOKEN, exact_text, number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Document, Record, every
+from planner.trace.records import Document, Record, evenly_taken
 
 OF_ONE = ("usd_per_unit", "kgco2e_per_unit")  # of one run, one hour, a million tokens: in one column
 READABLE, LONGEST = 1e-3, 1e7  # in the unit of a column: below it a number says little, above it too much
@@ -83,7 +83,7 @@ def in_milliseconds(row: Record) -> Record:
 
 def why_text(document: Document, name: str | None) -> str | None:
     """The explanation of one number as an indented tree, or None where the plan holds none."""
-    found = opened(document, name)
+    found = kept_step(document, name)
     return None if found is None else found.to_text()
 
 
@@ -148,7 +148,7 @@ def across_periods(
     rows: Sequence[Record], keys: Sequence[str], value: str, periods: list[str]
 ) -> list[Record]:
     """One row for each place, one column for each of at most six periods."""
-    shown = every(periods, 6)
+    shown = evenly_taken(periods, 6)
     places: dict[tuple[str, ...], Record] = {}
     for row in rows:
         place = tuple(row[key] for key in keys)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from planner.trace.explain import Steps, explain, explanation_from, opened, whole_step
+from planner.trace.explain import Steps, explain, explanation_from, kept_step, whole_step
 from planner.trace.origins import facts_of
 from planner.trace.quantities import (
     BoundaryError,
@@ -317,7 +317,7 @@ def test_packed_steps_are_the_steps_again():
     assert packed[numbers[1]]["inputs_of"] == numbers[0]
     assert "equation" not in packed[numbers[3]]
     for number in numbers:
-        assert opened({"steps": packed}, number) == opened({"steps": whole}, number)
+        assert kept_step({"steps": packed}, number) == kept_step({"steps": whole}, number)
 
 
 def test_other_facts_in_their_place_give_what_recompute_gives():

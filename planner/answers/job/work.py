@@ -312,10 +312,12 @@ deadline = {FIRST_YEAR + MOST_YEARS}-01-01
 nodes = [{work.nodes}]
 checkpoint_storage = "{work.checkpoint_storage or STORAGE}"
 """
-    return alone(setting, text, [sku], work.nodes or 1, work.failures or FAILURES)
+    return inputs_of_work(setting, text, [sku], work.nodes or 1, work.failures or FAILURES)
 
 
-def alone(setting: Setting, text: str, skus: Sequence[str], nodes: int, failures: str = FAILURES) -> Inputs:
+def inputs_of_work(
+    setting: Setting, text: str, skus: Sequence[str], nodes: int, failures: str = FAILURES
+) -> Inputs:
     """Inputs of one piece of work on nodes of each SKU that stand already, and nothing else."""
     fleet = "\n".join(
         f'[[fleet]]\nsku = "{sku}"\nsite = "site"\nnodes = {nodes}\nin_service = {FIRST_YEAR}-01-01'

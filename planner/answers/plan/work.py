@@ -17,9 +17,9 @@ from planner.answers.plan.fleet import (
     place,
     rental_sentences,
 )
-from planner.answers.plan.promises import kept, standing_by
+from planner.answers.plan.promises import kept_time_fraction, standing_by
 from planner.answers.plan.quality import quality_columns
-from planner.answers.plan.shared_runs import columns_of, counted, options_of, other_half
+from planner.answers.plan.shared_runs import columns_of, counted_runs, options_of, other_half
 from planner.answers.plan.stages import stage_columns
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
@@ -160,7 +160,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     **_user_latency(plan, int(replicas.candidates.service[row])),
                     **shares.get((int(v), t), {}),
                     **stage_columns(plan, int(v)),
-                    "availability_fraction": kept(plan, solution, int(v), t),
+                    "availability_fraction": kept_time_fraction(plan, solution, int(v), t),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
@@ -470,7 +470,9 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         return []
     horizon = plan.inputs.scenario.horizon
     said = []
-    done = zip(plan.ledger.run_rows, solution.run[solution.run > 0], counted(plan, solution), strict=True)
+    done = zip(
+        plan.ledger.run_rows, solution.run[solution.run > 0], counted_runs(plan, solution), strict=True
+    )
     for row, count, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
         job, other = plan.inputs.scenario.training[runs.candidates.job[c]], other_half(plan, c)

@@ -12,7 +12,7 @@ from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
-from planner.program.grids import Grid, GridError, drawn, pareto, varied
+from planner.program.grids import Grid, GridError, drawn_points, pareto, varied
 from planner.report.columns import aligned, words
 from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
@@ -60,7 +60,7 @@ def grid_for(
     if prices is not None:
         return pareto(prices)
     if draws is not None:
-        return drawn(scenario, load_catalogue(), draws=draws, seed=seed)
+        return drawn_points(scenario, load_catalogue(), draws=draws, seed=seed)
     return varied(vary)
 
 

@@ -14,7 +14,7 @@ from planner.inputs.fits import FittedFleet
 from planner.inputs.scenario.data_mix import price_of_another
 from planner.inputs.scenario.fleet_checks import OF_COHORTS, OF_MOVES, OF_OFFERS, late_cohorts
 from planner.inputs.scenario.parts import entries_of, reported
-from planner.inputs.scenario.problems import Problem, near, place, shown
+from planner.inputs.scenario.problems import Problem, nearest_remedy, place, shown
 from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
@@ -288,7 +288,7 @@ def _all_words(document: Mapping[str, Any], *places: tuple[str, str]) -> set[str
 
 def _absent(path: str, name: object, said: str, known: set[str] | None) -> Iterator[Problem]:
     if isinstance(name, str) and known and name not in known:
-        yield Problem(path, f"{shown(name)} {said}; {near(name, known)}")
+        yield Problem(path, f"{shown(name)} {said}; {nearest_remedy(name, known)}")
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:

@@ -34,6 +34,7 @@ from solver.steps import hold_within, nodes, reader
 from solver.verify import objective_value
 
 DIRECT_FIRST = 0.2  # of the time, for the plain search: what it proves needs no prices
+FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
 POLISHED = 0.6  # of the time left then, for plans of what known ones use
@@ -103,8 +104,9 @@ def answer_within_cap(
         return direct
     search.known_bound = direct.bound
     search.take(direct.solution)
-    search.by_prices(ends)
-    search.polish(ends)
+    if search.gap_fraction_left > FAR:
+        search.by_prices(ends)
+        search.polish(ends)
     if search.gap_fraction_left > gap_fraction:
         last = plain(max(ends - time.monotonic(), backend.SOON_S), search.best)
         search.take(last.solution)

@@ -144,7 +144,10 @@ def measured(scenario: Scenario) -> Family:
     paid_usd = None if usual is None or usual.solution is None else usual.solution.usd
     found_at: dict[str, Answer | None] = {NO_LEVER: None, OVER_USUAL: None}
     if paid_usd is not None:
-        found_at[NO_LEVER] = search.cleanest(capped(none, paid_usd), levers=False)
+        limited = capped(none, paid_usd)
+        found_at[NO_LEVER] = _solved(limited, _cleanest_within(limited, _plans(small)))
+        # A plan without levers keeps every rule of one with them.
+        search.known += _plans(found_at[NO_LEVER])
         search.cleanest(capped(full, paid_usd))
     steps = search.front()
     if paid_usd is not None:
@@ -187,11 +190,16 @@ class _FrontSearch:
         self.supports.plans = self.known
 
     def find_cheapest(self) -> None:
-        """Search for the least money, from the cheapest plan that is known."""
-        start = min(self.known, key=lambda one: one.usd, default=None)
-        found = _solved(replace(self.full, objective=LEAST_MONEY), start)
-        self.known += _plans(found)
-        self._keep_cheapest(found)
+        """Search for the least money from the cheapest plan that is known; far from the best, from nothing.
+
+        A start keeps a search near to it, and what looks at few slots first is left out.
+        """
+        for start in (min(self.known, key=lambda one: one.usd, default=None), None):
+            found = _solved(replace(self.full, objective=LEAST_MONEY), start)
+            self.known += _plans(found)
+            self._keep_cheapest(found)
+            if start is None or (found is not None and found.gap_fraction <= SURE_FRACTION):
+                break
 
     def _keep_cheapest(self, found: Answer | None) -> None:
         """The cheapest plan of all searches, with the best bound of those for it."""
@@ -199,17 +207,11 @@ class _FrontSearch:
         if best := min(self.known, key=lambda one: one.usd, default=None):
             self.cheapest = _as_answer(best, best.usd, bound)
 
-    def cleanest(self, limited: Problem, *, levers: bool = True) -> Answer | None:
-        """The cleanest plan found within the cap on money of a problem, with all levers or without them."""
-        cap = limited.limits.money_cap_usd
-        # A plan without levers keeps every rule of one with them: a start where its money is enough.
-        start = min((one for one in self.known if one.usd <= cap), key=lambda one: one.kgco2e, default=None)
-        found = _solved(limited, start if levers else None, self.supports if levers else None)
+    def cleanest(self, limited: Problem) -> None:
+        """Search for the cleanest plan within the cap on money of a problem."""
+        found = _solved(limited, _cleanest_within(limited, self.known), self.supports)
         if found is not None:
-            self.known += [] if levers else _plans(found)
-            if levers:
-                self.bounds[cap] = found.bound
-        return found
+            self.bounds[limited.limits.money_cap_usd] = found.bound
 
     def front(self) -> dict[float, Answer | None]:
         """Least carbon at each step of money over the least, the widest first; then the best plans known.
@@ -233,6 +235,12 @@ class _FrontSearch:
         best = min(within, key=_cost)
         wider = [bound for other, bound in self.bounds.items() if other >= cap]
         return _as_answer(best, _cost(best), max(self.supports.bound(cap), *wider, -math.inf))
+
+
+def _cleanest_within(limited: Problem, known: Sequence[Solution]) -> Solution | None:
+    """The cleanest of some plans that keep the cap on money of a problem: where its search begins."""
+    within = [one for one in known if one.usd <= limited.limits.money_cap_usd]
+    return min(within, key=_cost, default=None)
 
 
 def _cost(plan: Solution) -> float:

@@ -318,3 +318,17 @@ def test_the_chance_of_a_pool_counts_the_hours_that_a_run_leaves() -> None:
     assert over_time > busiest + 1.0
     assert first["headroom_fraction"] > 0.2
     assert float(first["chance_fraction"].value) > 0.8
+
+
+def test_a_run_that_pauses_has_a_chance_too() -> None:
+    """Told to be done by its deadline, it was in no row: hours that work for it or are free, over its own."""
+    pausing = RUN_AND_POOL | {"training": [RUN_AND_POOL["training"][0] | {"pausable": True}]}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), pausing), baselines=False)
+    solution = solved(plan)
+    (row,) = plain_rows([one for one in chance_records(plan, solution) if one["work"] == "tune"])
+    done_h = float(solution.done_node_h.sum()) / 4
+
+    assert row["period"] == "by 2027-03-31"
+    assert row["needed"] >= done_h - 1e-6
+    assert row["headroom_fraction"] == pytest.approx(row["needed"] / row["provided"] - 1.0)
+    assert 0.5 < row["chance_fraction"] <= 1.0

@@ -91,8 +91,8 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
     size = int(replica.candidates.accelerators[0])
     demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
     said = (
-        f"{count_text(requests.value)} requests to {inference.model} on {sku}, {size} accelerators each "
-        "(predicted, "
+        f"{count_text(requests.value)} requests to {inference.model} on {sku}, {size} "
+        f"accelerator{'s' * (size != 1)} each (predicted, "
         f"as one of the replicas that share {number_text(demand_per_s)} requests/s)"
     )
     return Done(sku, node_h, it, said=said)

@@ -50,7 +50,8 @@ def _totals(document: Record) -> str:
 def _scores(document: Record) -> str:
     if not document["scores"]:
         return ""
-    return "\n".join(["What it comes to (software carbon intensity)", *_body(_RANGED, document["scores"])])
+    head = "What a phase comes to (with its share of network and building: --as sci)"
+    return "\n".join([head, *_body(_RANGED, document["scores"])])
 
 
 _RANGED = (

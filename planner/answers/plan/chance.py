@@ -37,7 +37,12 @@ _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
 
 def chance_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each service and pool by period, each run by its deadline: what is needed for, provided, how sure."""
-    return [*_services(plan, solution), *_pools(plan, solution), *_runs(plan, solution)]
+    return [
+        *_services(plan, solution),
+        *_pools(plan, solution),
+        *_runs(plan, solution),
+        *_pausable(plan, solution),
+    ]
 
 
 def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
@@ -235,6 +240,44 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
                 run_variation_fraction=_at(progress.run_variation, c),
                 rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group]), job),
                 slack_h=slack,
+                late_p95_h=inputs.fact("planning.delivery_delay"),
+                **{name: _at(one, c) for name, one in progress.renewal.items()},
+                **doubt,
+            ),
+        }
+
+
+def _pausable(plan: Plan, solution: Solution) -> Iterator[Record]:
+    """Runs that pause: hours in which their nodes work for them, or are free, in their window."""
+    use, inputs = plan.ledger.pausable, plan.inputs
+    if use is None:
+        return
+    options, hours = plan.problem.pausable_options, plan.problem.node_groups.hours
+    free, progress = free_nodes(plan, solution, for_pools=True), use.jobs.progress
+    for c, e in zip(use.rows.tolist(), use.options.tolist(), strict=True):
+        job = inputs.scenario.training[int(options.job[e])]
+        group, held = int(options.node_group[e]), int(options.nodes[e])
+        runs = max(int(solution.chosen[e]), 1)
+        could = (solution.done_node_h[e] + free[group] * hours[group]) / runs
+        due = float(np.minimum(could, options.node_hours_limit[e]).sum()) / held
+        likely = float(np.asarray(progress.duration_h.value)[c])
+        sku = int(plan.problem.node_groups.sku[group])
+        doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
+        yield {
+            "work": job.name,
+            "period": f"by {job.deadline.isoformat()}",
+            "unit": "hours on its nodes",
+            "needed": due,
+            "provided": likely,
+            "headroom_fraction": due / likely - 1.0,
+            "delivery_fraction": 1.0,
+            "chance_fraction": derive(
+                in_time_fraction,
+                due_h=chosen("due_h", due, "on its nodes while they work for it or are free, in its window"),
+                useful_h=_at(progress.useful_h, c),
+                run_variation_fraction=_at(progress.run_variation, c),
+                rate_sigma=training_sigma(inputs, sku, job),
+                slack_h=chosen("slack_h", np.inf, "what its nodes wait for is not counted"),
                 late_p95_h=inputs.fact("planning.delivery_delay"),
                 **{name: _at(one, c) for name, one in progress.renewal.items()},
                 **doubt,

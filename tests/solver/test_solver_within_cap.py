@@ -71,7 +71,7 @@ def test_prices_bound_every_cap() -> None:
 
 
 def test_what_one_cap_found_serves_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans beyond the cap are kept with those within it, as is a plain plan, and prices with their bounds."""
+    """Plans beyond the cap are kept with those within it, as plain plans are, and prices with bounds."""
     supports = Supports()
     alone = found(under_money(790.0), supports=supports)
     assert alone.solution is not None

@@ -100,10 +100,10 @@ def answer_within_cap(
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
     direct = plain(DIRECT_FIRST * time_limit_s, search.better_than(start))
+    search.take(direct.solution)
     if direct.status in ENDED:
         return direct
     search.known_bound = direct.bound
-    search.take(direct.solution)
     if search.gap_fraction_left > FAR:
         search.by_prices(ends)
         search.polish(ends)

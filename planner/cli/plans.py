@@ -123,7 +123,7 @@ def _plan_question(options: argparse.Namespace) -> PlanQuestion:
 
 def _defended(plan: Plan, question: PlanQuestion, options: argparse.Namespace) -> Plan:
     """The plan with its services played, the worth of its limits and its alternatives, where requested."""
-    from planner.answers.plan.defended import defended
+    from planner.answers.plan.evidence import defended
 
     left_out = "stopped; the plan is there, what was still being looked for is left out"
     plan = defended(plan, question, watch=watcher(options), stopped=lambda: say(left_out))

@@ -75,8 +75,8 @@ def plan(
     said = locals()
     if alternatives < 0:
         raise InputError(f"alternatives: {alternatives} is no number of plans: write 0 or more")
-    from planner.answers.plan.defended import defended
     from planner.answers.plan.document import plan_document
+    from planner.answers.plan.evidence import defended
     from planner.inputs.plan_question import PlanQuestion
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent

@@ -41,7 +41,7 @@ from planner.program.ledger_terms import (
     used_part,
 )
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
-from planner.program.once import once_part
+from planner.program.one_off_costs import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts

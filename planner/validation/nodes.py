@@ -20,7 +20,7 @@ from planner.performance.power import (
 )
 from planner.performance.training import training_step_s
 from planner.physics.nodes import POWER_CURVE, host_facts
-from planner.physics.training_step import LAYOUT, OUTSIDE_STEP
+from planner.physics.training_step import LAYOUT, OUTSIDE_STEP, PRECISIONS
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
@@ -60,10 +60,8 @@ def node_idle(*, node: str) -> float:
 @BOOK.takes("node_power_train", unit="kW", subject=POWER)
 def node_training(*, workload: str, node: str, nodes: int) -> float:
     """Power of a node in training, from what an accelerator does through the modelled step."""
-    what, sku = alias_of("workload", workload), _sku(node)
-    if what is None:
-        known = ", ".join(aliases("workload"))
-        raise NotUnderstood(f"no step model of the workload '{workload}': known are {known}")
+    sku = _sku(node)
+    what = alias_of("workload", workload) or _language_workload(workload, sku.accelerator)
     accelerators = nodes * round(constant(f"server.{sku.server}.accelerators", "accelerators"))
     parts = _training_parts(what)
     return _node_kw(
@@ -79,6 +77,32 @@ def node_training(*, workload: str, node: str, nodes: int) -> float:
     )
 
 
+def _language_workload(workload: str, chip: str) -> dict[str, Any]:
+    """A language model in the words of "Llama 3.1 8B FP8 training" or "Llama2-70B LoRA".
+
+    In 8 bits where the accelerator has them and nothing else is said, at the length of its benchmark and a
+    usual batch.
+
+    Raises:
+        NotUnderstood: no such model, or no benchmark fixes its length.
+    """
+    words = [word for word in workload.split() if word.casefold() != "training"]
+    usual = "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
+    precision = next((word.casefold() for word in words if word.casefold() in PRECISIONS), usual)
+    named = " ".join(word for word in words if word != "LoRA" and word.casefold() not in PRECISIONS)
+    length = alias_of("sequence_tokens", named)
+    if length is None:
+        known = ", ".join((*aliases("workload"), *aliases("sequence_tokens")))
+        raise NotUnderstood(f"no step model of the workload '{workload}': known are {known}")
+    model = catalogue_name("model", named)
+    return {
+        "model": model,
+        "precision": precision,
+        "sequence_tokens": length,
+        "adapters": "LoRA" in words,
+    }
+
+
 def _training_parts(what: Mapping[str, Any]) -> Parts:
     """What finds out what an accelerator does in a step of a workload."""
     if what["model"] == "resnet-50":
@@ -90,7 +114,8 @@ def _training_parts(what: Mapping[str, Any]) -> Parts:
 
 def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
     """What an accelerator does in a step of a language model, adapters next to it or not."""
-    batch, length = what["global_batch"], what["sequence_tokens"]
+    each = round(constant("performance.mfu.sequences_per_chip", "sequences"))
+    batch, length = what.get("global_batch", each * accelerators), what["sequence_tokens"]
     arguments = model_step(what["model"], chip, what["precision"])
     if what.get("adapters"):
         arguments = adapted(arguments)

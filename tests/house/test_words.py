@@ -83,7 +83,7 @@ POOLS = {
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
-            planner/physics/pool_ways.py planner/physics/README.md planner/program/once.py
+            planner/physics/pool_ways.py planner/physics/README.md planner/program/one_off_costs.py
             planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
             planner/physics/curtailment.py
             """,

@@ -71,9 +71,12 @@ def test_prices_bound_every_cap() -> None:
 
 
 def test_what_one_cap_found_serves_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans beyond the cap are kept with those within it, and prices with their bounds."""
-    by_prices_alone(monkeypatch)
+    """Plans beyond the cap are kept with those within it, as plain plans are, and prices with bounds."""
     supports = Supports()
+    alone = found(under_money(790.0), supports=supports)
+    assert alone.solution is not None
+    assert [plan.usd for plan in supports.plans] == [alone.solution.usd]
+    by_prices_alone(monkeypatch)
     wide = found(under_money(900.0), supports=supports)
     priced = dict(supports.bounds)
     assert any(plan is wide.solution for plan in supports.plans)

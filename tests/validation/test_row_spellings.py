@@ -151,3 +151,17 @@ def test_models_made_for_code_read_the_code_around_a_gap():
     assert code == pytest.approx(127.05 / 0.0309, rel=0.2)
     stated = ours("serve_decode", "output tokens/s", **run, model="Qwen 3 Coder 30B A3B", input_tokens=90)
     assert stated == pytest.approx(chat)
+
+
+def test_a_node_that_trains_a_model_in_other_words():
+    """Adapters of Llama 2 70B by a name without its format draw what the listed workload does, within 3 %."""
+    node = {"node": "8x B200 SXM", "nodes": 1}
+    listed = ours("node_power_train", "W", workload="Llama2-70B LoRA FP8", **node)
+
+    assert ours("node_power_train", "W", workload="Llama2-70B LoRA", **node) == pytest.approx(
+        listed, rel=0.03
+    )
+    dense = ours("node_power_train", "W", workload="Llama 3.1 8B NVFP4 training", **node)
+    assert 0.8 * listed < dense < 1.1 * listed
+    with pytest.raises(NotUnderstood, match="no step model of the workload 'chess'"):
+        ours("node_power_train", "W", workload="chess", **node)

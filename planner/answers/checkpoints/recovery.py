@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.answers.checkpoints.current_interval import month
 from planner.answers.checkpoints.equations import (
     mixed_restart_h,
     without_image_h,
@@ -17,7 +18,6 @@ from planner.answers.checkpoints.policies import (
 )
 from planner.answers.checkpoints.question import restart_part
 from planner.answers.checkpoints.setting import Setting, setting_of
-from planner.answers.checkpoints.today import month
 from planner.physics.run_stops import Cause, unfound_per_h
 from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record

@@ -47,7 +47,7 @@ from planner.physics.equations.batches import (
     tiled_efficiency_fraction,
     transformer_tflop,
 )
-from planner.physics.precisions import peak_of, value_bytes
+from planner.physics.precisions import kernels_of, peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
 from planner.trace.columns import Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
@@ -133,7 +133,7 @@ def scored_batch(
         "memory_gb_per_s": _tall(inputs.of_sku(inputs.accelerator("memory_bandwidth"), sku), tall),
         "memory_efficiency_fraction": fact("performance.recommendation.memory_efficiency"),
     }
-    reached = reached_fraction(inputs, sku, layer_width(inputs, model), each)
+    reached = reached_fraction(inputs, sku, layer_width(inputs, model), each, precision)
 
     def dense(part: str, elementwise: Traced) -> Traced:
         return derive(
@@ -283,22 +283,23 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         sku,
         parts["width"],
         (parts["tokens"] * passes * images).named("matrix_rows", "Rows that meet the weights of a layer"),
+        precision,
     )
     half = _tall(peak_column(inputs, sku, "bf16"), tall)
     attention = fact("performance.training.attention_efficiency")
-    waits: dict[str, Traced] = {}
+    in_steps, waits = reached, dict[str, Traced]()
     crossing: Traced = chosen("crossing_fraction", 1.0, "kernels of transformers are taken one by one")
     if diffusion and inputs.catalogue.has(f"{own}.linear"):  # a U-Net: measured engines fuse its kernels
         waits = {"wait_s": fact("performance.diffusion.step_time")}
         crossing = fact("performance.diffusion.fused_traffic")
-        reached = _in_whole_tiles(inputs, own, sku, reached, tall)
+        in_steps = _in_whole_tiles(inputs, own, sku, reached, tall)
 
-    def times(tflop: Traced, gb: Traced, peak: Traced) -> Traced:
+    def times(tflop: Traced, gb: Traced, peak: Traced, efficiency_fraction: Traced) -> Traced:
         """Time of matrices, attention and element-wise work: the two last in 16 bits."""
         rates = derive(
             operators_tflop_per_s,
             matrix_tflop_per_s=peak,
-            matrix_efficiency_fraction=reached,
+            matrix_efficiency_fraction=efficiency_fraction,
             half_tflop_per_s=half,
             attention_efficiency_fraction=attention,
         )
@@ -320,9 +321,9 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         **memory,
         **waits,
         step_operator_s=times(
-            parts["step_tflop"], parts["step_gb"], _tall(peak_column(inputs, sku, precision), tall)
+            parts["step_tflop"], parts["step_gb"], _tall(peak_column(inputs, sku, precision), tall), in_steps
         ),
-        once_operator_s=times(parts["once_tflop"], parts["once_gb"], half),
+        once_operator_s=times(parts["once_tflop"], parts["once_gb"], half, reached),
     )
     whole = derive(
         sample_tflop,
@@ -489,8 +490,10 @@ def held_kw(inputs: Inputs, model: str, power_kw: Traced, sku: Indices) -> Trace
     )
 
 
-def reached_fraction(inputs: Inputs, sku: Indices, width: Traced, matrix_rows: Traced) -> Traced:
-    """Share of the peak that dense layers reach, by the law fitted on language models."""
+def reached_fraction(
+    inputs: Inputs, sku: Indices, width: Traced, matrix_rows: Traced, precision: str
+) -> Traced:
+    """Share of the peak of a precision that dense layers reach, by the law fitted on language models."""
     shape = derive(
         shape_efficiency_fraction,
         hidden=width,
@@ -499,12 +502,23 @@ def reached_fraction(inputs: Inputs, sku: Indices, width: Traced, matrix_rows: T
         hidden_half_width=inputs.fact("performance.training.hidden_half_width"),
         tokens_half=inputs.fact("performance.training.tokens_half"),
     )
-    chip = inputs.of_sku(inputs.accelerator("matrix_efficiency"), sku)
+    chip = inputs.of_sku([_efficiency(inputs, one.accelerator, precision) for one in inputs.skus], sku)
     return derive(
         joint_efficiency_fraction,
         matrix_efficiency_fraction=_tall(chip, np.ndim(matrix_rows.value) > 1),
         shape_efficiency_fraction=shape,
     )
+
+
+def _efficiency(inputs: Inputs, accelerator: str, precision: str) -> Fact:
+    """Share of the peak that large matrices of a precision get; that of 16 bits where no other is known.
+
+    Nothing was measured of kernels of integers: published scores in int8 have the share of 16 bits.
+    """
+    key = f"accelerator.{accelerator}.matrix_efficiency"
+    narrow = f"{key}@{kernels_of(precision)}"
+    known = precision != "int8" and inputs.catalogue.has(narrow)
+    return inputs.fact(narrow if known else key)
 
 
 def peak_column(inputs: Inputs, sku: Indices, precision: str) -> Traced:

@@ -60,7 +60,9 @@ def sample_step(
                 "global_batch": samples,
                 "accelerators": accelerators,
                 "peak_tflop_per_s": peak,
-                "matrix_efficiency_fraction": reached_fraction(inputs, sku, layer_width(inputs, model), each),
+                "matrix_efficiency_fraction": reached_fraction(
+                    inputs, sku, layer_width(inputs, model), each, precision
+                ),
                 **arguments,
             }
         ),

@@ -422,7 +422,7 @@ def _images_per_s(chip: str, precision: str | None, _: str, scenario: str) -> fl
         steps=facts["steps"],
         passes=facts["passes"],
         batch=batch,
-        weights_gb=facts["parameters"] / 1e9,
+        weights_gb=(2.0 if precision in HALF else 1.0) * facts["parameters"] / 1e9,
         wait_s=constant("performance.diffusion.step_time", "wait_s"),
         **memory,
     )

@@ -28,6 +28,7 @@ from planner.physics.engines import kernel
 from planner.physics.requests import inputs_of
 from planner.program.assembly import assemble
 from planner.trace.errors import InputError
+from planner.validation.recommendation import serve_benchmark
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-does-this-hardware-deliver.md"
 SEQUENCES = 1024
@@ -453,13 +454,13 @@ def test_every_door_refuses_a_rate_beyond_the_peak(command, monkeypatch, tmp_pat
     [
         # MLPerf Inference v5.1, closed, SDXL offline on 8 H100: 18.1 images/s, in 8 bits.
         (Question("sdxl", serve=True, precision="fp8", skus=("h100-8",), nodes=(1,)), 18.1),
-        # MLPerf Inference v4.1, closed, DLRM-v2 offline: 270 samples in a query on average.
+        # MLPerf Inference v4.1, closed, DLRM-v2 offline, filed in int8: 270 samples in a query on average.
         (
-            Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h100-8",), nodes=(1,)),
+            Question("dlrm-dcnv2", serve=True, precision="int8", batch=17_280, skus=("h100-8",), nodes=(1,)),
             270 * 595_658.0,
         ),
         (
-            Question("dlrm-dcnv2", serve=True, precision="fp8", batch=17_280, skus=("h200-8",), nodes=(1,)),
+            Question("dlrm-dcnv2", serve=True, precision="int8", batch=17_280, skus=("h200-8",), nodes=(1,)),
             270 * 637_342.0,
         ),
     ],
@@ -469,6 +470,35 @@ def test_images_and_scores_as_mlperf_measured(question, measured_per_s):
     (row,) = throughput_document(question)["rows"]
 
     assert row["rate_per_s"] == pytest.approx(measured_per_s, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("model", "precision", "sku", "batch", "benchmark", "round_of", "items"),
+    [
+        ("sdxl", "fp8", "h100-8", 8, "stable-diffusion-xl", "v5.1", 1.0),
+        ("sdxl", "bf16", "b200-8", 8, "stable-diffusion-xl", "v5.1", 1.0),
+        ("sdxl", "fp8", "mi325x-8", 8, "stable-diffusion-xl", "v5.1", 1.0),
+        ("dlrm-dcnv2", "int8", "h100-8", 17_280, "dlrm-v2-99", "v4.1", 270.0),
+        ("dlrm-dcnv2", "fp8", "h200-8", 17_280, "dlrm-v2-99", "v4.1", 270.0),
+    ],
+)
+def test_the_rate_that_is_checked_is_the_rate_that_plans(
+    model: str, precision: str, sku: str, batch: int, benchmark: str, round_of: str, items: float
+) -> None:
+    """Published rows are judged by the rate that the question, and so a plan, has at the same batch."""
+    (row,) = throughput_document(
+        Question(model, serve=True, precision=precision, batch=batch, skus=(sku,), nodes=(1,))
+    )["rows"]
+    judged = serve_benchmark(
+        benchmark=benchmark,
+        scenario="Offline",
+        gpu=load_catalogue().skus[sku].accelerator,
+        accelerators=8,
+        precision=precision,
+        round=round_of,
+    )
+
+    assert row["rate_per_s"] == pytest.approx(items * judged["1/s"], rel=1e-9)
 
 
 @pytest.mark.parametrize(("model", "latency_s"), [("flux1-dev", 11.64), ("hunyuan-video", 1689.0)])

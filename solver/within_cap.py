@@ -107,6 +107,8 @@ def answer_within_cap(
     if search.gap_fraction_left > FAR:
         search.by_prices(ends)
         search.polish(ends)
+    if search.interrupted and search.best is not None:
+        return search.answer(backend.Status.INTERRUPTED, time.monotonic() - began)
     if search.gap_fraction_left > gap_fraction:
         last = plain(max(ends - time.monotonic(), backend.SOON_S), search.best)
         search.take(last.solution)
@@ -168,6 +170,7 @@ class _Search:
     tolerance: float
     should_stop: backend.Stop | None
     known_bound: float = -math.inf
+    interrupted: bool = False  # by Ctrl-C, which the engine hears alone
 
     @property
     def bound(self) -> float:
@@ -217,7 +220,9 @@ class _Search:
         return sorted(self._sides()[1], key=self.cap.amount)[:BEYOND]
 
     def _stopped(self, ends: float) -> bool:
-        return time.monotonic() >= ends or (self.should_stop is not None and self.should_stop())
+        asked = self.should_stop is not None and self.should_stop()
+        self.interrupted |= asked
+        return self.interrupted or time.monotonic() >= ends
 
     def by_prices(self, ends: float) -> None:
         """Plans of some prices, until the next one was tried, or time is up."""
@@ -274,6 +279,7 @@ class _Search:
             start=start,
             tolerance=self.tolerance,
         )
+        self.interrupted |= found.status is backend.Status.INTERRUPTED
         if math.isfinite(price) and math.isfinite(found.bound):
             self.supports.bounds[price] = max(found.bound, self.supports.bounds.get(price, -math.inf))
         plan = found.solution
@@ -299,6 +305,7 @@ class _Search:
                 should_stop=self.should_stop,
                 start=program.start(best),
             )
+            self.interrupted |= found.stopped
             plan = program.solution(found.values) if found.status.has_plan else None
             if plan is not None and not check(program, plan, self.tolerance):
                 self.take(plan)

@@ -91,6 +91,18 @@ def test_no_plan_within_the_cap() -> None:
     assert found(under_money(570.0)).status is Status.INFEASIBLE
 
 
+def test_a_stop_keeps_the_plan_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked after the first price, it is not searched further."""
+    by_prices_alone(monkeypatch)
+    known = found(under_money(640.0))
+    assert known.solution is not None
+    supports = Supports([known.solution])
+    stopped = found(under_money(640.0), supports=supports, should_stop=lambda: bool(supports.bounds))
+    assert stopped.status is Status.INTERRUPTED
+    assert len(supports.bounds) == 1
+    assert stopped.objective <= known.objective
+
+
 def test_without_a_cap_it_is_the_answer_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor where the cap is on what is minimised alone: no price would say more."""
     by_prices_alone(monkeypatch)

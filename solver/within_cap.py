@@ -33,7 +33,6 @@ from solver.program import Program
 from solver.steps import hold_within, nodes, reader
 from solver.verify import objective_value
 
-DIRECT_FIRST = 0.2  # of the time, for the plain search: what it proves needs no prices
 FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
@@ -73,11 +72,13 @@ def answer_within_cap(
     engine: str = "highs",
     tolerance: float = 1e-6,
     supports: Supports | None = None,
+    plain_fraction: float = 0.5,
 ) -> Answer:
     """The answer, by prices where a cap over the horizon keeps the plain search from its end.
 
     Without a cap, with one that is no part of the objective alone, or with another engine than HiGHS, it is
     that of `answer`. `supports` are of the same problem with other caps: what is found is added.
+    `plain_fraction` of the time is for the plain search: what it proves, or is near to, needs no prices.
     """
     cap = _Cap.of(problem)
 
@@ -99,7 +100,7 @@ def answer_within_cap(
     ends = began + time_limit_s
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
-    direct = plain(DIRECT_FIRST * time_limit_s, search.better_than(start))
+    direct = plain(plain_fraction * time_limit_s, search.better_than(start))
     search.take(direct.solution)
     if direct.status in ENDED:
         return direct

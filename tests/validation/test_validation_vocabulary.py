@@ -577,7 +577,9 @@ def test_a_name_is_one_however_it_is_spelled(quantity, unit, plain, spelled):
     assert ours(quantity, unit, **spelled) == pytest.approx(ours(quantity, unit, **plain), rel=1e-12)
 
 
-@pytest.mark.parametrize("gpu", ["V100-16GB", "H100 SXM5 500W", "GB200 NVL4", "A100 80GB MIG 3g.40gb"])
+@pytest.mark.parametrize(
+    "gpu", ["V100-16GB", "H100 SXM5 500W", "GB200 NVL4", "A100 80GB MIG 3g.40gb", "A100-80GB-PCIe"]
+)
 def test_another_memory_power_or_slice_is_another_accelerator(gpu):
     with pytest.raises(NotUnderstood, match=f"no accelerator '{gpu}'"):
         ours("serve_decode", **CHAT, model="Qwen3-8B", gpu=gpu)

@@ -222,9 +222,11 @@ def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
         weights = federated.get(mix) if isinstance(federated, dict) else None
         for name in weights if isinstance(weights, dict) else ():
             if name not in known.grids:
+                near = nearest_remedy(name, known.grids)
                 yield Problem(
                     f"federated.{mix}",
-                    f"the catalogue has no grid region {shown(name)}; {nearest_remedy(name, known.grids)}",
+                    f"the catalogue has no grid region {shown(name)}; {near}{'.' * (near[-1] != '?')} "
+                    "`everfleet add region` writes one of your own",
                 )
     yield from own_fact_problems(own_facts(document), known)
 

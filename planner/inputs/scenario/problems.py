@@ -84,7 +84,10 @@ def near_or_own(kind: str, name: str, known: Collection[str]) -> str:
     said = nearest_remedy(name, known)
     if not added:
         return said
-    return f"{said}{'' if said.endswith('?') else '.'} `everfleet add {added}` writes one of your own"
+    own = f"`everfleet add {added}` writes one of your own"
+    if kind == "grid region":
+        own += ", or state grid_intensity in place of grid"
+    return f"{said}{'' if said.endswith('?') else '.'} {own}"
 
 
 def label(entry: object, section: str, entries: Sequence[object]) -> str:

@@ -221,8 +221,7 @@ class _Search:
         return sorted(self._sides()[1], key=self.cap.amount)[:BEYOND]
 
     def _stopped(self, ends: float) -> bool:
-        asked = self.should_stop is not None and self.should_stop()
-        self.interrupted |= asked
+        self.interrupted |= self.should_stop is not None and self.should_stop()
         return self.interrupted or time.monotonic() >= ends
 
     def by_prices(self, ends: float) -> None:

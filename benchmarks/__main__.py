@@ -222,7 +222,7 @@ def _performance_part(options: argparse.Namespace, repeats: int) -> Any:
         return performance.steps_timed(options.size, options.by, repeats)
     if options.part == "step-calls":
         return performance.calls_timed(50 if options.quick else 2000, repeats)
-    return performance.swept(*((2, 3) if options.quick else (None, 40)), repeats)
+    return performance.swept(2 if options.quick else None, 3 if options.quick else 40, repeats)
 
 
 def _reliability(options: argparse.Namespace, repeats: int) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.clock import Record, in_turns, repeated
 from benchmarks.scenarios import grown
+from carbon.energy import energy_kwh
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import load_catalogue
@@ -19,7 +20,6 @@ from planner.performance.bundles import SplitLimits, bundled, step_bundles
 from planner.performance.layouts import layout_candidates
 from planner.performance.training import training_step_s
 from planner.physics.equations.money import energy_usd
-from planner.physics.equations.time import drawn_kwh
 from planner.physics.equations.totals import weighted_usd
 from planner.physics.nodes import node_columns
 from planner.physics.serving import replica_columns, serving_candidates
@@ -109,7 +109,7 @@ def derive_overhead(repeats: int, rows: int) -> Record:
     pue, price, grid, weight = 1.1, 0.06, 0.3, 0.15
 
     def bare() -> Any:
-        energy = drawn_kwh(power_kw=power, active_h=hours)
+        energy = energy_kwh(power_kw=power, duration_h=hours)
         facility = facility_energy_kwh(it_energy_kwh=energy, pue=pue)
         bill = energy_usd(facility_energy_kwh=facility, electricity_usd_per_kwh=price)
         emitted = operational_kgco2e(facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid)
@@ -120,13 +120,13 @@ def derive_overhead(repeats: int, rows: int) -> Record:
     def given(name: str, value: Any) -> Chosen:
         return chosen(name, value, "benchmark")
 
-    power_, hours_ = given("power_kw", power), given("active_h", hours)
+    power_, hours_ = given("power_kw", power), given("duration_h", hours)
     pue_, price_ = given("pue", pue), given("electricity_usd_per_kwh", price)
     grid_, weight_ = given("grid_kgco2e_per_kwh", grid), given("carbon_usd_per_kgco2e", weight)
     one_ = given("money_weight_ratio", 1.0)
 
     def traced() -> Any:
-        energy = derive(drawn_kwh, power_kw=power_, active_h=hours_)
+        energy = derive(energy_kwh, power_kw=power_, duration_h=hours_)
         facility = derive(facility_energy_kwh, it_energy_kwh=energy, pue=pue_)
         bill = derive(energy_usd, facility_energy_kwh=facility, electricity_usd_per_kwh=price_)
         emitted = derive(operational_kgco2e, facility_energy_kwh=facility, grid_kgco2e_per_kwh=grid_)

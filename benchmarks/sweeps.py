@@ -71,7 +71,7 @@ def timed(scenario: Scenario, grid: Grid, executor: Executor, workers: int, bare
 def _cluster() -> Iterator[DaskCluster]:
     from distributed import LocalCluster
 
-    with LocalCluster(
+    with LocalCluster(  # type: ignore[no-untyped-call]  # it carries no types
         n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1"
     ) as cluster:
         yield DaskCluster(cluster.scheduler_address)

@@ -21,6 +21,7 @@ from reliability.spares import LEAST_CORRELATION, SpareSteps
 ROUNDING = 1e-9  # nodes: what a sum of shares may leave above a whole number
 # Spares, or replicas on standby, next to n nodes: where so many are not enough, the nodes fail all the time.
 MOST_SPARES, MOST_SPARES_PER_NODE = 20, 4
+EACH_SPARE = 100  # spares up to which every number of them is a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,10 @@ def promise_steps(
         s(n) = min { s : P(X <= s) >= p },  X of n + s nodes as in `down_fractions`
         reach_s = max { N : s(n) <= s for every n <= N }
 
-    Exact: nodes and spares are whole, so that the need is a staircase. A part of a node in use counts as a
-    whole one. One node more is never down less, so that each step ends where halving finds it.
+    Nodes and spares are whole, so that the need is a staircase. A part of a node in use counts as a whole
+    one. One node more is never down less, so that each step ends where halving finds it. Every reach is
+    exact; beyond `EACH_SPARE` spares one step is 1 % of them, so that a large fleet is asked for at most that
+    much more than it needs, in hundreds of steps and not in thousands.
 
     Nodes that fail so often that no sensible number of spares is enough carry nothing: a reach of 0.
 
@@ -182,6 +185,6 @@ def promise_steps(
         if low > reach:
             steps.append((spares, low))
             stride = low - reach  # the next step is about as long
-        reach, spares = low, spares + 1
+        reach, spares = low, spares + max(spares // EACH_SPARE, 1)
     needed, ends = np.array(steps or [(0, 0)], dtype=float).T
     return SpareSteps(needed, ends)

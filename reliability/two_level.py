@@ -6,7 +6,7 @@ the last remote one. `checkpoint.two_level_plan` gives the first-order pattern; 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,31 @@ Entry = Any  # a number or a column; a traced one while a question is put togeth
 # Patterns tried on each pass: multiples of the first-order one, then all that lie next to the best of them.
 _TRIED = 41
 _WIDEST = 16.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveLevels:
+    """How often a failure leaves the local save or only the remote one, and what each level takes."""
+
+    local_rate_per_h: Entry
+    remote_rate_per_h: Entry
+    local_write_h: Entry
+    remote_write_h: Entry
+    local_restart_h: Entry
+    remote_restart_h: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourWeights:
+    """What an hour of work, of a write on each level and of a restart counts, such as by its power."""
+
+    work_weight_factor: Entry = 1.0
+    local_write_weight_factor: Entry = 1.0
+    remote_write_weight_factor: Entry = 1.0
+    restart_weight_factor: Entry = 1.0
+
+
+TIME = HourWeights()  # each hour counts alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +74,7 @@ def two_level_hours_by_state(
     *,
     interval_h: Column,
     local_saves: Column,
-    local_rate_per_h: Column,
-    remote_rate_per_h: Column,
-    local_write_h: Column,
-    remote_write_h: Column,
-    local_restart_h: Column,
-    remote_restart_h: Column,
+    levels: SaveLevels,
     rolled_back_h: Column = 0.0,
 ) -> TwoLevelHours:
     """Expected hours in each state for one useful hour of a two-level pattern; exact.
@@ -68,18 +88,18 @@ def two_level_hours_by_state(
     Source: pattern of Benoit et al., "Towards optimal multi-level checkpointing", IEEE TC, 2016; solved
     as a chain of stages by `two_level_attempts`, as `two_level_ettr_fraction`.
     """
-    require_not_negative(local_restart_h=local_restart_h, remote_restart_h=remote_restart_h)
+    require_not_negative(local_restart_h=levels.local_restart_h, remote_restart_h=levels.remote_restart_h)
     spent = two_level_attempts(
         interval_h=interval_h,
         local_saves=local_saves,
-        local_rate_per_h=local_rate_per_h,
-        remote_rate_per_h=remote_rate_per_h,
-        local_write_h=local_write_h,
-        remote_write_h=remote_write_h,
+        local_rate_per_h=levels.local_rate_per_h,
+        remote_rate_per_h=levels.remote_rate_per_h,
+        local_write_h=levels.local_write_h,
+        remote_write_h=levels.remote_write_h,
     )
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         up_h = spent.up_h
-        failures = np.add(local_rate_per_h, remote_rate_per_h) * up_h
+        failures = np.add(levels.local_rate_per_h, levels.remote_rate_per_h) * up_h
         again = 1.0 / np.maximum(1.0 - np.multiply(rolled_back_h, failures), 0.0)
         up_h = again * up_h
         return TwoLevelHours(
@@ -87,35 +107,17 @@ def two_level_hours_by_state(
             local_write_h=(again * spent.every * spent.local_write_h)[()],
             remote_write_h=(again * spent.last * spent.remote_write_h)[()],
             lost_h=(again * spent.every * spent.work_h - 1.0)[()],
-            local_restart_h=(np.multiply(local_rate_per_h, local_restart_h) * up_h)[()],
-            remote_restart_h=(np.multiply(remote_rate_per_h, remote_restart_h) * up_h)[()],
+            local_restart_h=(np.multiply(levels.local_rate_per_h, levels.local_restart_h) * up_h)[()],
+            remote_restart_h=(np.multiply(levels.remote_rate_per_h, levels.remote_restart_h) * up_h)[()],
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HourWeights:
-    """What an hour of work, of a write on each level and of a restart counts, such as by its power."""
-
-    work_weight_factor: Entry = 1.0
-    local_write_weight_factor: Entry = 1.0
-    remote_write_weight_factor: Entry = 1.0
-    restart_weight_factor: Entry = 1.0
 
 
 def two_level_weighted_hours_ratio(
     *,
     interval_h: Column,
     local_saves: Column,
-    local_rate_per_h: Column,
-    remote_rate_per_h: Column,
-    local_write_h: Column,
-    remote_write_h: Column,
-    local_restart_h: Column,
-    remote_restart_h: Column,
-    work_weight_factor: Column = 1.0,
-    local_write_weight_factor: Column = 1.0,
-    remote_write_weight_factor: Column = 1.0,
-    restart_weight_factor: Column = 1.0,
+    levels: SaveLevels,
+    weights: HourWeights = TIME,
     rolled_back_h: Column = 0.0,
 ) -> Column:
     """Weighted hours of a two-level pattern for one useful hour, such as energy where weights are powers.
@@ -126,38 +128,22 @@ def two_level_weighted_hours_ratio(
 
     Source: expected hours by state of this room.
     """
-    _check_weights(
-        work_weight_factor, local_write_weight_factor, remote_write_weight_factor, restart_weight_factor
-    )
+    _check(weights)
     hours = two_level_hours_by_state(
-        interval_h=interval_h,
-        local_saves=local_saves,
-        local_rate_per_h=local_rate_per_h,
-        remote_rate_per_h=remote_rate_per_h,
-        local_write_h=local_write_h,
-        remote_write_h=remote_write_h,
-        local_restart_h=local_restart_h,
-        remote_restart_h=remote_restart_h,
-        rolled_back_h=rolled_back_h,
+        interval_h=interval_h, local_saves=local_saves, levels=levels, rolled_back_h=rolled_back_h
     )
-    work = work_weight_factor * (hours.useful_h + hours.lost_h)
-    local = local_write_weight_factor * hours.local_write_h
-    remote = remote_write_weight_factor * hours.remote_write_h
-    return work + local + remote + restart_weight_factor * (hours.local_restart_h + hours.remote_restart_h)
+    work = weights.work_weight_factor * (hours.useful_h + hours.lost_h)
+    local = weights.local_write_weight_factor * hours.local_write_h
+    remote = weights.remote_write_weight_factor * hours.remote_write_h
+    restarts_h = hours.local_restart_h + hours.remote_restart_h
+    found: Column = work + local + remote + weights.restart_weight_factor * restarts_h
+    return found
 
 
 def two_level_optimal_plan(
     *,
-    local_rate_per_h: Column,
-    remote_rate_per_h: Column,
-    local_write_h: Column,
-    remote_write_h: Column,
-    local_restart_h: Column,
-    remote_restart_h: Column,
-    work_weight_factor: Column = 1.0,
-    local_write_weight_factor: Column = 1.0,
-    remote_write_weight_factor: Column = 1.0,
-    restart_weight_factor: Column = 1.0,
+    levels: SaveLevels,
+    weights: HourWeights = TIME,
     rolled_back_h: Column = 0.0,
 ) -> TwoLevelPlan:
     """Pattern of least weighted hours: whole local saves for each remote one, and the work before each.
@@ -168,38 +154,13 @@ def two_level_optimal_plan(
 
     Source: weighted hours of this room, least by search; first-order pattern of Benoit et al., 2016.
     """
-    names = (
-        "local_rate_per_h",
-        "remote_rate_per_h",
-        "local_write_h",
-        "remote_write_h",
-        "local_restart_h",
-        "remote_restart_h",
-        "work_weight_factor",
-        "local_write_weight_factor",
-        "remote_write_weight_factor",
-        "restart_weight_factor",
-        "rolled_back_h",
-    )
-    given = (
-        local_rate_per_h,
-        remote_rate_per_h,
-        local_write_h,
-        remote_write_h,
-        local_restart_h,
-        remote_restart_h,
-        work_weight_factor,
-        local_write_weight_factor,
-        remote_write_weight_factor,
-        restart_weight_factor,
-        rolled_back_h,
-    )
-    require_positive(local_rate_per_h=local_rate_per_h, remote_rate_per_h=remote_rate_per_h)
-    require_positive(local_write_h=local_write_h, remote_write_h=remote_write_h)
+    require_positive(local_rate_per_h=levels.local_rate_per_h, remote_rate_per_h=levels.remote_rate_per_h)
+    require_positive(local_write_h=levels.local_write_h, remote_write_h=levels.remote_write_h)
     require_not_negative(rolled_back_h=rolled_back_h)
-    _check_weights(*given[6:10])
-    columns = np.broadcast_arrays(*(np.asarray(column, dtype=float) for column in given))
-    case = {name: column[..., None] for name, column in zip(names, columns, strict=True)}
+    _check(weights)
+    given = asdict(levels) | asdict(weights) | {"rolled_back_h": rolled_back_h}
+    columns = np.broadcast_arrays(*(np.asarray(column, dtype=float) for column in given.values()))
+    case = {name: column[..., None] for name, column in zip(given, columns, strict=True)}
     local = case["local_write_weight_factor"] * case["local_write_h"]
     remote = case["remote_write_weight_factor"] * case["remote_write_h"]
     saves = np.sqrt(case["local_rate_per_h"] * remote / (case["remote_rate_per_h"] * local))
@@ -217,14 +178,9 @@ def two_level_flat_h(
     *,
     interval_h: Column,
     local_saves: Column,
-    local_rate_per_h: Column,
-    remote_rate_per_h: Column,
-    local_write_h: Column,
-    remote_write_h: Column,
-    local_restart_h: Column,
-    remote_restart_h: Column,
+    levels: SaveLevels,
     loss_fraction: Column,
-    weights: HourWeights = HourWeights(),  # frozen
+    weights: HourWeights = TIME,
     rolled_back_h: Column = 0.0,
 ) -> TwoLevelFlat:
     """Intervals around the best one, at its number of local saves, that cost less than a share more.
@@ -241,14 +197,9 @@ def two_level_flat_h(
         return two_level_weighted_hours_ratio(
             interval_h=tried_h,
             local_saves=local_saves,
-            local_rate_per_h=local_rate_per_h,
-            remote_rate_per_h=remote_rate_per_h,
-            local_write_h=local_write_h,
-            remote_write_h=remote_write_h,
-            local_restart_h=local_restart_h,
-            remote_restart_h=remote_restart_h,
+            levels=levels,
+            weights=weights,
             rolled_back_h=rolled_back_h,
-            **asdict(weights),
         )
 
     return TwoLevelFlat(*flat_ends(cost, best=interval_h, loss_fraction=loss_fraction))
@@ -267,13 +218,22 @@ def _best_interval(
     guesses = [np.sqrt(2.0 * writes_h / halves_per_h) for writes_h in (plain_h, weighted_h)]
 
     def cost(interval_h: Column) -> Column:
-        return two_level_weighted_hours_ratio(interval_h=interval_h, local_saves=saves, **case)
+        return two_level_weighted_hours_ratio(
+            interval_h=interval_h,
+            local_saves=saves,
+            levels=SaveLevels(**{f.name: case[f.name] for f in fields(SaveLevels)}),
+            weights=HourWeights(**{f.name: case[f.name] for f in fields(HourWeights)}),
+            rolled_back_h=case["rolled_back_h"],
+        )
 
     best_h = np.asarray(least_point(cost, low=np.minimum(*guesses) / 64.0, high=np.maximum(*guesses) * 8.0))
     return best_h, np.asarray(cost(best_h))
 
 
-def _check_weights(work: Column, local_write: Column, remote_write: Column, restart: Column) -> None:
-    require_positive(work_weight_factor=work)
-    require_positive(local_write_weight_factor=local_write, remote_write_weight_factor=remote_write)
-    require_not_negative(restart_weight_factor=restart)
+def _check(weights: HourWeights) -> None:
+    require_positive(
+        work_weight_factor=weights.work_weight_factor,
+        local_write_weight_factor=weights.local_write_weight_factor,
+        remote_write_weight_factor=weights.remote_write_weight_factor,
+    )
+    require_not_negative(restart_weight_factor=weights.restart_weight_factor)

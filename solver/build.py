@@ -1,7 +1,8 @@
 """The integer program, read like a page of maths: one function per kind of constraint, its inequality first.
 
 The constraints stand in `constrain_tasks`, `constrain_services`, `constrain_fleet`, `constrain_reuse`,
-`constrain_limits`, `constrain_slots` and `constrain_energy`; the letters are those of `solver.problem`. Two
+`constrain_limits`, `constrain_slots`, `constrain_slot_services` and `constrain_energy`; the letters are those
+of `solver.problem`. Two
 helpers are variables of their own, so that rows stay short: `in_service[p,t]`, the nodes of a node group, and
 `in_use[p,t]`, those that runs, replicas and pausable jobs hold. Work and pausable jobs are counted in mean
 nodes (node-hours by the hours of the period), clean energy in mean kW. The objective is in thousands (kUSD,
@@ -22,6 +23,7 @@ from solver import constrain_fleet as fleet
 from solver import constrain_limits as limits
 from solver import constrain_reuse as reuse
 from solver import constrain_services as services
+from solver import constrain_slot_services as slot_services
 from solver import constrain_slots as slots
 from solver import constrain_tasks as tasks
 from solver.problem import Problem
@@ -82,10 +84,10 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     slots.keep_the_ramp,
     slots.use_what_is_free_in_a_slot,
     slots.lend_what_rests,
-    slots.stay_ready,
-    slots.keep_mean_quality_in_a_slot,
-    slots.answer_in_time_in_a_slot,
-    slots.answer_each_region_in_a_slot,
+    slot_services.stay_ready,
+    slot_services.keep_mean_quality_in_a_slot,
+    slot_services.answer_in_time_in_a_slot,
+    slot_services.answer_each_region_in_a_slot,
     slots.switch_off_what_is_free,
     slots.stay_within_power_in_a_slot,
     slots.pay_for_the_highest_slot,

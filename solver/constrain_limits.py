@@ -7,9 +7,9 @@ import pulp
 
 from solver.account_energy import has_energy, shares_energy
 from solver.constrain_energy import net_of_period
-from solver.constrain_slots import energy_of_slots
 from solver.program import Program
 from solver.rows import Index, Part, cells, each, grouped, linear, made, name, summed
+from solver.slot_parts import energy_of_slots
 from solver.tables import Flags, Floats, Whole
 from solver.totals import THOUSAND, weighted_total
 

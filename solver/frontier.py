@@ -13,6 +13,7 @@ from solver.answer import Answer, answer
 from solver.decisions import Effort
 from solver.problem import Objective, Problem, Solution
 from solver.verify import objective_value
+from solver.within_cap import Supports, answer_within_cap
 
 MONEY = Objective(money_weight=1.0, carbon_weight=0.0)
 CARBON = Objective(money_weight=0.0, carbon_weight=1.0)
@@ -85,7 +86,7 @@ def lexicographic(
     after = after_first(
         problem, best.objective, carbon_first=carbon_first, tolerance_fraction=tolerance_fraction
     )
-    second = answer(after, **effort, start=best.solution)
+    second = answer_within_cap(after, **effort, start=best.solution)
     elapsed_s = best.elapsed_s + second.elapsed_s
     if second.solution is not None:
         return replace(second, elapsed_s=elapsed_s)
@@ -127,9 +128,9 @@ def pareto_front(
         minimise USD(x), subject to kgCO2e(x) <= level[i]
 
     The ends are lexicographic: least carbon, then money; least money, then carbon. Levels are walked upwards,
-    because a plan of one level keeps the next as well and is its warm start; every plan is checked. The
-    problem's own objective is not looked at, its limits are. A stop keeps the points that are there, and the
-    time limit is that of each solve.
+    because a plan of one level keeps the next as well and is its warm start; every plan is checked. What is
+    found with prices on carbon for one level serves the next. The problem's own objective is not looked at,
+    its limits are. A stop keeps the points that are there, and the time limit is that of each solve.
 
     Source: Haimes, Lasdon and Wismer, "On a bicriterion formulation", IEEE Transactions on Systems, Man, and
     Cybernetics SMC-1(3), 1971 (the epsilon-constraint method).
@@ -166,10 +167,11 @@ def pareto_front(
         return gathered(found, cheap.status, gap_fraction, complete=False)
     levels = np.linspace(clean.solution.kgco2e, cheap.solution.kgco2e, points)[1:-1]
     neighbour, ended = clean.solution, cheap.status
+    supports = Supports([clean.solution, cheap.solution])
     for number, level in enumerate(levels.tolist()):
         limits = replace(problem.limits, carbon_cap_kgco2e=min(level, problem.limits.carbon_cap_kgco2e))
         capped = replace(problem, objective=MONEY, limits=limits)
-        plan = answer(capped, **effort, start=neighbour)
+        plan = answer_within_cap(capped, **effort, start=neighbour, supports=supports)
         ended = plan.status
         if not keep(level, plan, len(levels) - number - 1):
             return gathered(found, ended, gap_fraction, complete=False)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from planner.trace.explain import Explanation, opened
+from planner.trace.explain import Explanation, kept_step
 
 EQUATION = re.compile(r"(\w+) = (.*)")
 
 
 def explained(document: dict[str, Any], name: str | int) -> Explanation:
     """The explanation that a document keeps under a name."""
-    found = opened(document, name)
+    found = kept_step(document, name)
     assert found is not None, name
     return found
 

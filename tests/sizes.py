@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from planner.answers.job.footprint import Footprint, Phase, Setting
+    from planner.answers.job.footprint import Footprint, Setting
+    from planner.answers.job.work import Phase
     from planner.trace.quantities import Traced
 
 NIGHTLY = "EVERFLEET_TESTS_NIGHTLY"  # set by the option before any test is read, here and in each worker

@@ -21,6 +21,7 @@ FILES = (
     "constrain_reuse.py",
     "constrain_limits.py",
     "constrain_slots.py",
+    "constrain_slot_services.py",
     "constrain_energy.py",
 )
 _BEGINS = re.compile(r"(sum_|max_|\(|[A-Za-z]\w*\[)")

@@ -61,7 +61,7 @@ def demands(scenario: Scenario) -> Iterator[tuple[str, list[float], str]]:
     for pool in scenario.pools:
         yield f"pools.{pool.name}.{pool.way.key}", list(pool.need), pool.way.unit
     for job in scenario.training:
-        yield f"training.{job.name}.tokens", [job.tokens], ""
+        yield f"training.{job.name}.{job.amount_key}", [job.amount], ""
 
 
 def step(

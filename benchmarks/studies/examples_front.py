@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from planner.answers.plan.document import plan_document
 from planner.answers.saved.compare import flat_inputs
@@ -26,7 +27,7 @@ PATH = data_folder() / "scenarios" / f"{SCENARIO}.toml"
 # The cleanest plans are the hardest to prove; the gap of the front of time is half a per cent.
 WIDEST_GAP = 0.12
 PROVEN = {"optimal", "within gap", "time limit"}  # each point says how far it is proven
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "As today": {"market": None},
     "Unchanged": {},
     "Cost only": {"policy.objective": "money", "policy.carbon_price": None},

@@ -204,7 +204,8 @@ def stack_errors(path: Path = STACKS, *, layouts_only: bool = False) -> dict[str
                 **inputs, software=row["stack"]
             )
             kind = "experts" if is_model_mixture(catalogue_name("model", inputs["model"])) else "dense"
-            found.setdefault(f"{row['stack']}, {kind}", []).append(np.log(rate / float(row["expected"])))
+            error = float(np.log(np.asarray(rate) / float(row["expected"])))
+            found.setdefault(f"{row['stack']}, {kind}", []).append(error)
     return {name: np.array(errors) for name, errors in found.items()}
 
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import Limits, Measured, Requests, average_step, replica_use, step_uses
+from planner.performance.bundles import Limits, Measured, Requests
+from planner.performance.capacity import average_step, replica_use, step_uses
 from planner.performance.power import accelerator_power_kw, served_power_kw
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
@@ -167,8 +168,11 @@ def fit(runs: Runs, stage: str) -> dict[str, float]:
     def named(ratios: Numbers) -> dict[str, float]:
         return {row["argument"]: float(v) for row, v in zip(free, ratios * start, strict=True)}
 
+    def residuals(ratios: Numbers) -> Numbers:
+        return np.concatenate([errors(runs, named(ratios)), PRIOR * (ratios - 1.0)])
+
     found = least_squares(
-        lambda ratios: np.concatenate([errors(runs, named(ratios)), PRIOR * (ratios - 1.0)]),
+        residuals,
         np.ones(len(free)),
         bounds=(low / start, high / start),
         loss="soft_l1",

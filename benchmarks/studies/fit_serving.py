@@ -25,7 +25,8 @@ from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Requests, average_step
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step
 from planner.performance.engine import (
     Chip,
     Engine,
@@ -41,12 +42,12 @@ from planner.physics.engines import (
     has_one_scale,
     kernel_keys,
     limits,
-    replica_layout,
     served_chip,
-    served_model,
 )
+from planner.physics.links import replica_layout
 from planner.physics.measured_serving import MODERATE
 from planner.physics.requests import inputs_of
+from planner.physics.served_models import served_model
 from planner.physics.serving_options import stacked
 from planner.trace.quantities import chosen
 from planner.trace.units import convert_factor, unit_of

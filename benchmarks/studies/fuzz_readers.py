@@ -635,14 +635,8 @@ def _results() -> Sequence[tuple[str, bytes]]:
 
 def _traces() -> Sequence[tuple[str, bytes]]:
     """Graphs as JSON and as protobuf, and the profiler's own."""
-    from planner.report.chakra import (
-        COLLECTIVE_NODE,
-        COLLECTIVES,
-        COMPUTE_NODE,
-        Operation,
-        chakra_json,
-        chakra_messages,
-    )
+    from planner.inputs.execution_traces import COLLECTIVES
+    from planner.report.chakra import COLLECTIVE_NODE, COMPUTE_NODE, Operation, chakra_json, chakra_messages
 
     steps = [
         Operation("gemm", COMPUTE_NODE, 0.0, 3e-3),
@@ -764,9 +758,9 @@ def _read_calibration(path: Path) -> object:
 
 
 def _read_document(path: Path) -> object:
-    from planner.cli.loading import opened
+    from planner.cli.loading import opened_document
 
-    return opened(argparse.Namespace(plan=str(path)))
+    return opened_document(argparse.Namespace(plan=str(path)))
 
 
 def _read_measurements(path: Path) -> object:
@@ -800,7 +794,7 @@ def _validate(path: Path) -> object:
 
 
 def _read_traffic(path: Path) -> object:
-    from planner.inputs.editing.traffic import traffic_found
+    from planner.inputs.editing.series import traffic_found
 
     return traffic_found(path.name, path.read_bytes(), _serving(), _serving().services[0].name)
 

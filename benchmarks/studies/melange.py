@@ -43,10 +43,10 @@ def hourly_kgco2e(facts: Catalogue, gpu: str, grid: str) -> dict[str, float]:
     board, host = HARDWARE[gpu]
 
     def of_board(name: str) -> float:
-        return facts.fact(f"accelerator.{board}.{name}").value
+        return float(facts.fact(f"accelerator.{board}.{name}").value)
 
     def of_host(name: str) -> float:
-        return facts.fact(f"server.{host}.{name}").value
+        return float(facts.fact(f"server.{host}.{name}").value)
 
     count = of_host("accelerators")
     made = server_kgco2e(
@@ -87,7 +87,9 @@ def mixes(facts: Catalogue, grid: str, rate_per_s: float, slices: int) -> dict[s
     example = read_example()
     columns = case_columns(example["gpu_info"], example["workload_distribution"], rate_per_s, slices)
     each = [hourly_kgco2e(facts, gpu, grid) for gpu in example["gpu_info"]]
-    emitted = {f"{name}_kgco2e_per_h": [one[name] for one in each] for name in ("held", "idle", "active")}
+    emitted: dict[str, Any] = {
+        f"{name}_kgco2e_per_h": [one[name] for one in each] for name in ("held", "idle", "active")
+    }
     priced = Objective(1.0, facts.fact(PRICE).value)
     aims = {"cost": MONEY, "priced": priced, "carbon": CARBON}
     return {name: best_mix(**columns, **emitted, objective=aim) for name, aim in aims.items()}

@@ -7,7 +7,7 @@ percent more money than either of the two. Every plan is judged by one program: 
 hours of its grids. Then operation is chosen again on the fleet of the carbon plan, without each lever, and
 with it alone. A front follows (least carbon at some steps of money over the least), and what the plans come
 to where facts turn out otherwise. What a run found is kept in worth.json next to this file, so that one
-family can be made again without the others: some four to eight minutes each.
+family can be made again without the others: some four to ten minutes each.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ from planner.inputs.scenario.schema_futures import Future
 from planner.program.assembly import Assembled, assemble
 from planner.program.baselines import spare_confidence_fraction, usual_practice
 from planner.program.future_scenarios import in_future
-from planner.program.grids import drawn
-from solver.answer import Answer, answer
+from planner.program.grids import drawn_points
+from solver import backend
+from solver.answer import Answer
 from solver.levers import allowed_levers, operated, with_levers
 from solver.problem import Objective, Problem, Solution
 from solver.stochastic import FirstStage, answer_held
+from solver.within_cap import Supports, answer_within_cap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, KEPT = ROOT / "docs" / "worth.md", Path(__file__).with_name("worth.json")
 OWN = Path(__file__).with_name("families")
 MORE_MONEY = 0.05
-GAP_FRACTION, TIME_LIMIT_S, LEVER_SECONDS = 0.005, 25.0, 15.0
+GAP_FRACTION, TIME_LIMIT_S, CAPPED_SECONDS, LEVER_SECONDS = 0.005, 25.0, 45.0, 15.0
+ROUNDING = 1e-6  # by which a plan may be above a cap
 LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
 ALL = ("shift", "pack", "lend")
 AIM_FRACTION, SURE_FRACTION = 0.15, 0.05
@@ -136,39 +139,26 @@ def measured(scenario: Scenario) -> Family:
     usual = None if practice is None else practice.answer
     # Without levers the program is small: its cheapest plan is where the search of the whole one begins.
     small = _solved(replace(none, objective=LEAST_MONEY))
-    known = [] if small is None or small.solution is None else [small.solution]
-    cheapest = _solved(replace(full, objective=LEAST_MONEY), next(iter(known), None))
-    if cheapest is not None and cheapest.solution is not None:
-        known.append(cheapest.solution)
-    plans: dict[str, Outcome | None] = {USUAL: _outcome(usual), CHEAPEST: _outcome(cheapest)}
-    best: Solution | None = None
-    found_at: dict[str, Answer | None] = {}
-    for name, problem, other in (
-        (NO_LEVER, none, usual),
-        (OVER_USUAL, full, usual),
-        (OVER_CHEAPEST, full, cheapest),
-    ):
-        # A search that ran out of time may have missed what another one found on its way.
-        if name == OVER_CHEAPEST and _is_cheaper(best, cheapest):
-            other = cheapest = _solved(replace(full, objective=LEAST_MONEY), best) or cheapest
-            plans[CHEAPEST] = _outcome(cheapest)
-        found = None
-        if other is not None and other.solution is not None:
-            limited = capped(problem, other.solution.usd)
-            # A plan without levers keeps every rule of one with them: a start where its money is enough.
-            starts = [one for one in known if one.usd <= limited.limits.money_cap_usd]
-            found = _solved(limited, min(starts, key=lambda one: one.kgco2e, default=None))
-        found_at[name] = found
-        plans[name] = _outcome(found)
-        if found is not None and found.solution is not None:
-            known.append(found.solution)
-            best = found.solution if name == OVER_USUAL else best
-    levers: dict[str, Lever] = {}
-    if best is not None and usual is not None and usual.solution is not None:
-        levers = _levers(capped(full, usual.solution.usd), best)
-    front = {} if cheapest is None else _front(full, cheapest, known, found_at)
-    if f"{MORE_MONEY:.0%}" in front:
-        plans[OVER_CHEAPEST] = front[f"{MORE_MONEY:.0%}"]
+    search = _FrontSearch(full, _plans(small))
+    search.find_cheapest()
+    paid_usd = None if usual is None or usual.solution is None else usual.solution.usd
+    found_at: dict[str, Answer | None] = {NO_LEVER: None, OVER_USUAL: None}
+    if paid_usd is not None:
+        limited = capped(none, paid_usd)
+        found_at[NO_LEVER] = _solved(limited, _cleanest_within(limited, _plans(small)))
+        # A plan without levers keeps every rule of one with them.
+        search.known += _plans(found_at[NO_LEVER])
+        search.cleanest(capped(full, paid_usd))
+    steps = search.front()
+    if paid_usd is not None:
+        found_at[OVER_USUAL] = search.known_within(paid_usd * (1 + MORE_MONEY))
+    cheapest, found_at[OVER_CHEAPEST] = search.cheapest, steps.get(MORE_MONEY)
+    best, levers = next(iter(_plans(found_at[OVER_USUAL])), None), dict[str, Lever]()
+    if best is not None and paid_usd is not None:
+        levers = _levers(capped(full, paid_usd), best)
+    front = {f"{more:.0%}": _outcome(one) for more, one in steps.items()}
+    solved = {USUAL: usual, CHEAPEST: cheapest} | found_at
+    plans = {name: _outcome(solved[name]) for name in PLANS}
     everywhere = with_all_levers(scenario)
     replays: dict[str, Replays] = {}
     for name, against, one in (
@@ -186,32 +176,94 @@ def measured(scenario: Scenario) -> Family:
     return Family(scenario.title, plans, levers, notes, reached, front, replays)
 
 
-def _front(
-    full: Problem, cheapest: Answer, known: list[Solution], found_at: dict[str, Answer | None]
-) -> dict[str, Outcome | None]:
-    """Least carbon at each step of money over the least; each search begins from the best that it may have.
+@dataclass(slots=True)
+class _FrontSearch:
+    """Plans of one program from the cheapest to the cleanest: what one search finds serves all others."""
 
-    What is found at the five percent replaces the plan of that step.
-    """
-    assert cheapest.solution is not None, "it was solved"
-    front: dict[str, Outcome | None] = {}
-    for more in STEPS:
-        limited = capped(full, cheapest.solution.usd, more)
-        within = [one for one in known if one.usd <= limited.limits.money_cap_usd]
-        found = _solved(limited, min(within, key=lambda one: one.kgco2e, default=None))
-        if found is not None and found.solution is not None:
-            known.append(found.solution)
-        if more == MORE_MONEY:
-            found_at[OVER_CHEAPEST] = found
-        front[f"{more:.0%}"] = _outcome(found)
-    return front
+    full: Problem
+    known: list[Solution]
+    cheapest: Answer | None = None
+    supports: Supports = field(default_factory=Supports)
+    bounds: dict[float, float] = field(default_factory=dict)  # of carbon, by the cap on money
+
+    def __post_init__(self) -> None:
+        self.supports.plans = self.known
+
+    def find_cheapest(self) -> None:
+        """Search for the least money from the cheapest plan that is known; far from the best, from nothing.
+
+        A start keeps a search near to it, and what looks at few slots first is left out.
+        """
+        for start in (min(self.known, key=lambda one: one.usd, default=None), None):
+            found = _solved(replace(self.full, objective=LEAST_MONEY), start)
+            self.known += _plans(found)
+            self._keep_cheapest(found)
+            if start is None or (found is not None and found.gap_fraction <= SURE_FRACTION):
+                break
+
+    def _keep_cheapest(self, found: Answer | None) -> None:
+        """The cheapest plan of all searches, with the best bound of those for it."""
+        bound = max((one.bound for one in (found, self.cheapest) if one is not None), default=-math.inf)
+        if best := min(self.known, key=lambda one: one.usd, default=None):
+            self.cheapest = _as_answer(best, best.usd, bound)
+
+    def cleanest(self, limited: Problem) -> None:
+        """Search for the cleanest plan within the cap on money of a problem."""
+        found = _solved(limited, _cleanest_within(limited, self.known), self.supports)
+        if found is not None:
+            self.bounds[limited.limits.money_cap_usd] = found.bound
+
+    def front(self) -> dict[float, Answer | None]:
+        """Least carbon at each step of money over the least, the widest first; then the best plans known.
+
+        A search may find a cheaper plan than that of least money, which then is the base of all steps.
+        """
+        if self.cheapest is None or self.cheapest.solution is None:
+            return {}
+        if min(one.usd for one in self.known) < self.cheapest.solution.usd:
+            self.find_cheapest()
+        for more in sorted(STEPS, reverse=True):
+            self.cleanest(capped(self.full, self.cheapest.solution.usd, more))
+        self._keep_cheapest(None)
+        return {more: self.known_within(self.cheapest.solution.usd * (1 + more)) for more in STEPS}
+
+    def known_within(self, cap: float) -> Answer | None:
+        """The cleanest plan known within a cap; what bounds a wider one bounds it, too."""
+        within = [one for one in self.known if one.usd <= cap * (1 + ROUNDING)]
+        if not within:
+            return None
+        best = min(within, key=_cost)
+        wider = [bound for other, bound in self.bounds.items() if other >= cap]
+        return _as_answer(best, _cost(best), max(self.supports.bound(cap), *wider, -math.inf))
+
+
+def _cleanest_within(limited: Problem, known: Sequence[Solution]) -> Solution | None:
+    """The cleanest of some plans that keep the cap on money of a problem: where its search begins."""
+    within = [one for one in known if one.usd <= limited.limits.money_cap_usd]
+    return min(within, key=_cost, default=None)
+
+
+def _cost(plan: Solution) -> float:
+    """What the least carbon minimises."""
+    return LEAST_CARBON.money_weight * plan.usd + LEAST_CARBON.carbon_weight * plan.kgco2e
+
+
+def _as_answer(plan: Solution, objective: float, bound: float) -> Answer:
+    gap = max(backend.gap(objective, bound), 0.0)
+    near = gap <= GAP_FRACTION
+    status = backend.Status.WITHIN_GAP if near else backend.Status.TIME_LIMIT
+    return Answer(status, plan, objective, min(bound, objective), gap, 0.0)
+
+
+def _plans(found: Answer | None) -> list[Solution]:
+    return [] if found is None or found.solution is None else [found.solution]
 
 
 def _replayed(plan: Usual, against: Usual) -> Replays:
     """Both plans in the same draws of the facts: what the first period decides stays, the rest may change."""
     saved, more, short, others_short = list[float](), list[float](), 0, 0
     by_hours = against.scenario is plan.scenario
-    for values in drawn(plan.scenario, load_catalogue(), draws=DRAWS, seed=SEED).points:
+    for values in drawn_points(plan.scenario, load_catalogue(), draws=DRAWS, seed=SEED).points:
         problem, stays = _in_draw(against, values, levers=by_hours)
         theirs = _held(replace(problem, objective=LEAST_MONEY), stays)
         problem, stays = _in_draw(plan, values, levers=True)
@@ -249,12 +301,6 @@ def _held(problem: Problem, stays: FirstStage) -> Solution | None:
     ).solution
 
 
-def _is_cheaper(one: Solution | None, other: Answer | None) -> bool:
-    return (
-        one is not None and other is not None and other.solution is not None and one.usd < other.solution.usd
-    )
-
-
 def _usual(scenario: Scenario, full: Inputs) -> Usual | None:
     """Usual practice by the hours of the full program; with the spares that failures ask for.
 
@@ -280,8 +326,17 @@ def _usual(scenario: Scenario, full: Inputs) -> Usual | None:
     return Usual(as_usual, found, reached) if again is None else Usual(spared, again, reached)
 
 
-def _solved(problem: Problem, start: Solution | None = None) -> Answer | None:
-    found = answer(problem, gap_fraction=GAP_FRACTION, time_limit_s=TIME_LIMIT_S, start=start)
+def _solved(
+    problem: Problem, start: Solution | None = None, supports: Supports | None = None
+) -> Answer | None:
+    capped_money = math.isfinite(problem.limits.money_cap_usd)
+    found = answer_within_cap(
+        problem,
+        gap_fraction=GAP_FRACTION,
+        time_limit_s=CAPPED_SECONDS if capped_money else TIME_LIMIT_S,
+        start=start,
+        supports=supports,
+    )
     return None if found.solution is None else found
 
 
@@ -344,10 +399,11 @@ fleet takes more without the lever; *alone*: what it takes less with it alone (l
 Blank: the fleet is too small without it, so that its worth is the nodes that it saves. The two differ where
 levers get in each other's way, and their sum is not what all of them bring.
 
-Each program was searched for {TIME_LIMIT_S:.0f} s at the most; the gap says how far a plan may be from the
-best of its kind. Where a gap is larger than a saving, the saving may be more, and what is measured is what
-was found. Carbon is that which the plan minimises: electricity, and the making of what is bought; standing
-nodes are sunk, and network, storage and building are left out of all plans alike.
+Each program was searched for {TIME_LIMIT_S:.0f} s at the most, those with a cap on money for
+{CAPPED_SECONDS:.0f} s; the gap says how far a plan may be from the best of its kind. Where a gap is larger
+than a saving, the saving may be more, and what is measured is what was found. Carbon is that which the plan
+minimises: electricity, and the making of what is bought; standing nodes are sunk, and network, storage and
+building are left out of all plans alike.
 
 Families that count carbon market-based are counted here by the grids where energy is drawn, without
 contracts.

@@ -11,7 +11,7 @@ from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario
 from planner.program.assembly import assemble
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 
 
 def facts_used(scenario: Scenario, catalogue: Catalogue | None = None) -> frozenset[str]:

@@ -15,7 +15,7 @@ from planner.inputs.editing import Found
 from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from
-from planner.inputs.sheets.guide import STEPS, Answers, made, missing, numbered, with_stand_ins
+from planner.inputs.sheets.guide import STEPS, Answers, missing, numbered, stated_tables, with_stand_ins
 from planner.inputs.sheets.problem_fields import Field, field_of
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
@@ -108,7 +108,7 @@ def guided(
     text, notes = "", tuple[str, ...]()
     document: Mapping[str, Any] = {}
     try:
-        result = made(stated, catalogue, title=GUIDED_TITLE, today=today, data=data)
+        result = stated_tables(stated, catalogue, title=GUIDED_TITLE, today=today, data=data)
         text, notes, document = _text(result), result.notes, result.tables
         found = scenario_found(GUIDED_NAME, text.encode(), files)
     except ScenarioError as error:

@@ -37,7 +37,7 @@ def in_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def drawn(text: str) -> str:
+def terminal_text(text: str) -> str:
     """A text as a terminal draws it: title and headings bold, rules dim, how a search ended in colour."""
     if text.startswith(("{", "[", "#")):  # data, and Markdown: to be copied as it is
         return text
@@ -90,7 +90,7 @@ def wrong(text: str) -> int:
 def show(text: str) -> None:
     """Print what is also to be saved: a reader that left early (`| head`) does not stop the saving."""
     if in_colour(sys.stdout):
-        text = drawn(text)
+        text = terminal_text(text)
     try:
         print(text, flush=True)
     except BrokenPipeError:

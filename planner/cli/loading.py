@@ -116,7 +116,7 @@ def see_store(address: str | None) -> None:
     open_store(address).close()
 
 
-def opened(options: argparse.Namespace) -> dict[str, Any]:
+def opened_document(options: argparse.Namespace) -> dict[str, Any]:
     """The document of a folder or a file, or of a scenario that is solved for it."""
     from planner.answers.opening import open_answer
     from planner.answers.plan.document import plan_document

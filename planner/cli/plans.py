@@ -21,7 +21,7 @@ from planner.cli.console import (
     write_file,
     wrong,
 )
-from planner.cli.loading import named_scenario, opened, see_store, solve, stated_labels
+from planner.cli.loading import named_scenario, opened_document, see_store, solve, stated_labels
 from planner.inputs.plan_question import PlanQuestion
 from planner.inputs.question_fields import fields_of
 from planner.trace.errors import InputError
@@ -123,7 +123,7 @@ def _plan_question(options: argparse.Namespace) -> PlanQuestion:
 
 def _defended(plan: Plan, question: PlanQuestion, options: argparse.Namespace) -> Plan:
     """The plan with its services played, the worth of its limits and its alternatives, where requested."""
-    from planner.answers.plan.defended import defended
+    from planner.answers.plan.evidence import defended
 
     left_out = "stopped; the plan is there, what was still being looked for is left out"
     plan = defended(plan, question, watch=watcher(options), stopped=lambda: say(left_out))
@@ -205,9 +205,9 @@ def run_explain(options: argparse.Namespace) -> int:
     from planner.report.cells import named_cell
     from planner.report.shape import written
     from planner.report.why import labels_of, why_terminal
-    from planner.trace.explain import opened as explained
+    from planner.trace.explain import kept_step as explained
 
-    document = written(opened(options))
+    document = written(opened_document(options))
     known = sorted(document["explanations"])
     if not known and "status" in document:
         say(document["status"]["text"])

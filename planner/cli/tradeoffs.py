@@ -58,7 +58,7 @@ def _found(options: argparse.Namespace, document: dict[str, Any]) -> int:
     clear(options)
     show_answer(options, (document, findings.to_terminal(document)))
     if options.out is not None:
-        from planner.answers.tradeoffs.page import save_findings
+        from planner.answers.tradeoffs.saving import save_findings
 
         paths = save_findings(document, Path(options.out))
         say(f"report: {next(path for path in paths if path.suffix == '.html')}")

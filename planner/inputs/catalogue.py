@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 from planner.inputs.ranges import Ranges, read_ranges
 from planner.trace.errors import InputError
@@ -125,6 +125,16 @@ class Region:
     def wue_key(self) -> str:
         """The fact of its WUE; empty where none is known."""
         return f"wue.{self.wue}" if self.wue else ""
+
+
+class Facts(Protocol):
+    """Where facts come from: a catalogue, or a scenario on one."""
+
+    def fact(self, key: str) -> Fact:
+        """The fact with this key."""
+
+    def has(self, key: str) -> bool:
+        """Whether there is one."""
 
 
 @dataclass(frozen=True)

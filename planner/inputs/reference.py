@@ -9,20 +9,8 @@ from typing import Any
 from planner.inputs.editing.fields import allowed_words, shown_value, unit_of_rule
 from planner.inputs.job.schema import Job
 from planner.inputs.scenario.base import Part, is_list, part_in, rule_of
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    Day,
-    EachPeriod,
-    Flag,
-    Fraction,
-    Number,
-    Quantity,
-    Rule,
-    Several,
-    Table,
-    Text,
-)
+from planner.inputs.scenario.fields import Choice, Count, Day, Flag, Fraction, Number, Quantity, Rule, Text
+from planner.inputs.scenario.fields_nested import EachPeriod, Several, Table
 from planner.inputs.scenario.parts import keys_of
 from planner.inputs.scenario.schema import Scenario
 from planner.inputs.scenario.writing import part_schema

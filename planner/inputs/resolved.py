@@ -9,8 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,29 +19,13 @@ from carbon.grid import market_kgco2e_per_kwh, projected_kgco2e_per_kwh
 from planner.inputs.catalogue import SPARE, Catalogue, CatalogueError, Sku
 from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed
-from planner.inputs.scenario import (
-    Offer,
-    Rental,
-    Scenario,
-    Service,
-    Site,
-)
+from planner.inputs.scenario import Offer, Rental, Scenario, Site
 from planner.inputs.scenario.own import pue_key
 from planner.inputs.techniques import Ways
-from planner.performance.demand import recording_windows, window_text_tokens
-from planner.performance.mix import (
-    PromptClasses,
-    RequestMix,
-    prompt_classes,
-    request_mix,
-    spread_mix,
-)
 from planner.trace.currency import Currency, Stated
 from planner.trace.quantities import Chosen, Fact, Source, Traced, chosen, derive, exchanged, pick
 from planner.trace.units import canonical, parse_quantity
 
-CLASSES_PER_DOUBLING = 2  # of prompts; eight move no capacity of the shipped traces by more than 0.5 %
-LEAST = 1e-9  # tokens: answers of no length have no ratio to their mean
 HOURS_PER_YEAR = 8766.0  # mean Julian year; a convention of time-keeping, not a fact about fleets
 
 
@@ -463,85 +446,6 @@ class Inputs:
             return self.keep(fit.repair)
         return self.yours("reliability.repair", stated, "h")
 
-    def windows(self, service: Service) -> Traced | None:
-        """Windows of a recording, each heard as a request of its own; None where it is one, or no sound."""
-        if service.audio_s is None:
-            return None
-        found = derive(
-            recording_windows,
-            audio_s=self.yours(f"{service.place}.audio", service.audio_s, "s"),
-            window_s=self.fact(f"speech.{service.model}.window"),
-        )
-        return found if float(found.value) > 1.0 else None
-
-    def _window_tokens(self, service: Service) -> tuple[Traced, Traced]:
-        """Frames that a model of speech hears of a window, and tokens that it writes of it."""
-        assert service.audio_s is not None, "asked of sound alone"
-        windows = self.windows(service)
-        frames = self.fact(f"speech.{service.model}.encoder_tokens")
-        if service.tokens_out is not None:
-            written = self.yours(f"{service.place}.tokens_out", service.tokens_out, "1")
-            return frames, written if windows is None else (written / windows).named("output_tokens")
-        one = chosen("windows", 1.0, "its sound is heard at once")
-        return frames, derive(
-            window_text_tokens,
-            audio_s=self.yours(f"{service.place}.audio", service.audio_s, "s"),
-            windows=one if windows is None else windows,
-            tokens_per_s=self.fact("speech.default.tokens_per_s"),
-        )
-
-    def _mean_of_classes(self, service: Service, key: str) -> Traced:
-        """Mean length of the requests of all classes of a service."""
-        found: Traced | None = None
-        for i, one in enumerate(service.classes):
-            at = f"services.{service.name}.classes[{i}]"
-            share = self.yours(f"{at}.share", one.share_fraction, "1")
-            part = share * self.yours(f"{at}.{key}", getattr(one, key), "1")
-            found = part if found is None else found + part
-        assert found is not None, "asked of services with classes"
-        return found.named(key)
-
-    def request_tokens(self, service: Service) -> tuple[Traced, Traced]:
-        """Mean prompt and answer of a service, from its trace or as stated; of a window where it hears."""
-        if service.traffic is not None:
-            traffic = f"traffic.{service.traffic}"
-            return self.fact(f"{traffic}.mean_context"), self.fact(f"{traffic}.mean_generated")
-        if service.classes:
-            return self._mean_of_classes(service, "tokens_in"), self._mean_of_classes(service, "tokens_out")
-        if service.audio_s is not None:
-            return self._window_tokens(service)
-        return (
-            self.yours(f"{service.place}.tokens_in", float(service.tokens_in or 0), "1"),
-            self.yours(f"{service.place}.tokens_out", float(service.tokens_out or 0), "1"),
-        )
-
-    def request_mix(self, service: Service) -> RequestMix | None:
-        """Requests of a service's trace by their lengths; None where only means are known."""
-        if service.classes:
-            shares, prompts, answers = _columns(service)
-            return spread_mix(share_fraction=shares, input_tokens=prompts, output_tokens=answers)
-        sample = self.catalogue.folder / "samples" / f"{service.traffic}.csv"
-        return None if service.traffic is None or not sample.is_file() else _mix(sample)
-
-    def request_classes(self, service: Service) -> PromptClasses:
-        """How requests of a service spread around their means; one class where only means are known."""
-        if service.classes:
-            shares, prompts, answers = _columns(service)
-            prompt, answer = float(shares @ prompts), float(shares @ answers)
-            return PromptClasses(shares, prompts / prompt, answers / max(answer, LEAST), np.ones(len(shares)))
-        mix = self.request_mix(service)
-        if mix is None:
-            return PromptClasses(*np.ones((4, 1)))
-        return prompt_classes(mix, classes_per_doubling=CLASSES_PER_DOUBLING)
-
-    def arrival_scv(self, service: Service) -> Fact:
-        """Squared coefficient of variation of the time between requests: 1 is Poisson, bursts are above."""
-        return self.fact(f"traffic.{service.traffic or 'default'}.arrival_cv2")
-
-    def trace_rate(self, service: Service) -> Fact:
-        """Requests a second of the trace that a service's traffic is like."""
-        return self.fact(f"traffic.{service.traffic or 'default'}.rate")
-
     def by_period(self, path: str, values: Sequence[float], unit: str) -> list[Traced]:
         """Values that the scenario states for each period, one fact where all are the same."""
         return [
@@ -555,20 +459,6 @@ def _rented_site(rental: Rental, periods: int) -> Site:
     limits: dict[str, Any] = {"power_cap_kw": (math.inf,) * periods, "racks": math.inf}
     where = rental.model_dump(include={"name", "grid", "grid_kgco2e_per_kwh", "pue"})
     return Site.model_construct(**where, **limits)
-
-
-def _columns(service: Service) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Shares, prompts and answers of the classes of a service."""
-    each = [(one.share_fraction, one.tokens_in, one.tokens_out) for one in service.classes]
-    shares, prompts, answers = np.array(each, dtype=np.float64).T
-    return shares, prompts, answers
-
-
-@cache
-def _mix(sample: Path) -> RequestMix:
-    """A joint histogram of lengths in `data/samples`."""
-    lengths = np.loadtxt(sample, delimiter=",", skiprows=1, unpack=True)
-    return request_mix(context_tokens=lengths[0], generated_tokens=lengths[1], requests=lengths[2])
 
 
 def data_year(grid: Fact) -> int:

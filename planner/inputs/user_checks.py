@@ -12,7 +12,7 @@ from planner.inputs.scenario import Problem, Service, UserRegion
 from planner.inputs.scenario.checks import list_in
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.parts import entries_of, read_far
-from planner.inputs.scenario.problems import near, place
+from planner.inputs.scenario.problems import nearest_remedy, place
 from planner.performance.users import great_circle_km, user_latency_s
 from planner.trace.numbers import number_text, seconds_text
 
@@ -120,7 +120,7 @@ def _home(
         if isinstance(name, str) and name not in labels
     ]
     for key, name in missing:
-        yield Problem(f"{at}.{key}", f"no site or rental '{name[:60]}'; {near(name, labels)}")
+        yield Problem(f"{at}.{key}", f"no site or rental '{name[:60]}'; {nearest_remedy(name, labels)}")
     if missing:
         return
     limits = [set(named) for named in (list_in(entry, "sites"), list_in(home, "sites")) if named]

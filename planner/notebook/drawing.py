@@ -81,10 +81,10 @@ def _totals(totals: Table) -> str:
 def _rows(table: Table) -> str:
     more = len(table) - MOST_ROWS
     left = f"<p>{more} more: <code>.to_pandas()</code> has all</p>" if more > 0 else ""
-    return _markup(drawn(table, MOST_ROWS)) + left if len(table) else "<p>no rows</p>"
+    return _markup(table_text(table, MOST_ROWS)) + left if len(table) else "<p>no rows</p>"
 
 
-def drawn(table: Table, most: int | None = None) -> Drawn:
+def table_text(table: Table, most: int | None = None) -> Drawn:
     """A table as text in the units that read best, in the report's order where it knows the columns."""
     known = [key for key in COLUMNS.get(table.name, ()) if key in table.columns]
     keys = (

@@ -30,7 +30,7 @@ _MAKERS = {
 }
 
 
-def made(document: Record) -> Answer:
+def kept_answer(document: Record) -> Answer:
     """The answer of a document that was kept.
 
     Raises:

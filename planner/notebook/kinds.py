@@ -12,7 +12,7 @@ from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json, is_answer
 from planner.report.tables import table_of
 from planner.report.text import markdown_escaped, markdown_table
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 from planner.trace.records import Record
 
 # Sections of a fit in the order of reading.
@@ -69,7 +69,7 @@ def sectioned(document: Record) -> Content:
 def kept_steps(document: Record) -> dict[str, Steps]:
     """The explanations that a document keeps by name."""
     names = document.get("explanations", {})
-    return {name: found.to_dict() for name in names if (found := opened(document, name))}
+    return {name: found.to_dict() for name in names if (found := kept_step(document, name))}
 
 
 def kept_totals(explanations: Mapping[str, Steps]) -> list[Record]:

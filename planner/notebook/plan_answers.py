@@ -45,7 +45,7 @@ def plan_made(document: Record, scenario: Scenario | None = None) -> Answer:
 
 def front_made(document: Record) -> Answer:
     """Money against carbon."""
-    from planner.answers.tradeoffs.page import save_findings
+    from planner.answers.tradeoffs.saving import save_findings
 
     kind = Kind("front", findings.to_terminal, findings.to_markdown, save_findings, lambda: page.PICTURES)
     return Answer(sectioned(document), document, kind, open_cell=partial(opened_at, document))

@@ -75,8 +75,8 @@ def plan(
     said = locals()
     if alternatives < 0:
         raise InputError(f"alternatives: {alternatives} is no number of plans: write 0 or more")
-    from planner.answers.plan.defended import defended
     from planner.answers.plan.document import plan_document
+    from planner.answers.plan.evidence import defended
     from planner.inputs.plan_question import PlanQuestion
     from planner.notebook.plan_answers import plan_made
     from planner.program.plan import plan_fleet, silent
@@ -285,12 +285,12 @@ def load(named: str | Path, *, store: str | None = None) -> Answer:
         InputError: there is no such answer.
     """
     from planner.answers.saved.commands import show_saved
-    from planner.notebook.kept import made
+    from planner.notebook.kept import kept_answer
 
     if (kept := _kept(named)) is not None:
         return kept
     if _is_digest(str(named)):
-        return made(show_saved(store, str(named))[0])
+        return kept_answer(show_saved(store, str(named))[0])
     raise InputError(f"{named}: no answer lies there: name a folder or a JSON file that `save` wrote")
 
 
@@ -301,7 +301,7 @@ def _is_digest(named: str) -> bool:
 def _kept(named: Named) -> Answer | None:
     """The answer that a folder or a file holds; None where it is something else."""
     from planner.answers.opening import open_answer
-    from planner.notebook.kept import made
+    from planner.notebook.kept import kept_answer
 
     document = open_answer(Path(named)) if isinstance(named, str | Path) else None
-    return None if document is None else made(document)
+    return None if document is None else kept_answer(document)

@@ -234,10 +234,10 @@ class Table(Sequence[Row]):
         return f"<table '{self.name}': {rows} row{'s' * (rows != 1)}; {shown or 'empty'}>"
 
     def __str__(self) -> str:
-        from planner.notebook.drawing import drawn
+        from planner.notebook.drawing import table_text
         from planner.report.text import text_table
 
-        return text_table(drawn(self)) if self.records else repr(self)
+        return text_table(table_text(self)) if self.records else repr(self)
 
     def _repr_html_(self) -> str:
         from planner.notebook.drawing import table_html

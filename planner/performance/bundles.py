@@ -8,10 +8,12 @@ over with `step_bundles`, `memory_bundles` and `search_bundles`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+
+from planner.performance.columns import Floats
 
 # A number or a column; a traced one while a question is put together, which `derive` unwraps.
 Entry = Any
@@ -92,7 +94,8 @@ class TrainingChip:
     `precision_factor` is the share of its peak that the training precision reaches over the share that 16
     bits do; `narrow_fraction` of the layers' multiplications run in it, the others in 16 bits. Grouped
     matrices of experts reach `grouped_efficiency_fraction` of the peak at most, and half of their speed at
-    `grouped_half_tokens` an expert, those of the software where none are given.
+    `grouped_half_tokens` an expert, those of the software where none are given; they are made up of whole
+    tiles, `grouped_tile` to a side.
     """
 
     matrix_tflop_per_s: Entry
@@ -106,6 +109,7 @@ class TrainingChip:
     narrow_fraction: Entry = 1.0
     grouped_half_tokens: Entry = None
     grouped_efficiency_fraction: Entry = 1.0
+    grouped_tile: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +234,73 @@ class RankingChip:
 def named(bundle: IsDataclass) -> dict[str, Any]:
     """What a bundle holds, by name."""
     return {f.name: getattr(bundle, f.name) for f in fields(bundle)}
+
+
+def _one() -> Floats:
+    """Prompts that are alike, whose answers spread like exponential ones: all that means can say."""
+    return np.ones(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """Lengths of requests: means, and classes of prompts on the last axis of the other columns.
+
+    As of `prompt_classes`: share of requests, mean prompt and answer of a class over those of all, spread of
+    its answers. Where only means are known there is one class, whose answers spread like exponential ones.
+    """
+
+    input_tokens: Entry
+    output_tokens: Entry
+    share_fraction: Entry = field(default_factory=_one)
+    input_ratio: Entry = field(default_factory=_one)
+    output_ratio: Entry = field(default_factory=_one)
+    output_scv_ratio: Entry = field(default_factory=_one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """When a first token and each further one are in time, and for which share of them; 0 compares means."""
+
+    ttft_target_s: Entry
+    tpot_target_s: Entry
+    quantile_fraction: Entry
+    tpot_quantile_fraction: Entry = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Requests that each group of a replica holds, that may wait for it, and prompt tokens of a step.
+
+    An engine that schedules `interval_steps` at once reads prompts in every so many steps alone. So many
+    replicas as are `pooled` take prompts from one queue, to whichever is free first; 1 where each replica is
+    dealt its own.
+    """
+
+    batch_limit: Entry
+    queue_places: Entry
+    chunk_tokens: Entry
+    interval_steps: Entry = 1.0
+    pooled: Entry = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Points on the last axis at which an engine was measured, and its factors (`serving_factor_at`)."""
+
+    batches: Entry = field(default_factory=_one)
+    factors: Entry = field(default_factory=_one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guesses:
+    """Tokens guessed ahead for each request in a step, and tokens that the step gives it on average.
+
+    Of a prompt `read_fraction` is read, and the rest known from earlier ones: it takes room all the same.
+    """
+
+    draft_tokens: Entry
+    accepted_tokens: Entry
+    read_fraction: Entry = 1.0
 
 
 def bundled(values: Mapping[str, Any], **kinds: type[Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from planner.performance._checks import (
 from planner.performance.bundles import Links, Waits, named
 from planner.performance.columns import Column
 from planner.performance.communication import gradient_exchange_s, weight_gather_s
+from planner.performance.experts import whole_tiles_ratio
 
 
 def latent_tokens(
@@ -68,6 +69,29 @@ def attention_tflop(*, layers: Column, hidden: Column, tokens: Column) -> Column
     return 4.0 * layers * tokens * tokens * hidden / 1e12
 
 
+def levels_tiles_ratio(
+    *,
+    tile: Column,
+    narrow_width: Column,
+    narrow_outputs_fraction: Column,
+    middle_width: Column,
+    middle_outputs_fraction: Column,
+) -> Column:
+    """Multiplications of a U-Net in whole tiles over those that it counts.
+
+    r = 1 + sum_i x_i (ceil(w_i / T) T / w_i - 1)
+
+    x_i of the multiplications have outputs w_i wide at the levels that are no multiple of a wide tile.
+
+    Source: definition; NVIDIA, "Matrix Multiplication Background", section 3.1 (tile quantization).
+    """
+    require_share(
+        narrow_outputs_fraction=narrow_outputs_fraction, middle_outputs_fraction=middle_outputs_fraction
+    )
+    narrow = narrow_outputs_fraction * (whole_tiles_ratio(side=narrow_width, tile=tile) - 1.0)
+    return 1.0 + narrow + middle_outputs_fraction * (whole_tiles_ratio(side=middle_width, tile=tile) - 1.0)
+
+
 def operator_s(
     *,
     operator_tflop: Column,
@@ -103,25 +127,27 @@ def generation_s(
     weights_gb: Column,
     memory_gb_per_s: Column,
     memory_efficiency_fraction: Column,
+    wait_s: Column = 0.0,
 ) -> Column:
     """Time to make a batch of images or videos.
 
-    T = n max(g b sum_i t_i, W / (M e_m)) + b sum_j t_j
+    T = n (max(g b sum_i t_i, W / (M e_m)) + t_w) + b sum_j t_j
 
     n steps, each with g passes of the denoiser (2 with classifier-free guidance); t_j is what runs once
-    (text encoder, decoder). W, the weights, crosses memory at least once a step. The host is left out:
-    an engine that launches every operator alone is slower, above all at small batches.
+    (text encoder, decoder). W, the weights, crosses memory at least once a step; t_w is spent between the
+    kernels of a step, whatever the batch. Where none is given an engine that launches every operator alone
+    is slower, above all at small batches.
 
     Source: structure of Golden et al., "Generative AI beyond LLMs", ISPASS 2024, arXiv 2312.14385.
     """
     require_positive(steps=steps, passes=passes, batch=batch, memory_gb_per_s=memory_gb_per_s)
     require_not_negative(
-        step_operator_s=step_operator_s, once_operator_s=once_operator_s, weights_gb=weights_gb
+        step_operator_s=step_operator_s, once_operator_s=once_operator_s, weights_gb=weights_gb, wait_s=wait_s
     )
     require_open_share(memory_efficiency_fraction=memory_efficiency_fraction)
     weights_s = weights_gb / (memory_gb_per_s * memory_efficiency_fraction)
     step = np.maximum(passes * batch * np.sum(step_operator_s, axis=-1), weights_s)
-    result: Column = steps * step + batch * np.sum(once_operator_s, axis=-1)
+    result: Column = steps * (step + wait_s) + batch * np.sum(once_operator_s, axis=-1)
     return result
 
 

@@ -153,6 +153,17 @@ def static_slots_ratio(*, experts: Column, capacity_factor: Column, experts_per_
     return experts * capacity_factor / experts_per_token
 
 
+def whole_tiles_ratio(*, side: Column, tile: Column) -> Column:
+    """Length that a kernel multiplies of a matrix's side over the side itself.
+
+    r = ceil(n / T) T / n
+
+    Source: definition; NVIDIA, "Matrix Multiplication Background", section 3.1 (tile quantization).
+    """
+    require_positive(side=side, tile=tile)
+    return np.ceil(side / tile) * tile / side
+
+
 def expert_activation_ratio(
     *, hidden: Column, ffn: Column, experts: Column, experts_per_token: Column, shared_experts: Column
 ) -> Column:

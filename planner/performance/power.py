@@ -10,6 +10,7 @@ from planner.performance._checks import (
 )
 from planner.performance.adapters import training_flops_ratio
 from planner.performance.columns import Column
+from planner.performance.memory import redone_fraction
 
 
 def accelerator_power_kw(
@@ -163,7 +164,9 @@ def training_power_kw(
     require_not_negative(moving_s=moving_s, compute_use_fraction=compute_use_fraction)
     require_share(exchange_power_fraction=exchange_power_fraction)
     computing = computing_s / total_s
-    moving = moving_s / total_s
+    # Where nothing is waited for, the parts make up the whole but for its last digits.
+    whole = np.isclose(computing_s + moving_s, total_s, rtol=1e-9)
+    moving: Column = np.where(whole, 1.0 - computing, moving_s / total_s)
     require_share(computing_and_moving_fraction=computing + moving)
     law = {
         "tdp_kw": tdp_kw,
@@ -288,7 +291,7 @@ def training_compute_use_fraction(
 ) -> Column:
     """Share of the dense peak that a training step uses, with what is computed twice.
 
-    u_comp = k N B s / (n P T),  k = 6, or 4 next to `adapter_parameters`, and 2 more with full recomputation
+    u_comp = k N B s / (n P T),  k = 6, or 4 next to `adapter_parameters`; 2 x more to redo a share x
 
     Attention scores and the adapters themselves are left out (a few percent at usual lengths).
 
@@ -296,7 +299,9 @@ def training_compute_use_fraction(
     """
     require_positive(parameters=parameters, global_batch=global_batch, sequence_tokens=sequence_tokens)
     require_positive(accelerators=accelerators, step_s=step_s, peak_tflop_per_s=peak_tflop_per_s)
-    passes = training_flops_ratio(adapter_parameters=adapter_parameters) + np.where(recompute == 2, 1.0, 0.0)
+    passes = training_flops_ratio(adapter_parameters=adapter_parameters) + redone_fraction(
+        recompute=recompute
+    )
     operations = 2.0 * passes * parameters * global_batch * sequence_tokens
     result: Column = np.minimum(1.0, operations / (accelerators * peak_tflop_per_s * 1e12 * step_s))
     return result

@@ -15,17 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.performance._checks import require_not_negative, require_positive
+from planner.performance.bundles import Measured
 from planner.performance.calibrate_serving import serving_factor_at, step_arithmetic_s
-from planner.performance.capacity import Measured
 from planner.performance.columns import Column, Counts, Flags, Floats
-from planner.performance.engine import (
-    Chip,
-    Engine,
-    ReplicaLayout,
-    Transformer,
-    matrix_parameters,
-    step_times,
-)
+from planner.performance.engine import Chip, Engine, ReplicaLayout, Transformer, matrix_parameters, step_times
 
 _TO_A_DOUBLING = 4  # points at which a step is worked out; between them it is a plane
 _TELL_EVERY = 512  # steps

@@ -32,12 +32,18 @@ from planner.performance.communication import (
     tensor_exchange_s,
     weight_gather_s,
 )
-from planner.performance.experts import expert_activation_ratio, expert_tokens, layer_weights
+from planner.performance.experts import (
+    expert_activation_ratio,
+    expert_tokens,
+    layer_weights,
+    whole_tiles_ratio,
+)
 from planner.performance.memory import (
     data_parallel_ranks,
     expert_copies,
     rank_expert_parameters,
     rank_parameters,
+    redone_fraction,
     stage_layers,
 )
 
@@ -244,14 +250,11 @@ def training_step_s(
         if software.expert_exposed_interleaved_fraction is not None:
             exposed = np.where(layout.interleave > 1, software.expert_exposed_interleaved_fraction, exposed)
         matrix = matrix + software.load_imbalance_factor * _experts_s(
-            hidden=model.hidden,
-            ffn=model.ffn,
-            tp=layout.tp,
+            model=model,
+            layout=layout,
             rank_tokens=rank_tokens,
-            experts=model.experts,
-            ep=layout.ep,
-            experts_per_token=model.experts_per_token,
             active_parameters=weights.active_routed_parameters,
+            tile=chip.grouped_tile,
             flop_per_s=dense_flop_per_s,
             hidden_half_width=software.hidden_half_width,
             tokens_half=half_tokens,
@@ -332,19 +335,25 @@ def training_step_s(
     )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
-    again = np.where(layout.recompute == 2, 1.0, 0.0)
+    again = redone_fraction(recompute=layout.recompute)
+    # Where attention is fused nothing but whole layers is redone next to whole layers.
+    scores_again = np.where(
+        layout.recompute > 1,
+        np.where(layout.fused_attention > 0, again, 1.0),
+        np.where(layout.recompute > 0, 1.0, 0.0),
+    )
     adapted = bool(np.any(np.asarray(model.adapter_parameters) > 0))
     passes = training_flops_ratio(adapter_parameters=model.adapter_parameters)
     matrix = matrix * (passes + again) * deep
     if adapted:
         adapter_s = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
         matrix = matrix + adapter_s * (3.0 + again) * deep
-    attention = attention * (3.2 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
+    attention = attention * (3.2 + scores_again) * deep
     elementwise = elementwise * (3.0 + again) * deep
     exchange = exchange * (2.0 + again) * deep
     sent = sent * (2.0 + again) * deep
     # Backward sends keys and values again, and their gradients, on top of twice the attention.
-    ring = ring * (3.0 + np.where(layout.recompute > 0, 1.0, 0.0)) * deep
+    ring = ring * (3.0 + scores_again) * deep
     launch = software.layer_launch_s * (2.0 + again) * deep
     layer_values = weights.common_parameters / layout.tp + weights.held_routed_parameters / layout.ep
     gather = _exposed_gather_s(
@@ -440,41 +449,41 @@ def training_step_s(
 
 def _experts_s(
     *,
-    hidden: Column,
-    ffn: Column,
-    tp: Column,
+    model: TrainedTransformer,
+    layout: TrainingLayout,
     rank_tokens: Column,
-    experts: Column,
-    experts_per_token: Column,
-    ep: Column,
     active_parameters: Column,
+    tile: Column,
     flop_per_s: Column,
     hidden_half_width: Column,
     tokens_half: Column,
     most_flop_per_s: Column,
 ) -> Column:
-    """Forward time of the experts of one layer: 2 (tok/t) k F at the efficiency of one expert's matrices.
+    """Forward time of the experts of one layer: 2 (tok/t) k F' at the efficiency of one expert's matrices.
 
-    These are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
+    F' is F with both sides of a matrix rounded up to whole tiles, which is what a kernel multiplies. The
+    matrices are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
     meet in one expert; grouped kernels reach `most_flop_per_s` where experts are wide and long.
     """
     tokens = expert_tokens(
         rank_tokens=rank_tokens,
-        tp=tp,
-        experts=np.maximum(experts, 1.0),
-        experts_per_token=np.maximum(experts_per_token, 1.0),
-        ep=ep,
+        tp=layout.tp,
+        experts=np.maximum(model.experts, 1.0),
+        experts_per_token=np.maximum(model.experts_per_token, 1.0),
+        ep=layout.ep,
     )
     short = tokens / (tokens + tokens_half)
     narrow = shape_efficiency_fraction(
-        hidden=np.minimum(hidden, ffn),
+        hidden=np.minimum(model.hidden, model.ffn),
         tp=1.0,
         rank_tokens=tokens,
         hidden_half_width=hidden_half_width,
         tokens_half=tokens_half,
     )
     reached = np.minimum(flop_per_s * narrow, most_flop_per_s * short)
-    return 2.0 * rank_tokens / tp * active_parameters / reached
+    whole = whole_tiles_ratio(side=model.hidden, tile=tile) * whole_tiles_ratio(side=model.ffn, tile=tile)
+    found: Column = 2.0 * rank_tokens / layout.tp * active_parameters * whole / reached
+    return found
 
 
 def _exposed_gather_s(

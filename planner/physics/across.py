@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.performance.collectives import gradients_across_s, pipeline_across_s
-from planner.trace.quantities import Derived, Fact, Parts, Traced, chosen, derive, total
+from planner.trace.quantities import Derived, Fact, Parts, Traced, chosen, convert, derive, total
 
 ONE, DATA, SMALL, APART, PIPELINE = "one site", "gradients", "small gradients", "weights", "activations"
 CROSSES = (ONE, DATA, SMALL, APART, PIPELINE)
@@ -67,17 +67,23 @@ def gradients(
         fact("across.apart_steps") if crosses == APART else chosen("exchange_steps", 1.0, "after every step")
     )
     held = parameters * fact(f"across.{_VALUE[crosses]}")
-    size = derive(gigabytes_gb, number_bytes=held.named("number_bytes", "of all weights"))
+    size = convert(held.named("number_bytes", "of all weights"), "GB").named("gradient_gb")
+    share = _count(sites)
     waits = derive(
         gradients_across_s,
-        sites=_count(sites),
+        sites=share,
         gradient_gb=size,
         **link.terms,
         exchange_steps=every,
         hidden_fraction=hidden_fraction,
         computing_s=total("computing_s", {name: step[name] for name in _COMPUTING}),
     )
-    return Waits(waits, derive(ring_gb, gradient_gb=size, sites=_count(sites), exchange_steps=every))
+    return Waits(
+        waits,
+        (2.0 * (share - 1.0) / share * size / every).named(
+            "ring_gb", "Bytes that cross each link in a step of a ring all-reduce, on average over steps"
+        ),
+    )
 
 
 def activations(
@@ -119,26 +125,6 @@ def waiting(step: Parts, waits: Waits) -> Parts:
 
 def _count(sites: int) -> Traced:
     return chosen("sites", float(sites), "that share the run")
-
-
-def gigabytes_gb(*, number_bytes: float) -> float:
-    """Bytes as gigabytes.
-
-    G = B / 10^9
-
-    Source: definition.
-    """
-    return number_bytes / 1e9
-
-
-def ring_gb(*, gradient_gb: float, sites: float, exchange_steps: float) -> float:
-    """Bytes that cross each link in a step, on average over steps.
-
-    V = 2 (s-1)/s G / H
-
-    Source: ring all-reduce, as in `ring_s`.
-    """
-    return 2.0 * (sites - 1.0) / sites * gradient_gb / exchange_steps
 
 
 def activation_gb(*, micro_batch: float, sequence_tokens: float, hidden: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.inputs.catalogue import Facts
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, is_film, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.performance.diffusion import (
@@ -14,6 +15,7 @@ from planner.performance.diffusion import (
     generation_memory_gb,
     generation_s,
     latent_tokens,
+    levels_tiles_ratio,
     operator_s,
 )
 from planner.performance.memory import serving_weights_gb
@@ -34,20 +36,19 @@ from planner.performance.vision import patch_tokens
 from planner.physics.equations.batches import (
     all_tokens,
     counted_tflop,
+    crossing_gb,
     element_gb,
     joint_efficiency_fraction,
     looked_up_gb,
-    matrix_rows,
     mean_width,
     moved_gb,
     operators_tflop_per_s,
-    rank_samples,
     sample_tflop,
+    tiled_efficiency_fraction,
     transformer_tflop,
 )
 from planner.physics.precisions import peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
-from planner.physics.training_step import Facts
 from planner.trace.columns import Indices
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
@@ -56,6 +57,12 @@ IMAGE_PIXELS = 224  # what vision transformers are usually pre-trained on
 SHAPE = ("layers", "hidden", "ffn_ratio")
 COUNTS = ("linear", "convolution", "attention")
 ONCE = {"linear": "once_linear", "convolution": "once_convolution", "attention": "once_attention"}
+LEVELS = {
+    "narrow_width": "narrow_width",
+    "narrow_outputs_fraction": "narrow_outputs",
+    "middle_width": "middle_width",
+    "middle_outputs_fraction": "middle_outputs",
+}
 MODEL_CARD: Mapping[str, str] = {}  # no size but that of the model card
 LATENT = {
     "height_px": "height",
@@ -119,7 +126,7 @@ def scored_batch(
     units: Traced = one
     if accelerators is not None and np.any(np.asarray(accelerators.value) > 1.0):
         units = accelerators
-        each = derive(rank_samples, global_batch=samples, accelerators=_tall(units, tall))
+        each = (samples / _tall(units, tall)).named("rank_samples")
     alone = units is one
     peak = _tall(peak_column(inputs, sku, precision), tall)
     memory = {
@@ -215,9 +222,7 @@ def scored_without_tables_gb(inputs: Inputs, model: str, samples: float, acceler
         dense_parameters=fact(f"{own}.dense_parameters"),
         row_state_bytes=chosen("row_state_bytes", 0.0, "nothing is trained"),
         dense_state_bytes=size,
-        samples=derive(
-            rank_samples, global_batch=chosen("samples", samples, "of a batch"), accelerators=count
-        ),
+        samples=(chosen("samples", samples, "of a batch") / count).named("rank_samples"),
         sample_values=fact(f"{own}.elementwise"),
         value_bytes=size,
         accelerators=count,
@@ -274,10 +279,19 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
     memory = {"memory_gb_per_s": _tall(bandwidth, tall), "memory_efficiency_fraction": efficiency}
     behind = np.arange(len(sku)).reshape(-1, *(1,) * (1 + tall))  # axes of sizes and of operators
     reached = reached_fraction(
-        inputs, sku, parts["width"], derive(matrix_rows, tokens=parts["tokens"], passes=passes, batch=images)
+        inputs,
+        sku,
+        parts["width"],
+        (parts["tokens"] * passes * images).named("matrix_rows", "Rows that meet the weights of a layer"),
     )
     half = _tall(peak_column(inputs, sku, "bf16"), tall)
     attention = fact("performance.training.attention_efficiency")
+    waits: dict[str, Traced] = {}
+    crossing: Traced = chosen("crossing_fraction", 1.0, "kernels of transformers are taken one by one")
+    if diffusion and inputs.catalogue.has(f"{own}.linear"):  # a U-Net: measured engines fuse its kernels
+        waits = {"wait_s": fact("performance.diffusion.step_time")}
+        crossing = fact("performance.diffusion.fused_traffic")
+        reached = _in_whole_tiles(inputs, own, sku, reached, tall)
 
     def times(tflop: Traced, gb: Traced, peak: Traced) -> Traced:
         """Time of matrices, attention and element-wise work: the two last in 16 bits."""
@@ -291,7 +305,7 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         return derive(
             operator_s,
             operator_tflop=tflop,
-            operator_gb=gb,
+            operator_gb=derive(crossing_gb, moved_gb=gb, crossing_fraction=crossing),
             operator_tflop_per_s=rates,
             memory_gb_per_s=rows(bandwidth, behind),
             memory_efficiency_fraction=efficiency,
@@ -304,6 +318,7 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         batch=images,
         weights_gb=weights,
         **memory,
+        **waits,
         step_operator_s=times(
             parts["step_tflop"], parts["step_gb"], _tall(peak_column(inputs, sku, precision), tall)
         ),
@@ -344,6 +359,18 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         ),
         error=fact(f"performance.{'diffusion' if diffusion else 'vision'}.rate_error"),
     )
+
+
+def _in_whole_tiles(inputs: Inputs, own: str, sku: Indices, reached: Traced, tall: bool) -> Traced:
+    """The share of the peak that a U-Net gets where kernels round its narrow levels up to whole tiles."""
+    if not inputs.catalogue.has(f"{own}.narrow_width"):
+        return reached
+    levels = {name: inputs.fact(f"{own}.{key}") for name, key in LEVELS.items()}
+    keys = (f"accelerator.{one.accelerator}.matrix_tile" for one in inputs.skus)
+    plain = chosen("tile", 1.0, "nobody says how wide its kernels are")
+    tiles: list[Traced] = [inputs.fact(key) if inputs.catalogue.has(key) else plain for key in keys]
+    ratio = derive(levels_tiles_ratio, tile=_tall(pick(tiles, sku), tall), **levels)
+    return derive(tiled_efficiency_fraction, efficiency_fraction=reached, tiles_ratio=ratio)
 
 
 def denoiser(

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from planner.inputs.resolved import Inputs
+from planner.performance.bundles import Limits, Requests
 from planner.performance.calibrate_serving import serving_factor, step_arithmetic_s
-from planner.performance.capacity import Limits, Requests, average_step
+from planner.performance.capacity import average_step
 from planner.performance.engine import (
     Chip,
     Engine,

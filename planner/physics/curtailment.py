@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.levers import Energy, work_increment_kwh
 from planner.physics.nodes import Nodes
-from planner.physics.places import kilowatt_usd_per_kw
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
@@ -30,28 +29,6 @@ def curtailed_fraction(
     Source: definition; calls lie anywhere in the year, as many in every period as it is long.
     """
     return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / hours_per_year_h
-
-
-def not_drawn_kwh(*, increment_kwh: Column, called_ratio: Column) -> Column:
-    """Energy that an hour which a call takes adds to a node that idles, below zero as work does not draw it.
-
-    E = -E_1 c
-
-    Source: definition; E_1 is what an hour of work adds to an idle node.
-    """
-    drawn: Column = -np.multiply(increment_kwh, called_ratio)
-    return drawn
-
-
-def curtailment_usd(*, reduction_kw: Column, payment_usd_per_kw: Column) -> Column:
-    """What the contract pays in a period, below zero as it is earned.
-
-    U = -K * p
-
-    Source: definition; it is paid for power that may stop, whether it is called for or not.
-    """
-    earned: Column = -np.multiply(reduction_kw, payment_usd_per_kw)
-    return earned
 
 
 @dataclass(frozen=True)
@@ -110,15 +87,15 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
         in_time.append(drain <= site.curtailment_notice_h)
     index = np.arange(len(inputs.sites) * inputs.periods).reshape(-1, inputs.periods)
     every = np.arange(len(inputs.sites))
+    payments = (pick(payment, index) * inputs.period_h).named(
+        "kilowatt_usd_per_kw", "Price of a kilowatt through a period"
+    )
     return Curtailment(
         reduction_kw=pick(power, every),
         lost_fraction=pick(lost, every),
-        usd=derive(
-            curtailment_usd,
-            reduction_kw=pick(power, every[:, None]),
-            payment_usd_per_kw=derive(
-                kilowatt_usd_per_kw, price_usd_per_kw_h=pick(payment, index), hours_h=inputs.period_h
-            ),
+        usd=(-1.0 * pick(power, every[:, None]) * payments).named(
+            "curtailment_usd",
+            "What the contract pays in a period, called on or not; below zero as it is earned",
         ),
         called=pick(called, every),
         obliged=np.array([site.curtailment_obliged for site in inputs.sites], dtype=bool),
@@ -147,13 +124,10 @@ def stopped(
     if contracts is None:
         return None
     site = inputs.node_group_site[group]
-    more = derive(
-        work_increment_kwh,
-        working_kwh=facility_kwh,
-        idle_kw=rows(nodes.idle_facility_kw, group),
-        active_h=chosen("active_h", 1.0, "one hour"),
+    more = work_increment_kwh(nodes, group, facility_kwh, chosen("active_h", 1.0, "one hour"))
+    kwh = (-1.0 * more * rows(contracts.called, site[:, None])).named(
+        "not_drawn_kwh", "Energy that work does not draw in an hour which a call takes, below zero"
     )
-    kwh = derive(not_drawn_kwh, increment_kwh=more, called_ratio=rows(contracts.called, site[:, None]))
     price, grid = (inputs.site_by_period(items, site) for items in (inputs.electricity, inputs.grid))
     return Energy(kwh, (kwh * price).named("stopped_usd"), (kwh * grid).named("stopped_kgco2e"))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.catalogue import Facts
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import Stack, default_stack
@@ -27,15 +28,13 @@ from planner.performance.training import shape_efficiency_fraction
 from planner.physics.batch_work import denoiser
 from planner.physics.equations.batches import (
     joint_efficiency_fraction,
-    matrix_rows,
     operators_tflop_per_s,
-    rank_samples,
     sample_tflop,
     weights_cut,
 )
 from planner.physics.links import link_domain
 from planner.physics.nodes import power_curve
-from planner.physics.training_step import Facts, hardware_arguments
+from planner.physics.training_step import hardware_arguments
 from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
 
@@ -97,12 +96,14 @@ def denoiser_training(
     room.
     """
     parts = denoiser(facts, model, chip["elementwise_bytes_per_value"], sizes=TRAINED)
-    each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
+    each = (samples / accelerators).named("rank_samples")
     one_pass = chosen("passes", 1.0, "a sample has one random noise level")
     shape = derive(
         shape_efficiency_fraction,
         hidden=parts["width"],
-        rank_tokens=derive(matrix_rows, tokens=parts["tokens"], passes=one_pass, batch=each),
+        rank_tokens=(parts["tokens"] * one_pass * each).named(
+            "matrix_rows", "Rows that meet the weights of a layer"
+        ),
         tp=chosen("tp", 1.0, "layers are copied or gathered, not split"),
         hidden_half_width=chip["hidden_half_width"],
         tokens_half=chip["tokens_half"],

@@ -11,7 +11,6 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, ScenarioError
 from planner.performance.adapters import adapter_parameters, training_flops_ratio
 from planner.performance.layouts import Layout, NoLayout
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.full_replicas import FullNode, full_nodes, why_none_answers
 from planner.physics.nodes import POWER_CURVE, host_facts, idle_node_items, working_node_kw
 from planner.physics.pool_ways import FASTER_STEPS, LESS_WORK, applies, energy_ratio, pool_ratio
@@ -352,7 +351,7 @@ def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
     count: Traced = inputs.server("accelerators")[sku]
     every = count
     if pool.nodes_of_job > 1:
-        every = derive(accelerators_in_use, nodes=_nodes_of_job(inputs, pool), accelerators=count)
+        every = (_nodes_of_job(inputs, pool) * count).named("accelerators_in_use")
     step, rate = throughput(arguments, every)
     curve: dict[str, Traced] = {
         name: inputs.fact(f"performance.power.{inputs.skus[sku].power_curve}.{c}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Service, Site, TrainingJob
-from planner.physics.equations.money import egress_kgco2e, egress_usd
+from planner.physics.equations.money import egress_kgco2e
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 
@@ -126,7 +126,9 @@ def _egress(inputs: Inputs, moved_gb: Traced, out: NDArray[np.intp], into: NDArr
         there_kgco2e_per_kwh=inputs.site_by_period(inputs.location_grid, into),
     )
     return Egress(
-        usd=derive(egress_usd, moved_gb=moved, egress_usd_per_gb=pick(prices, out[:, None])),
+        usd=(moved * pick(prices, out[:, None])).named(
+            "egress_usd", "Price of data that leave a site; what comes in is free"
+        ),
         # Others draw it: it is counted by location in either accounting, and has no signal of ours.
         kgco2e=replace(kgco2e, boundary={}),
     )

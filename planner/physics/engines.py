@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.inputs.model_kinds import ROOMS, SPEECH, kind_of_model
+from planner.inputs.model_kinds import SPEECH, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import Limits
-from planner.performance.engine import (
-    Chip,
-    Engine,
-    ReplicaLayout,
-    Transformer,
-    group_size_value,
-    with_values,
-)
-from planner.performance.serving import latent_head_dim
-from planner.performance.state_space import state_gb_per_sequence
-from planner.physics.hybrids import is_hybrid, state_arguments, state_flops_per_token
-from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of, value_bytes
+from planner.performance.bundles import Limits
+from planner.performance.engine import Chip, Engine, ReplicaLayout, Transformer, with_values
+from planner.physics.links import replica_layout
+from planner.physics.precisions import grouped_kernels_of, kernels_of, peak_of
+from planner.physics.served_models import served_model
+from planner.trace.columns import Indices
 from planner.trace.errors import InputError
-from planner.trace.quantities import Fact, Traced, chosen, convert, derive, pick
-
-Column = float | NDArray[Any]
-Indices = NDArray[np.intp]
+from planner.trace.quantities import Fact, Traced, chosen, pick
 
 ENGINE = {
     "step_s": "step_time",
@@ -60,271 +48,7 @@ ATTENTION = {
     "attention_half_tokens": "attention_half_tokens",
     "cache_read_fraction": "cache_read_share",
 }
-STATES = {"state_bytes": "B", "state_flop": "1"}
 SMALL_MEMORY_GB = 70.0  # below it engines hold fewer requests at once and read shorter chunks
-PCIE_GB_PER_S = 100.0  # links below it are PCIe: switched and direct ones start at 150
-
-
-def routed_parameters(
-    *, parameters: Column, active_parameters: Column, experts: Column, experts_per_token: Column
-) -> Column:
-    """Weights that lie in experts.
-
-    N_r = (N - N_act) / (1 - k/E)
-
-    What a token leaves untouched lies in the experts that it does not choose.
-
-    Source: definition of the active weights.
-    """
-    return (parameters - active_parameters) / (1.0 - experts_per_token / experts)
-
-
-def vocabulary_parameters(*, vocabulary: Column, hidden: Column) -> Column:
-    """Weights of a table of tokens: that of the input, or the head.
-
-    N_V = V h
-
-    Source: definition.
-    """
-    return vocabulary * hidden
-
-
-def attention_width(*, heads: Column, head_dim: Column) -> Column:
-    """Width of queries and values of all heads together.
-
-    w = a d
-
-    Source: definition.
-    """
-    return heads * head_dim
-
-
-def latent_attention_width(
-    *, heads: Column, head_dim: Column, rope_dims: Column, value_dims: Column
-) -> Column:
-    """Mean width of queries and values of latent attention, whose queries carry a rotary part.
-
-    w = a (d + r + d_v)/2
-
-    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.
-    """
-    return heads * (head_dim + rope_dims + value_dims) / 2.0
-
-
-def latent_cache_width(*, heads: Column, latent_dims: Column, rope_dims: Column) -> Column:
-    """Mean width at which all heads score and sum the cached vectors of latent attention while they write.
-
-    w = a (2 c + r)/2
-
-    The projections are absorbed, so that each head works on the whole latent vector.
-
-    Source: DeepSeek-AI, "DeepSeek-V2", arXiv 2405.04434, section 2.1.2.
-    """
-    return heads * (2.0 * latent_dims + rope_dims) / 2.0
-
-
-def windowed_fraction(*, windowed_layers: Column, layers: Column) -> Column:
-    """Share of layers that look back at a window alone.
-
-    x = L_w / L
-
-    Source: definition.
-    """
-    return windowed_layers / layers
-
-
-def encoder_parameters(*, encoder_layers: Column, layers: Column, hidden: Column, ffn: Column) -> Column:
-    """Weights that a frame of sound meets: the encoder, and keys and values for each layer that writes.
-
-    N_e = L_e (4 h^2 + 2 h f) + 2 L h^2
-
-    Source: Vaswani et al., arXiv 1706.03762, section 3 (encoder, cross attention); Radford et al., arXiv
-    2212.04356, section 2.2.
-    """
-    return encoder_layers * (4.0 * hidden**2 + 2.0 * hidden * ffn) + 2.0 * layers * hidden**2
-
-
-def ring_gb_per_s(*, link_gb_per_s: Column, ring_fraction: Column) -> Column:
-    """Bus bandwidth of an exchange.
-
-    N = e N_l
-
-    Source: definition of bus bandwidth (NCCL tests).
-    """
-    return link_gb_per_s * ring_fraction
-
-
-def model_fact(inputs: Inputs, model: str, name: str) -> Fact:
-    """A fact of a model that writes tokens, of texts or of sound."""
-    room, _ = ROOMS[kind_of_model(inputs.catalogue, model)]
-    return inputs.fact(f"{room}.{model}.{name}")
-
-
-def served_model(
-    inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
-) -> Transformer:
-    """A model as an engine holds it."""
-    if kind_of_model(inputs.catalogue, model) == SPEECH:
-        return _speech_model(inputs, model, precision, cache_precision)
-    name, fact = f"model.{model}", inputs.fact
-    shape = {part: fact(f"{name}.{part}") for part in ("parameters", "layers", "hidden", "heads", "head_dim")}
-    table = derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=shape["hidden"])
-    tied = bool(fact(f"{name}.tied_embeddings").value)
-    one_table = chosen("embedding_parameters", 0.0, "the table of the input is that of the head")
-    width: Traced = derive(attention_width, heads=shape["heads"], head_dim=shape["head_dim"])
-    read_width: Traced = width
-    kv_heads: Traced = fact(f"{name}.kv_heads")
-    head_dim: Traced = shape["head_dim"]
-    if inputs.catalogue.has(f"{name}.latent_rank"):
-        rope = fact(f"{name}.rotary_dim")
-        width = derive(
-            latent_attention_width,
-            heads=shape["heads"],
-            head_dim=shape["head_dim"],
-            rope_dims=rope,
-            value_dims=fact(f"{name}.value_dim"),
-        )
-        read_width = derive(
-            latent_cache_width,
-            heads=shape["heads"],
-            latent_dims=fact(f"{name}.latent_rank"),
-            rope_dims=rope,
-        )
-        kv_heads = chosen("kv_heads", 1.0, "all heads read one latent vector")
-        head_dim = derive(latent_head_dim, latent_dims=fact(f"{name}.latent_rank"), rope_dims=rope)
-    dense = "a dense model has no routed experts"
-    experts: Traced = chosen("experts", 1.0, dense)
-    each: Traced = chosen("experts_per_token", 1.0, dense)
-    routed: Traced = chosen("routed_parameters", 0.0, dense)
-    if fact(f"{name}.experts").value:
-        experts, each = fact(f"{name}.experts"), fact(f"{name}.experts_per_token")
-        routed = derive(
-            routed_parameters,
-            parameters=shape["parameters"],
-            active_parameters=fact(f"{name}.active_parameters"),
-            experts=experts,
-            experts_per_token=each,
-        )
-    all_see = "every layer attends to all tokens"
-    window: Traced = chosen("window_tokens", 0.0, all_see)
-    windowed: Traced = chosen("windowed_fraction", 0.0, all_see)
-    if inputs.catalogue.has(f"{name}.window"):
-        window = fact(f"{name}.window")
-        windowed = derive(
-            windowed_fraction, windowed_layers=fact(f"{name}.windowed_layers"), layers=shape["layers"]
-        )
-    states = _states(inputs, model)
-    if is_hybrid(inputs, model):
-        window = chosen("window_tokens", 0.0, "layers with a state look back at no token")
-        windowed = derive(
-            windowed_fraction, windowed_layers=fact(f"{name}.state_layers"), layers=shape["layers"]
-        )
-    return Transformer(
-        **states,
-        parameters=shape["parameters"],
-        routed_parameters=routed,
-        embedding_parameters=one_table if tied else table,
-        head_parameters=table,
-        experts=experts,
-        experts_per_token=each,
-        layers=shape["layers"],
-        hidden=shape["hidden"],
-        attention_width=width,
-        cache_width=read_width,
-        kv_heads=kv_heads,
-        head_dim=head_dim,
-        window_tokens=window,
-        windowed_fraction=windowed,
-        encoder_parameters=chosen("encoder_parameters", 0.0, "prompts meet the layers that write"),
-        encoder_layers=chosen("encoder_layers", 0.0, "prompts meet the layers that write"),
-        **_value_sizes(precision, cache_precision),
-    )
-
-
-def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
-    """What layers with a state keep of a request, in 16 bits, and take of a token; none where all attend."""
-    if not is_hybrid(inputs, model):
-        return {name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()}
-    state = state_arguments(inputs, model)
-    layers = inputs.fact(f"model.{model}.state_layers")
-    kept = derive(
-        state_gb_per_sequence,
-        layers=layers,
-        inner=state["inner"],
-        state=state["state"],
-        groups=state["groups"],
-        convolution_tokens=inputs.fact(f"model.{model}.state_convolution"),
-        state_bytes=chosen("state_bytes", 2.0, "16 bits, as engines keep it by default"),
-        tp=chosen("tp", 1.0, "of all accelerators together"),
-    )
-    return {
-        "state_bytes": convert(kept, "B"),
-        "state_flop": derive(
-            all_layers_flop, layers=layers, flops_per_token=state_flops_per_token(inputs, model)
-        ),
-    }
-
-
-def all_layers_flop(*, layers: Column, flops_per_token: Column) -> Column:
-    """Operations of all layers with a state for one token.
-
-    F = L_s F_s
-
-    Source: definition.
-    """
-    return np.multiply(layers, flops_per_token)
-
-
-def _speech_model(
-    inputs: Inputs, model: str, precision: str, cache_precision: str | None = None
-) -> Transformer:
-    """A model that hears sound with an encoder and writes with a decoder that looks back at all of it.
-
-    The sounds of a request are its prompt: what the decoder keeps of them is a cache like any other.
-    """
-    name, fact = f"speech.{model}", inputs.fact
-    hidden, heads, head_dim = (fact(f"{name}.{part}") for part in ("hidden", "heads", "head_dim"))
-    layers, encoder_layers = fact(f"{name}.decoder_layers"), fact(f"{name}.encoder_layers")
-    width = derive(attention_width, heads=heads, head_dim=head_dim)
-    dense, alike = "a dense model has no routed experts", "every layer attends to all tokens"
-    return Transformer(
-        parameters=fact(f"{name}.parameters"),
-        routed_parameters=chosen("routed_parameters", 0.0, dense),
-        embedding_parameters=chosen(
-            "embedding_parameters", 0.0, "the table of the input is that of the head"
-        ),
-        head_parameters=derive(vocabulary_parameters, vocabulary=fact(f"{name}.vocab"), hidden=hidden),
-        experts=chosen("experts", 1.0, dense),
-        experts_per_token=chosen("experts_per_token", 1.0, dense),
-        layers=layers,
-        hidden=hidden,
-        attention_width=width,
-        cache_width=width,
-        kv_heads=heads,
-        head_dim=head_dim,
-        window_tokens=chosen("window_tokens", 0.0, alike),
-        windowed_fraction=chosen("windowed_fraction", 0.0, alike),
-        encoder_parameters=derive(
-            encoder_parameters,
-            encoder_layers=encoder_layers,
-            layers=layers,
-            hidden=hidden,
-            ffn=fact(f"{name}.ffn"),
-        ),
-        encoder_layers=encoder_layers,
-        **{name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()},
-        **_value_sizes(precision, cache_precision),
-    )
-
-
-def _value_sizes(precision: str, cache_precision: str | None) -> dict[str, Traced]:
-    """Bytes of a weight and of a cached value."""
-    cached = cache_precision or "bf16"
-    why = f"bytes of one {cached} value" if cache_precision else "16 bits, as engines keep it by default"
-    return {
-        "weight_bytes": chosen("weight_bytes", value_bytes(precision), f"bytes of one {precision} value"),
-        "kv_bytes": chosen("kv_bytes", value_bytes(cached), why),
-    }
 
 
 def served_chip(
@@ -425,147 +149,6 @@ def served_replica(
     )
 
 
-def replica_layout(
-    inputs: Inputs, sku: Indices, tp: Traced, dp: Traced, pp: Traced | None = None
-) -> ReplicaLayout:
-    """Links of replicas of SKUs: of groups that share attention, of ranks that hold experts, of stages."""
-    ranks = chosen("ranks", np.asarray(tp.value) * np.asarray(dp.value), "accelerators of a stage")
-
-    def of_size(what: str, accelerators: Traced) -> Traced:
-        sizes = {
-            name: inputs.of_sku([_ring(inputs, one.accelerator, f"{what}@{n}") for one in inputs.skus], sku)
-            for name, n in (("at_two", 2), ("at_four", 4), ("at_eight", 8))
-        }
-        if what == "ring_share":
-            return derive(
-                ring_fraction, accelerators=accelerators, **{f"{n}_fraction": v for n, v in sizes.items()}
-            )
-        return derive(ring_latency_s, accelerators=accelerators, **{f"{n}_s": v for n, v in sizes.items()})
-
-    link = inputs.of_sku(inputs.accelerator("link_bandwidth"), sku)
-    return ReplicaLayout(
-        tp=tp,
-        dp=dp,
-        ring_latency_s=of_size("ring_latency", tp),
-        ring_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", tp)),
-        expert_latency_s=of_size("ring_latency", ranks),
-        expert_gb_per_s=derive(ring_gb_per_s, link_gb_per_s=link, ring_fraction=of_size("ring_share", ranks)),
-        **(
-            {}
-            if pp is None or np.all(np.asarray(pp.value) == 1.0)
-            else _stage_links(inputs, sku, pp, link, of_size, ranks)
-        ),
-    )
-
-
-def _stage_links(
-    inputs: Inputs,
-    sku: Indices,
-    pp: Traced,
-    link_gb_per_s: Traced,
-    of_size: Callable[[str, Traced], Traced],
-    ranks: Traced,
-) -> dict[str, Traced]:
-    """What passes a batch on: the link inside a domain of links, else the network between nodes."""
-    pair = chosen("accelerators", 2.0, "one passes on to the next")
-    domain = inputs.of_sku(inputs.accelerator("link_domain"), sku)
-    apart = chosen(
-        "apart",
-        (np.asarray(ranks.value) * np.asarray(pp.value) > np.asarray(domain.value)).astype(float),
-        "1 where the stages of a replica are more than fast links join",
-    )
-    return {
-        "pp": pp,
-        "stage_latency_s": derive(
-            stage_latency_s,
-            apart=apart,
-            near_s=of_size("ring_latency", pair),
-            far_s=inputs.fact("performance.training.ring_hop_far"),
-        ),
-        "stage_gb_per_s": derive(
-            stage_gb_per_s,
-            apart=apart,
-            link_gb_per_s=link_gb_per_s,
-            link_fraction=of_size("ring_share", pair),
-            network_gb_per_s=inputs.of_sku(inputs.accelerator("network_bandwidth"), sku),
-            network_fraction=inputs.fact("performance.training.network_efficiency"),
-        ),
-    }
-
-
-def stage_latency_s(*, apart: Column, near_s: Column, far_s: Column) -> Column:
-    """Time to pass a small batch on to the next stage.
-
-    lat_p = lat(2) where fast links join the stages, a hop between nodes where they do not
-
-    Source: an exchange of two is as long as a message and its answer; hops as of training.
-    """
-    result: Column = np.where(np.asarray(apart) > 0, far_s, near_s)
-    return result
-
-
-def stage_gb_per_s(
-    *,
-    apart: Column,
-    link_gb_per_s: Column,
-    link_fraction: Column,
-    network_gb_per_s: Column,
-    network_fraction: Column,
-) -> Column:
-    """Rate at which a batch is passed on to the next stage.
-
-    N_p = e_2 N_l where fast links join the stages, e_i N between nodes
-
-    Source: bus bandwidth of an exchange of two; share of the network as of training.
-    """
-    near, far = np.multiply(link_gb_per_s, link_fraction), np.multiply(network_gb_per_s, network_fraction)
-    result: Column = np.where(np.asarray(apart) > 0, far, near)
-    return result
-
-
-def ring_fraction(
-    *, at_two_fraction: Column, at_four_fraction: Column, at_eight_fraction: Column, accelerators: Column
-) -> Column:
-    """Bus bandwidth of an exchange over one way of the link, by the size of the group.
-
-    As `group_size_value`.
-
-    Source: interpolation between measured sizes.
-    """
-    return group_size_value(
-        at_two=at_two_fraction,
-        at_four=at_four_fraction,
-        at_eight=at_eight_fraction,
-        accelerators=accelerators,
-    )
-
-
-def ring_latency_s(
-    *, at_two_s: Column, at_four_s: Column, at_eight_s: Column, accelerators: Column
-) -> Column:
-    """Time of a small exchange, by the size of the group.
-
-    As `group_size_value`.
-
-    Source: interpolation between measured sizes.
-    """
-    return group_size_value(
-        at_two=at_two_s, at_four=at_four_s, at_eight=at_eight_s, accelerators=accelerators
-    )
-
-
-def _ring(inputs: Inputs, accelerator: str, name: str) -> Fact:
-    own = f"kernel.{accelerator}.{name}"
-    if inputs.catalogue.has(own):
-        return inputs.fact(own)
-    return inputs.fact(f"kernel.prior.{name}{'-pcie' if has_slow_links(inputs, accelerator) else ''}")
-
-
-def has_slow_links(inputs: Inputs, accelerator: str) -> bool:
-    """Whether accelerators of a node are joined by PCI Express alone."""
-    return float(inputs.fact(f"accelerator.{accelerator}.link_bandwidth").value) < PCIE_GB_PER_S
-
-
 def engine_of(inputs: Inputs, service: Service) -> str:
     """Name of the engine that serves: the service's, or the newest one."""
     return service.engine or inputs.catalogue.default_engine
@@ -592,25 +175,13 @@ def engine_constants(
     return Engine(**constants)
 
 
-def frame_s(*, spectrum_s: Column, window_tokens: Column) -> Column:
-    """Time of the host for a frame of sound.
-
-    T = T_w / n_w
-
-    Source: definition.
-    """
-    return np.divide(spectrum_s, window_tokens)
-
-
 def frame_time(inputs: Inputs, model: str) -> Traced | None:
     """Time of the host for a frame of sound; None of a model that does not hear."""
     if kind_of_model(inputs.catalogue, model) != SPEECH:
         return None
-    return derive(
-        frame_s,
-        spectrum_s=inputs.fact("speech.default.spectrum_time"),
-        window_tokens=inputs.fact(f"speech.{model}.encoder_tokens"),
-    )
+    return (
+        inputs.fact("speech.default.spectrum_time") / inputs.fact(f"speech.{model}.encoder_tokens")
+    ).named("frame_s", "Time of the host for a frame of sound")
 
 
 def limits(inputs: Inputs, engines: Sequence[str], sku: Indices, batch_limit: Traced) -> Limits:

@@ -52,16 +52,6 @@ def aged_replacement_kgco2e(
     return replacement_kgco2e * np.divide(failure_rate_per_node_h, usual_failure_rate_per_node_h)
 
 
-def extension_usd(*, extension_usd_per_h: Column, beyond_life_h: Column) -> Column:
-    """Money for keeping a node beyond its life.
-
-    X = x * h
-
-    Source: a contract for support past the usual life, priced by time.
-    """
-    return extension_usd_per_h * beyond_life_h
-
-
 def up_fraction(
     *, failure_rate_per_node_h: Column, usual_failure_rate_per_node_h: Column, repair_h: Column
 ) -> Column:
@@ -78,19 +68,6 @@ def up_fraction(
         for rate in (failure_rate_per_node_h, usual_failure_rate_per_node_h)
     )
     return 1.0 - (down - covered)
-
-
-def moving_usd(*, carriage_usd: Column, kept_usd: Column, lead_periods: Column) -> Column:
-    """Money for moving a node: carriage, and keeping it without use in whole periods under way.
-
-    M = m + L * K
-
-    K is that of the period in which it leaves, at the site that it leaves. The period in which it arrives is
-    charged there like any other.
-
-    Source: sum of parts.
-    """
-    return carriage_usd + lead_periods * kept_usd
 
 
 @dataclass(frozen=True)
@@ -224,7 +201,9 @@ def _keeping(
         for i, c in enumerate(fleet)
     ]
     beyond = chosen("beyond_life_h", _beyond_life_h(inputs)[home], "hours of the period past the stated life")
-    extension = derive(extension_usd, extension_usd_per_h=pick(each, home[:, None]), beyond_life_h=beyond)
+    extension = (pick(each, home[:, None]) * beyond).named(
+        "extension_usd", "Money for support of a node past the usual life, priced by time"
+    )
     return (
         (usd + parts + extension).named("aged_kept_usd", "Money for keeping an ageing node"),
         derive(aged_replacement_kgco2e, replacement_kgco2e=kgco2e, **rates),
@@ -280,11 +259,13 @@ def _moving(inputs: Inputs, held_usd: Traced, ways: list[tuple[int, int]]) -> Mo
         from_cohort=origin,
         to_cohort=len(scenario.fleet) + np.arange(len(ways)),
         lead_periods=lead,
-        usd=derive(
-            moving_usd,
-            carriage_usd=pick(cost, entry[:, None]),
-            kept_usd=rows(held_usd, origin),
-            lead_periods=chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods"),
+        usd=(
+            pick(cost, entry[:, None])
+            + chosen("lead_periods", lead[:, None].astype(float), "downtime in whole periods")
+            * rows(held_usd, origin)
+        ).named(
+            "moving_usd",
+            "Money for moving a node: carriage, and keeping it without use in whole periods under way",
         ),
         kgco2e=pick(carbon, np.arange(len(ways))[:, None]),
         away_fraction=_away_fraction(inputs, downtime, lead),

@@ -13,7 +13,6 @@ from planner.physics.chance import pool_headroom
 from planner.physics.divisible_work import NodeWork, check_pools, node_work
 from planner.physics.egress import Egress, egress_of_work
 from planner.physics.equations.promises import work_held_ratio
-from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import restart_by_node_group
 from planner.physics.needs import need_node_h
 from planner.physics.nodes import energy_by_site, idle_node_items
@@ -23,18 +22,6 @@ from planner.physics.training_options import Dropped, allowed
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
-
-
-def speed_ratio(*, node_per_s: Column, reference_per_s: Column) -> Column:
-    """Work that a node does in an hour, against the reference node.
-
-    v = x / x_ref
-
-    Both do the pool's work in the fastest way that fits on them.
-
-    Source: definition.
-    """
-    return np.divide(node_per_s, reference_per_s)
 
 
 def work_increment_kw(*, busy_kw: Column, idle_kw: Column, pue: Column) -> Column:
@@ -99,7 +86,10 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
                 found = works.get(k)
                 if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
                     continue
-                ratio = derive(speed_ratio, node_per_s=found.rate_per_s, reference_per_s=reference.rate_per_s)
+                ratio = (found.rate_per_s / reference.rate_per_s).named(
+                    "speed_ratio",
+                    "Work of a node against the reference node, each in the fastest way that fits on it",
+                )
                 entries.append((w, p, ratio, found.busy_kw, used))
     demand_h = (
         pick(demand, np.arange(len(demand)).reshape(len(inputs.scenario.pools), inputs.periods))
@@ -115,10 +105,8 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
-    each_hour = derive(
-        drawn_kwh,
-        power_kw=rows(busy_kw, tall),
-        active_h=chosen("active_h", np.ones((1, inputs.periods)), "one hour"),
+    each_hour = (rows(busy_kw, tall) * chosen("active_h", np.ones((1, inputs.periods)), "one hour")).named(
+        "drawn_kwh"
     )
     facility, usd, kgco2e = energy_by_site(inputs, each_hour, site)
     speed = pick([entry[2] for entry in entries], np.arange(len(entries)))

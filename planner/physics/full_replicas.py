@@ -12,17 +12,17 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Cohort, Pool, Service, Site
 from planner.inputs.scenario.base import Part
 from planner.inputs.techniques import Way, Ways
-from planner.performance.capacity import Targets, replica_capacity
-from planner.physics.equations.serving import replica_nodes
+from planner.performance.bundles import Targets
+from planner.performance.capacity import replica_capacity
+from planner.physics.engine_law import check_peak
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.replica_questions import replica_arguments
-from planner.physics.serving import check_peak, serving_candidates
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_demand import heard_at_once
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
 from planner.physics.serving_power import accelerator_kw
 from planner.physics.techniques import SERVING_TIME, serving_ratio
-from planner.trace.columns import Column
-from planner.trace.quantities import Traced, chosen, derive, derive_parts, rows
+from planner.trace.quantities import Traced, chosen, derive_parts, rows
 
 P = TypeVar("P", bound=Part)
 LENGTHS = ("tokens_in", "tokens_out")
@@ -55,18 +55,6 @@ class FullNode:
     rate_per_s: Traced
     busy_kw: Traced
     alone_s: Traced
-
-
-def node_items_per_s(*, limit_requests_per_s: Column, replica_nodes: Column) -> Column:
-    """Prompts that a node answers in a second, by replicas that are always full.
-
-    x = lambda* / w
-
-    lambda* is the largest rate of a replica without latency targets, w the nodes that it takes.
-
-    Source: definition of a rate.
-    """
-    return limit_requests_per_s / np.asarray(replica_nodes)
 
 
 def full_nodes(
@@ -120,12 +108,16 @@ def _rates(inputs: Inputs, candidates: ServingCandidates) -> tuple[dict[str, Any
     techniques = serving_ratio(inputs, candidates.service, sku, SERVING_TIME)
     faster = heard_at_once(inputs, candidates.service, techniques)
     done = limit if faster is None else (limit * faster).named("limit_requests_per_s")
-    share = derive(
-        replica_nodes,
-        tp=_size(candidates),
-        accelerators=inputs.of_sku(inputs.server("accelerators"), sku),
+    share = (_size(candidates) / inputs.of_sku(inputs.server("accelerators"), sku)).named(
+        "replica_nodes", "Nodes of a replica: its accelerators over those of a node"
     )
-    return arguments, derive(node_items_per_s, limit_requests_per_s=done, replica_nodes=share), limit
+    return (
+        arguments,
+        (done / share).named(
+            "node_items_per_s", "Prompts that a node answers in a second, by replicas that are always full"
+        ),
+        limit,
+    )
 
 
 def _size(candidates: ServingCandidates) -> Traced:

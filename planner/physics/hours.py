@@ -11,7 +11,6 @@ from carbon.pue import facility_energy_kwh
 from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import HOURS_PER_YEAR
 from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
-from planner.physics.equations.time import drawn_kwh
 from planner.trace.quantities import Fact, Traced, chosen, derive
 
 
@@ -75,7 +74,7 @@ def made_kgco2e(fact: Callable[[str], Fact], sku: Sku, life: Traced) -> Traced:
 
 def fed(power_kw: Traced, pue: Traced, electricity: Traced, grid: Traced) -> tuple[Traced, Traced]:
     """Money and carbon of an hour's draw, the building's part in it."""
-    drawn = derive(drawn_kwh, power_kw=power_kw, active_h=one_hour())
+    drawn = (power_kw * one_hour()).named("drawn_kwh")
     energy = derive(facility_energy_kwh, it_energy_kwh=drawn, pue=pue)
     return (
         derive(energy_usd, facility_energy_kwh=energy, electricity_usd_per_kwh=electricity),

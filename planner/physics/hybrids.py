@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from planner.inputs.catalogue import Facts
 from planner.performance.experts import attention_parameters
 from planner.performance.state_space import (
     crossover_tokens,
@@ -17,9 +16,6 @@ from planner.performance.state_space import (
 )
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, convert, derive
-
-if TYPE_CHECKING:
-    from planner.physics.training_step import Facts
 
 # A leaf's parameter -> the fact of a model.
 STATE = {"inner": "state_inner", "state": "state_size", "groups": "state_groups"}

@@ -10,7 +10,7 @@ from planner.inputs.resolved import Inputs
 from planner.performance.stages import each_alone_fraction, least_in_time_fraction
 from planner.physics.batch_serving import batch_law, in_batches
 from planner.physics.pipelines import QUANTILE, TIME_STEPS
-from planner.physics.serving import tried_bursts
+from planner.physics.replica_kinds import tried_bursts
 from planner.physics.serving_options import ServingCandidates
 from planner.trace.columns import Floats
 

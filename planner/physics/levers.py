@@ -27,14 +27,13 @@ from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, each_row, pick, rows
 
 
-def work_increment_kwh(*, working_kwh: Column, idle_kw: Column, active_h: Column) -> Column:
-    """Energy that an hour of work adds to a node that would idle, at the facility's meter.
-
-    E = E_work - P_idle * h
-
-    Source: definition.
-    """
-    return np.asarray(working_kwh) - np.asarray(idle_kw) * active_h
+def work_increment_kwh(nodes: Nodes, group: NDArray[np.intp], facility_kwh: Traced, hour: Traced) -> Traced:
+    """What an hour of work adds to a node that would idle (X, T)."""
+    idle = (rows(nodes.idle_facility_kw, group) * hour).named("idle_kwh")
+    return (facility_kwh - idle).named(
+        "work_increment_kwh",
+        "Energy that an hour of work adds to a node that would idle, at the facility's meter",
+    )
 
 
 def lent_kwh(*, increment_kwh: Column, slot_h: Column, active_h: Column) -> Column:
@@ -193,12 +192,7 @@ def _moving(
     met: _Met,
 ) -> Moving:
     site, hour = inputs.node_group_site[group], chosen("active_h", 1.0, "one hour")
-    each = derive(
-        work_increment_kwh,
-        working_kwh=facility_kwh,
-        idle_kw=rows(nodes.idle_facility_kw, group),
-        active_h=hour,
-    )
+    each = work_increment_kwh(nodes, group, facility_kwh, hour)
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
     stopped = (each * restart / hour).named(
         "stopped_kwh", "Energy of the work that is lost when a node stops"

@@ -18,12 +18,9 @@ from planner.inputs.resolved import Inputs
 from planner.performance.power import host_at_load_kw, node_power_kw
 from planner.physics.equations.money import energy_usd, maintenance_usd
 from planner.physics.equations.ownership import (
-    facility_power_kw,
     powered_racks_per_node,
-    racks_per_node,
     replacement_kgco2e,
 )
-from planner.physics.equations.time import drawn_kwh
 from planner.physics.failures import failure_rate_by_node_group, stops_by_node_group
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick, rows
 
@@ -114,8 +111,8 @@ def node_columns(inputs: Inputs) -> Nodes:
     pue = pick(inputs.pue, site[:, None])
 
     idle_node = by_node_group(idle_node_items(inputs))
-    idle_kw = derive(facility_power_kw, it_power_kw=idle_node, pue=pue)
-    idle_kwh = derive(drawn_kwh, power_kw=idle_kw, active_h=_idle_h(inputs))
+    idle_kw = (idle_node * pue).named("facility_power_kw")
+    idle_kwh = (idle_kw * _idle_h(inputs)).named("drawn_kwh")
     idle_usd, idle_kgco2e = bill_by_site(inputs, idle_kwh, site)
     return Nodes(
         accelerators=accelerators,
@@ -138,11 +135,9 @@ def node_columns(inputs: Inputs) -> Nodes:
 
 def _racks(inputs: Inputs) -> Traced:
     """Share of a rack that a node of each group fills: by its units, and by the power of the site's racks."""
-    found = derive(
-        racks_per_node,
-        rack_units=pick(inputs.in_place("rack_units"), inputs.node_group_sku),
-        usable_rack_units=inputs.fact("rack.usable_units"),
-    )
+    found = (
+        pick(inputs.in_place("rack_units"), inputs.node_group_sku) / inputs.fact("rack.usable_units")
+    ).named("racks_per_node", "Share of a rack that a node fills, by its units")
     limits = {s: site.rack_power_kw for s, site in enumerate(inputs.sites) if site.rack_power_kw is not None}
     if not limits:
         return found
@@ -255,10 +250,8 @@ def parked_nodes(inputs: Inputs) -> Parked | None:
     if not inputs.scenario.policy.park_idle:
         return None
     site = inputs.node_group_site
-    power = derive(
-        facility_power_kw,
-        it_power_kw=inputs.fact("performance.power.off"),
-        pue=pick(inputs.pue, site[:, None]),
+    power = (inputs.fact("performance.power.off") * pick(inputs.pue, site[:, None])).named(
+        "facility_power_kw"
     )
-    energy = derive(drawn_kwh, power_kw=power, active_h=inputs.period_h)
+    energy = (power * inputs.period_h).named("drawn_kwh")
     return Parked(power, energy, *bill_by_site(inputs, energy, site))

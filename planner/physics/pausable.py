@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
-from planner.physics.equations.time import active_h, drawn_kwh
+from planner.physics.equations.training import active_h
 from planner.physics.experiments import work_increment_kw
 from planner.physics.nodes import Nodes, energy_by_site
 from planner.physics.run_speed import Speed, training_speed
@@ -71,7 +71,7 @@ def pausable_jobs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> P
     tall = np.arange(len(candidates))[:, None]
     site = inputs.node_group_site[candidates.node_group]
     hour = chosen("active_h", np.ones((1, inputs.periods)), "one hour")
-    it_kwh = derive(drawn_kwh, power_kw=rows(progress.node_kw, tall), active_h=hour)
+    it_kwh = (rows(progress.node_kw, tall) * hour).named("drawn_kwh")
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     return PausableJobs(
         candidates=candidates,

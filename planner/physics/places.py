@@ -9,20 +9,8 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.trace.columns import Column
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, pick
 from planner.trace.sums import over_rows, sums
-
-
-def kilowatt_usd_per_kw(*, price_usd_per_kw_h: Column, hours_h: Column) -> Column:
-    """Price of a kilowatt through a period.
-
-    P = p * hours
-
-    A price by the month is that of a twelfth of a year.
-
-    Source: definition.
-    """
-    return np.multiply(price_usd_per_kw_h, hours_h)
 
 
 def there_kw(*, each_kw: Column, counts: Column, there_ratio: Column) -> NDArray[np.float64]:
@@ -81,12 +69,12 @@ def site_terms(inputs: Inputs) -> Terms:
     """The terms of every site."""
     index = np.arange(len(inputs.sites) * inputs.periods).reshape(-1, inputs.periods)
     return Terms(
-        space_usd_per_kw=derive(
-            kilowatt_usd_per_kw, price_usd_per_kw_h=pick(inputs.space_price, index), hours_h=inputs.period_h
+        space_usd_per_kw=(pick(inputs.space_price, index) * inputs.period_h).named(
+            "kilowatt_usd_per_kw", "Price of a kilowatt through a period"
         ),
         committed_kw=pick(_committed(inputs), index),
-        peak_usd_per_kw=derive(
-            kilowatt_usd_per_kw, price_usd_per_kw_h=pick(inputs.demand_charge, index), hours_h=inputs.period_h
+        peak_usd_per_kw=(pick(inputs.demand_charge, index) * inputs.period_h).named(
+            "kilowatt_usd_per_kw", "Price of a kilowatt through a period"
         ),
         rated_kw=pick(inputs.in_place("max_power"), inputs.node_group_sku[:, None]),
     )

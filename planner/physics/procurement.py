@@ -193,26 +193,6 @@ def paid_usd(buying_usd: Traced, rebate: Traced | None) -> Traced:
     return buying_usd if rebate is None else derive(rebated_usd, price_usd=buying_usd, rebate_fraction=rebate)
 
 
-def rented_node_usd_per_h(*, price_usd_per_h: Column, accelerators: Column) -> Column:
-    """Price of a node for an hour in use, its electricity included.
-
-    m = p * a
-
-    Source: definition; a is 1 where the price is for a node.
-    """
-    return np.multiply(price_usd_per_h, accelerators)
-
-
-def rent_usd(*, usd_per_node_h: Column, node_h: Column) -> Column:
-    """Money for hours in use.
-
-    M = m * h
-
-    Source: definition.
-    """
-    return np.multiply(usd_per_node_h, node_h)
-
-
 def rented_kgco2e(
     *, owned_kgco2e: Column, owned_h: Column, utilisation_fraction: Column, node_h: Column
 ) -> Column:
@@ -265,7 +245,7 @@ def rented_hours(inputs: Inputs, nodes: Nodes) -> Rented:
     hour = chosen("node_h", np.ones((1, inputs.periods)), "one hour in use")
     return Rented(
         group,
-        usd=derive(rent_usd, usd_per_node_h=_hour_usd(inputs, group), node_h=hour),
+        usd=(_hour_usd(inputs, group) * hour).named("rent_usd"),
         kgco2e=derive(
             rented_kgco2e,
             owned_kgco2e=rows(nodes.owned_kgco2e, group),
@@ -296,7 +276,7 @@ def reserved_nodes(inputs: Inputs, nodes: Nodes) -> Reserved:
         may_begin,
         signed,
         hour_usd=hour,
-        usd=derive(rent_usd, usd_per_node_h=hour, node_h=inputs.period_h),
+        usd=(hour * inputs.period_h).named("rent_usd"),
         kgco2e=rows(nodes.owned_kgco2e, group),
         left_usd=_left_usd(inputs, group, term, hour),
     )
@@ -325,11 +305,10 @@ def _left_usd(
         return None
     one = np.arange(len(group))
     middle_y = (inputs.period_end_h.value[0, -1] - starts[None, :] + after / 2) / HOURS_PER_YEAR
-    due = derive(
-        rent_usd,
-        usd_per_node_h=pick([hour_usd[i, inputs.periods - 1] for i in range(len(group))], one[:, None]),
-        node_h=chosen("after_h", after, "from the horizon's end to that of a term"),
-    )
+    due = (
+        pick([hour_usd[i, inputs.periods - 1] for i in range(len(group))], one[:, None])
+        * chosen("after_h", after, "from the horizon's end to that of a term")
+    ).named("rent_usd")
     return (due - rest_worth_usd(inputs, inputs.node_group_sku[group], due, middle_y)).named("left_usd")
 
 
@@ -382,8 +361,6 @@ def _node_usd_per_h(inputs: Inputs, rental: int, period: int) -> Traced:
         price = inputs.money(path, stated[period], "USD/h")
     whole = one.per == "node" and one.price_usd_per_h is not None
     count = chosen("accelerators", 1.0, "the price is for a whole node") if whole else None
-    return derive(
-        rented_node_usd_per_h,
-        price_usd_per_h=price,
-        accelerators=count or inputs.server("accelerators")[sku],
+    return (price * (count or inputs.server("accelerators")[sku])).named(
+        "rented_node_usd_per_h", "Price of a node for an hour in use, its electricity included"
     )

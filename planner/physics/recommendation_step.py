@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.physics.training_step import Facts
+from planner.inputs.catalogue import Facts
 from planner.trace.quantities import Traced, chosen
 
 # A leaf's parameter -> the last word of a fact of the model, of the kind of work, of the chip.

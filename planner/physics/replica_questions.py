@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.capacity import Guesses, Measured, Requests, Targets
+from planner.performance.bundles import Guesses, Measured, Requests, Targets
 from planner.physics.engines import (
     engine_constants,
     engine_of,
@@ -17,9 +17,9 @@ from planner.physics.engines import (
     frame_time,
     has_one_scale,
     limits,
-    replica_layout,
     served_chip,
 )
+from planner.physics.links import replica_layout
 from planner.physics.measured_serving import measured_points
 from planner.physics.pipelines import QUANTILE, answer_quantile, answer_target
 from planner.physics.serving_options import (

@@ -25,14 +25,12 @@ from planner.physics.across import Waits, waiting
 from planner.physics.batch_work import image_tokens
 from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.denoiser_training import denoiser_columns
-from planner.physics.equations.batches import shared_samples_per_s
-from planner.physics.equations.training import accelerators_in_use, useful_time_h
-from planner.physics.feeding import Feeding, feeding
+from planner.physics.equations.training import useful_time_h
 from planner.physics.hybrids import is_hybrid
-from planner.physics.joining import interleaved
 from planner.physics.nodes import host_columns, idle_node_items, power_curve, working_node_kw
 from planner.physics.placed_tables import imbalance_column
 from planner.physics.power_caps import capped
+from planner.physics.preprocessing import Feeding, feeding
 from planner.physics.run_ways import run_ratio
 from planner.physics.sample_training import sample_step
 from planner.physics.shared_runs import copies_of, waits_of, whole_nodes
@@ -46,7 +44,7 @@ from planner.physics.training_options import (
     job_workload,
     training_arguments,
 )
-from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, pick, rows
+from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, interleaved, pick, rows
 from reliability.checkpoint import checkpoint_size_gb
 
 
@@ -151,7 +149,7 @@ def training_speed(inputs: Inputs, candidates: TrainingCandidates) -> Speed:
     count = chosen("nodes", candidates.nodes.astype(float), "enumerated: a size that the scenario names")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
     whole = whole_nodes(count, candidates.halves)
-    accelerators = derive(accelerators_in_use, nodes=whole, accelerators=per_node)
+    accelerators = (whole * per_node).named("accelerators_in_use")
     pace = _pace(inputs, candidates, accelerators)
     amounts = [inputs.yours(f"training.{j.name}.{j.amount_key}", j.amount, "1") for j in jobs]
     host = host_columns(inputs, sku)
@@ -271,7 +269,7 @@ def _sample_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: T
         inputs, job.tables, f"training.{job.name}", sku, np.asarray(accelerators.value)
     )
     found = sample_step(inputs, job.model, job.precision, sku, accelerators, samples, imbalance)
-    each = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
+    each = (found.samples_per_s / accelerators).named("shared_samples_per_s")
     size = pick([checkpoint_gb(inputs.fact, inputs.catalogue, job.model)], np.zeros(len(sku), dtype=np.intp))
     return _Pace(found.step.total_s, each, found.accelerator_kw, size)
 
@@ -291,7 +289,7 @@ def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators:
     samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
     found, drawn = denoiser_columns(inputs, job.model, job.precision, sku, samples, accelerators)
     tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
-    shared = derive(shared_samples_per_s, samples_per_s=found.samples_per_s, accelerators=accelerators)
+    shared = (found.samples_per_s / accelerators).named("shared_samples_per_s")
     busy, each = capped(inputs, candidates, tdp, drawn, shared)
     size = checkpoint_gb(inputs.fact, inputs.catalogue, job.model)
     return _Pace(found.step.total_s, each, busy, pick([size], np.zeros(len(sku), dtype=np.intp)))

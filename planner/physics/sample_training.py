@@ -16,7 +16,6 @@ from planner.physics.batch_work import layer_width, peak_column, reached_fractio
 from planner.physics.equations.batches import (
     kept_values,
     multiplied_use_fraction,
-    rank_samples,
     row_state_bytes,
 )
 from planner.physics.links import link_domain
@@ -49,7 +48,7 @@ def sample_step(
 
     `imbalance` is that of a placement, by row, in place of the fact.
     """
-    each = derive(rank_samples, global_batch=samples, accelerators=accelerators)
+    each = (samples / accelerators).named("rank_samples")
     peak = peak_column(inputs, sku, precision)
     arguments = _arguments(inputs, model, sku) | ({} if imbalance is None else {"imbalance_ratio": imbalance})
     shape = {name: arguments[name] for name in SHAPE}
@@ -109,7 +108,7 @@ def without_tables_gb(inputs: Inputs, model: str, sku: int, accelerators: int, s
     """Memory of each accelerator of a run without its tables: dense layers, activations of its samples."""
     arguments = _arguments(inputs, model, np.array([sku], dtype=np.intp))
     count = chosen("accelerators", float(accelerators), "enumerated: a size that the scenario names")
-    each = derive(rank_samples, global_batch=chosen("samples", samples, "of a step"), accelerators=count)
+    each = (chosen("samples", samples, "of a step") / count).named("rank_samples")
     none = chosen("embedding_rows", 0.0, "tables are placed on their own")
     return _memory(inputs, none, arguments, arguments, each, count)
 

@@ -14,21 +14,6 @@ from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, rows
 
 
-def reuse_usd(*, value_usd: Column, kept_value_fraction: Column, sale_usd: Column) -> Column:
-    """What a second life takes beyond the sale of a node.
-
-    U = V - w V - S
-
-    V is the value that leaves this fleet, w V what the lower tier would pay for an equal used node, tested
-    and fitted, and S what a sale takes: market and lower tier are two ways for one node.
-
-    Source: definition; opportunity cost.
-    """
-    value = np.asarray(value_usd)
-    taken: Column = value - kept_value_fraction * value - sale_usd
-    return taken
-
-
 def avoided_kgco2e(*, making_kgco2e: Column, avoided_fraction: Column) -> Column:
     """Carbon that a second life avoids from a period on to the end of the horizon, below zero.
 
@@ -71,11 +56,9 @@ def second_life(
     ).named("making_kgco2e")
     return SecondLife(
         limit=limit,
-        usd=derive(
-            reuse_usd,
-            value_usd=value.usd,
-            kept_value_fraction=inputs.fact("second_life.value"),
-            sale_usd=value.sale_usd,
+        usd=(value.usd - inputs.fact("second_life.value") * value.usd - value.sale_usd).named(
+            "reuse_usd",
+            "The value that leaves this fleet, less what the lower tier would pay and what a sale takes",
         ),
         kgco2e=derive(
             avoided_kgco2e, making_kgco2e=making, avoided_fraction=inputs.fact("second_life.avoided")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.inputs.service_requests import windows_of
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
 
@@ -42,7 +43,7 @@ def heard_at_once(inputs: Inputs, service: NDArray[np.intp], faster: Traced | No
     What `faster` says, and less than one where a request is a recording of several windows, each of which
     engines hear as a request of its own.
     """
-    windows = [inputs.windows(one) for one in inputs.scenario.services]
+    windows = [windows_of(inputs, one) for one in inputs.scenario.services]
     if all(windows[i] is None for i in service.tolist()):
         return faster
     one = chosen("windows", 1.0, "heard at once")

@@ -11,19 +11,15 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Service
-from planner.performance.bundles import Bundle
-from planner.performance.capacity import Requests
+from planner.inputs.service_requests import request_classes, request_tokens
+from planner.performance.bundles import Bundle, Requests
 from planner.performance.engine import Transformer, attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
 from planner.performance.mix import class_context_tokens
 from planner.physics.batch_serving import in_batches, largest_requests, possible_units
-from planner.physics.engines import (
-    engine_batch_limit,
-    engine_of,
-    has_slow_links,
-    model_fact,
-    served_model,
-)
+from planner.physics.engines import engine_batch_limit, engine_of
+from planner.physics.links import has_slow_links
+from planner.physics.served_models import model_fact, served_model
 from planner.physics.techniques import CACHE, serving_ratio
 from planner.physics.training_options import (
     UNCAPPED,
@@ -249,7 +245,7 @@ def rows_of(bundle: Bundle, index: NDArray[np.intp]) -> Bundle:
 
 def requests_of(inputs: Inputs, service: Indices) -> Requests:
     """Lengths of the requests of a column of services. One that writes nothing ends with its prompt."""
-    lengths = [inputs.request_tokens(one) for one in inputs.scenario.services]
+    lengths = [request_tokens(inputs, one) for one in inputs.scenario.services]
     prompt, answer = (pick([each[place] for each in lengths], service) for place in (0, 1))
     return Requests(
         input_tokens=prompt,
@@ -382,7 +378,7 @@ def split_state_gb(*, state_bytes: Column, tp: Column) -> Column:
 
 def _class_columns(inputs: Inputs, service: Indices) -> dict[str, Traced]:
     """Classes of prompts of each row, filled up with classes of no request where a service has fewer."""
-    each = [inputs.request_classes(s) for s in inputs.scenario.services]
+    each = [request_classes(inputs, s) for s in inputs.scenario.services]
     most = max(len(classes.share_fraction) for classes in each)
 
     def column(name: str, filling: float) -> NDArray[np.float64]:

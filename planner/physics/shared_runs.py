@@ -14,7 +14,7 @@ from planner.inputs.scenario import TrainingJob
 from planner.physics import across
 from planner.physics.across import CROSSES, PIPELINE, Link, Waits
 from planner.trace.columns import Indices
-from planner.trace.quantities import Parts, Traced, chosen, derive, pick
+from planner.trace.quantities import Parts, Traced, chosen, pick
 
 SITES = 2
 FIRST_SHARES = (0.25, 0.5, 0.75)  # of the nodes of a run, at the first site of its link
@@ -138,28 +138,11 @@ def whole_nodes(nodes: Traced, halves: Halves | None) -> Traced:
     return (nodes + others).named("run_nodes")
 
 
-def mean_rate_per_node_h(
-    *, nodes: float, failure_rate_per_node_h: float, other_nodes: float, other_rate_per_node_h: float
-) -> float:
-    """Failures of a node of a run whose halves stand at two sites.
-
-    r = (n r_1 + n' r_2) / (n + n')
-
-    Source: definition; failures of nodes are independent, as in `job_mttf_h`.
-    """
-    failures = nodes * failure_rate_per_node_h + other_nodes * other_rate_per_node_h
-    return failures / (nodes + other_nodes)
-
-
 def mean_rate(nodes: Traced, own: Traced, other: Traced, halves: Halves) -> Traced:
     """Failures of a node of each run over both of its halves, from the rates of the two."""
     others = chosen("nodes", halves.nodes.astype(float), "enumerated: the half of it at the other site")
-    return derive(
-        mean_rate_per_node_h,
-        nodes=nodes,
-        failure_rate_per_node_h=own,
-        other_nodes=others,
-        other_rate_per_node_h=other,
+    return ((nodes * own + others * other) / (nodes + others)).named(
+        "mean_rate_per_node_h", "Failures of a node of a run whose halves stand at two sites"
     )
 
 

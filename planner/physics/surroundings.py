@@ -36,16 +36,6 @@ def stored_kwh(*, stored_gb: Column, copies: Column, power_kw_per_gb: Column, du
     return np.multiply(stored_gb, copies) * power_kw_per_gb * duration_h
 
 
-def copied_gb(*, stored_gb: Column, copies: Column) -> Column:
-    """Capacity that copies of data take.
-
-    S' = r * S
-
-    Source: definition.
-    """
-    return np.multiply(stored_gb, copies)
-
-
 def held_copies(*, copies: Column, reads_ratio: Column, hit_fraction: Column) -> Column:
     """How often data has to lie on drives, for its copies and for the operations that they give.
 
@@ -178,7 +168,7 @@ def storage_share(inputs: Inputs, site: int) -> Share | None:
     )
     drives = derive(
         capacity_kgco2e,
-        capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_gb=(stored * copies).named("copied_gb", "Capacity that copies of data take"),
         capacity_kgco2e_per_gb=inputs.fact(f"{medium}.embodied"),
     )
     years = inputs.yours("policy.node_life", inputs.scenario.policy.node_life_y, "y")

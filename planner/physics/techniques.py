@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon.levers import total_reduction_ratio
+from planner.inputs.catalogue import Facts
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import RUNS, effect_key, technique_named
-from planner.physics.training_step import Facts
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick
 

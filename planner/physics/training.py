@@ -12,15 +12,15 @@ from planner.inputs.resolved import Inputs
 from planner.physics.chance import confidence, training_sigma
 from planner.physics.data_mix import data_usd
 from planner.physics.egress import Egress, egress_of_runs
-from planner.physics.equations.time import active_h, drawn_kwh, late_h, node_h
 from planner.physics.equations.training import (
+    active_h,
     background_stall_h,
     checkpoint_gb_per_s,
     ettr_ratio,
-    expected_duration_h,
     hour_weight_factor,
     interval_in_use_h,
     joint_variation_fraction,
+    late_h,
     later_h,
     mean_node_kw,
     persist_h,
@@ -29,11 +29,11 @@ from planner.physics.equations.training import (
     stall_h,
 )
 from planner.physics.failures import failure_rate_shape, restart_by_node_group
-from planner.physics.feeding import FedHours, Feeding, fed_hours
 from planner.physics.nodes import (
     Nodes,
     energy_by_site,
 )
+from planner.physics.preprocessing import FedHours, Feeding, fed_hours
 from planner.physics.run_speed import Speed, training_speed
 from planner.physics.run_stops import RunStops, loss_spikes, rollback, run_stops
 from planner.physics.run_ways import adopted_usd, usable_from_h
@@ -192,7 +192,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
     until_h = start_value[:, None] + rows(finish_h, tall).value - inputs.period_start_h.value
     through = until_h >= inputs.period_end_h.value - inputs.period_start_h.value
     power = (speed.nodes * progress.node_kw).named("run_power_kw", "Power of all nodes of a run")
-    it_kwh = derive(drawn_kwh, power_kw=rows(power, tall), active_h=active)
+    it_kwh = (rows(power, tall) * active).named("drawn_kwh")
     site = inputs.node_group_site[group[candidate]]
     facility, usd, kgco2e = energy_by_site(inputs, it_kwh, site)
     increment = derive(
@@ -223,7 +223,7 @@ def training_runs(inputs: Inputs, nodes: Nodes, single: TrainingCandidates) -> T
         held=held,
         from_h=np.where(held, into_h, 0.0),
         to_h=np.where(held & ~through, np.maximum(until_h, into_h), np.inf),
-        node_h=derive(node_h, nodes=rows(speed.nodes, tall), active_h=active),
+        node_h=(rows(speed.nodes, tall) * active).named("node_h"),
         increment_kw=increment,
         facility_kwh=facility,
         usd=usd,
@@ -276,7 +276,7 @@ def training_progress(
         restart_kw=speed.restart_kw,
         **states,
     )
-    duration = derive(expected_duration_h, useful_time_h=speed.useful_h, ettr_ratio=ettr)
+    duration = (speed.useful_h / ettr).named("expected_duration_h", "Expected hours from start to finish")
     return Progress(
         renewal,
         failure_rate_shape(inputs),

@@ -7,9 +7,9 @@ remember where they come from.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.catalogue import Facts, load_catalogue
 from planner.inputs.fits import EXCHANGES
 from planner.inputs.software import Stack, default_stack
 from planner.performance.bundles import SplitLimits, search_bundles
@@ -76,16 +76,6 @@ KEPT = "activation_fraction"
 # What is known of a mixture of experts next to its step: the rate of all steps, the weights of a token; and
 # what its memory takes.
 OUTSIDE_STEP = ("calibration_factor", "active_parameters", *MEMORY, KEPT)
-
-
-class Facts(Protocol):
-    """Where facts come from: a catalogue, or a scenario on one."""
-
-    def fact(self, key: str) -> Fact:
-        """The fact with this key."""
-
-    def has(self, key: str) -> bool:
-        """Whether there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +259,12 @@ def _expert_arguments(
         facts.fact(wide)
         if kernels == "bf16" and facts.has(wide)
         else chosen("grouped_efficiency_fraction", 1.0, "nobody measured grouped kernels of training")
+    )
+    tile = f"accelerator.{accelerator}.matrix_tile"
+    found["grouped_tile"] = (
+        facts.fact(tile)
+        if facts.has(tile)
+        else chosen("grouped_tile", 1.0, "nobody says how wide its grouped kernels are")
     )
     limited = mixture and facts.has(f"{name}.nodes_per_token")
     found["most_domains_per_token"] = (

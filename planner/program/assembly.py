@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.clean_energy import Contracted, contract_columns
 from planner.physics.curtailment import Curtailment, curtailment
+from planner.physics.deployments import deployment_columns, start_columns
 from planner.physics.existing_fleet import Standing, standing_columns
 from planner.physics.experiments import PoolWork, pool_work
 from planner.physics.joint_tails import with_joint_tails
@@ -29,7 +30,6 @@ from planner.physics.procurement import (
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.physics.site_energy import SiteEnergy, site_energy
 from planner.physics.slots import slot_times
-from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import Dropped, training_candidates
 from planner.physics.ways import every_way
@@ -156,7 +156,7 @@ def assemble(inputs: Inputs) -> Assembled:
         work_options=with_hourly_rent(work_option_table(inputs, nodes, work, contracts), rented),
         adoptions=adoption_table(inputs, work),
         spare_steps=spare_table(
-            inputs, nodes, most_used(inputs, standing, run_options, pausable_ways, serve_options)
+            inputs, nodes, most_used(inputs, nodes, standing, run_options, pausable_ways, serve_options)
         ),
         limits=limit_table(inputs),
         places=place_table(inputs, terms, contracts),

@@ -15,6 +15,7 @@ from planner.program.assembly import Assembled
 from reliability.spares import mean_nodes_down, share_at_most
 from solver.account import spares_at_hand
 from solver.problem import Objective, Problem, Solution
+from solver.stochastic import FirstStage
 
 COST_ONLY = "cost only"
 NO_PURCHASES = "no purchases"
@@ -86,6 +87,43 @@ def usual_practice(scenario: Scenario) -> Scenario:
             sites = [site for site in today if not offer.sites or site in offer.sites]
             changes[f"market[{i}].sites"] = sites or today
     return with_changes(scenario, changes)
+
+
+def fleet_taken_over(plan: Solution, of: Problem, problem: Problem) -> FirstStage | None:
+    """What a plan of one program orders, retires and rents for terms, as decisions of another program.
+
+    Node groups are the same where they are of one SKU and site on the same terms. None where the other
+    program has no such decision, and where bought nodes are sold again.
+    """
+    rows = {key: row for row, key in enumerate(_group_keys(problem))}
+    row_of = np.array([rows.get(key, -1) for key in _group_keys(of)], dtype=np.int64)
+    there = row_of >= 0
+    same_cohorts = np.array_equal(of.cohorts.nodes, problem.cohorts.nodes) and np.array_equal(
+        row_of[of.cohorts.node_group], problem.cohorts.node_group
+    )
+    if not same_cohorts or (plan.orders + plan.committed)[~there].any() or plan.sold.any():
+        return None
+    orders, committed, sold, moved = (
+        np.zeros((len(table), problem.periods), dtype=np.int64)
+        for table in (problem.node_groups, problem.node_groups, problem.sales, problem.moves)
+    )
+    orders[row_of[there]], committed[row_of[there]] = plan.orders[there], plan.committed[there]
+    return FirstStage(orders, plan.retired, sold, moved, committed)
+
+
+def _group_keys(problem: Problem) -> list[tuple[str, str, int, bool, bool]]:
+    """What tells node groups apart: SKU, site, periods of a term, whether off site, whether on a shelf."""
+    groups = problem.node_groups
+    return [
+        (
+            problem.sku_names[groups.sku[p]],
+            problem.site_names[groups.site[p]],
+            int(groups.rental_term_periods[p]),
+            bool(groups.off_site[p]),
+            bool(groups.spares_for[p] >= 0),
+        )
+        for p in range(len(groups))
+    ]
 
 
 def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Solution) -> float:

@@ -11,7 +11,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.program.future_scenarios import in_future, without_futures
-from planner.program.grids import drawn
+from planner.program.grids import drawn_points
 from planner.program.plan import plan_fleet
 from planner.trace.columns import Floats
 from planner.trace.uncertainty import cause_of, ranged_facts, tornado
@@ -31,7 +31,7 @@ def drawn_futures(
     best plans at its ends.
     """
     stated = without_futures(scenario)
-    points = drawn(stated, catalogue, draws=uncertainty.draws, seed=uncertainty.seed).points
+    points = drawn_points(stated, catalogue, draws=uncertainty.draws, seed=uncertainty.seed).points
     facts = {path.removeprefix("facts."): path for path in points[0]}
     demand = _demand_ratios(uncertainty)
     moved_usd = _moved_usd(stated, catalogue, points, facts, demand, should_stop)

@@ -297,9 +297,17 @@ def level_table(spare_share_fraction: float, highest_nodes: int) -> Steps:
 
 
 def most_used(
-    inputs: Inputs, stands: Standing, runs: RunOptions, pausable: PausableOptions, replicas: ServeOptions
+    inputs: Inputs,
+    nodes: Nodes,
+    stands: Standing,
+    runs: RunOptions,
+    pausable: PausableOptions,
+    replicas: ServeOptions,
 ) -> NDArray[Any]:
-    """Nodes that could be in use in a node group: what stands there, and supply within the racks.
+    """Nodes that could be in use in a node group: what stands there, and supply within racks and power.
+
+    A node in use draws no less than one that idles. Where a battery or the sun carries a part of the load,
+    the limit of power is no bound.
 
     Never below the largest single option, so that a supply limit of zero can be told as what it is.
 
@@ -309,11 +317,14 @@ def most_used(
     names = [sku.name for sku in inputs.skus]
     sites = inputs.scenario.sites
     most, standing = np.ones(len(inputs.node_groups)), most_standing_nodes(stands, len(inputs.node_groups))
+    racks = np.broadcast_to(np.ravel(nodes.racks.value), most.shape)
+    idle_kw = np.broadcast_to(nodes.idle_facility_kw.value[:, 0], most.shape)
     for p, (k, s) in enumerate(inputs.node_groups):
         if inputs.rented[p] or inputs.on_shelf[p]:
             continue
-        units = inputs.server("rack_units")[k].value / inputs.fact("rack.usable_units").value
-        room = math.floor(sites[s].racks / units)
+        room = math.floor(sites[s].racks / float(racks[p]))
+        if sites[s].battery_kwh is None and sites[s].solar_kw is None and idle_kw[p] > 0:
+            room = min(room, math.floor(max(sites[s].power_cap_kw) / float(idle_kw[p])))
         offer = inputs.offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)
         most[p] = max(1, standing[p] + min(supply, room))
@@ -321,7 +332,8 @@ def most_used(
             room_said, most_said = count_text(most[p]), count_text(MOST_NODES)
             raise InputError(
                 f"sites.{sites[s].name}.racks: room and supply for {room_said} nodes of {names[k]}; a plan "
-                f"takes {most_said} of one SKU at a site: state fewer racks, or supply_nodes of the offer"
+                f"takes {most_said} of one SKU at a site: state fewer racks, less power_cap, or supply_nodes "
+                "of the offer"
             )
     np.maximum.at(most, runs.node_group, runs.nodes.max(axis=1, initial=0))
     np.maximum.at(most, pausable.node_group, pausable.nodes)

@@ -68,7 +68,7 @@ def pareto(prices: str) -> Grid:
     return Grid("pareto", tuple(_priced(point["policy.carbon_price"]) for point in ladder.points))
 
 
-def drawn(scenario: Scenario, catalogue: Catalogue, *, draws: int, seed: int) -> Grid:
+def drawn_points(scenario: Scenario, catalogue: Catalogue, *, draws: int, seed: int) -> Grid:
     """Facts drawn within their ranges, as `planner.trace.uncertainty` draws them: each draw is a point.
 
     Drawn are the facts of the catalogue that this scenario asks for, that carry a range and whose unit a

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.deployments import deployment_columns, start_columns
 from planner.physics.equations.totals import (
     weighted_kgco2e,
     weighted_usd,
@@ -21,9 +22,9 @@ from planner.physics.equations.totals import (
 from planner.physics.levers import levers
 from planner.physics.procurement import paid_usd, rebate_by_node_group
 from planner.physics.serving import Replicas, replica_columns
-from planner.physics.starting import deployment_columns, start_columns
 from planner.physics.training import POLICIES, TrainingRuns, training_runs
 from planner.program.assembly import Assembled, objective_unit
+from planner.program.group_terms import stopped_part, transfer_part
 from planner.program.ledger_terms import (
     DECIDED,
     Kind,
@@ -40,12 +41,10 @@ from planner.program.ledger_terms import (
     used_part,
 )
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
-from planner.program.once import once_part
+from planner.program.one_off_costs import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, slot_parts
-from planner.program.stopped import stopped_part
-from planner.program.transfers import transfer_part
 from planner.trace.quantities import Chosen, Derived, Part, Traced, chosen, derive, rows, total
 from solver.account import idle_nodes as unused_nodes
 from solver.account import rebate_fraction, started

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
+from planner.physics.deployments import Deployments
 from planner.physics.equations.totals import (
     weighted_total_kgco2e,
     weighted_total_kwh,
@@ -19,7 +20,6 @@ from planner.physics.existing_fleet import Standing
 from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd
 from planner.physics.serving_demand import unmet_items
-from planner.physics.starting import Deployments
 from planner.physics.training import POLICIES
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Chosen, Part, Traced, chosen, derive, pick, rows

@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.chance import pool_headroom, serving_headroom
 from planner.physics.nodes import energy_by_site
-from planner.physics.procurement import rented_kgco2e, rented_node_usd_per_h
+from planner.physics.procurement import rented_kgco2e
 from planner.program.assembly import Assembled
+from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
 from solver.account_energy import has_energy, shares_energy
 from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 MOST_WAYS = 4000  # of services and pools; of a larger plan only those in use are chosen among
 DEAR = 100.0  # times the dearest way: work is left undone only where nothing else is possible
 ENDLESS = 1e7  # nodes or kilowatts: no limit
@@ -43,7 +42,16 @@ class World:
     pools: Floats  # [W, T] of demand
     serving: Floats  # [V] of the rate of each way to serve
     working: Floats  # [O] of the speed of each way to do pool work
-    there: Floats  # [P, T] nodes for services and pools
+    there: Floats  # [P, T] nodes for services and pools, over the hours of a period
+    at_once: Floats  # [P, T] for services when runs hold most; pools take the hours that runs leave
+
+    def less(self, nodes: Floats) -> World:
+        """The same with so many nodes fewer in each period."""
+        return replace(
+            self,
+            there=np.maximum(self.there - nodes, 0.0),
+            at_once=np.maximum(self.at_once - nodes, 0.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,18 +97,19 @@ class Desk:
 
     problem: Problem
     solution: Solution
-    serve: Rows  # options that may serve
-    work: Rows
+    serve: Indices  # options that may serve
+    work: Indices
     capacity: Floats  # [v, T] requests/s that a node carries
     hours_done: Floats  # [o] hours of the reference in an hour of work
     held: Floats  # [o, T] nodes for an hour of work
-    there: Floats  # [P, T] as the plan has it
+    there: Floats  # [P, T] as the plan has it, over the hours of a period
+    at_once: Floats  # [P, T] when runs hold most
     power_left_kw: Floats  # [L, T] beyond runs and idling nodes, of each site and of sites that share a limit
     power_sites: NDArray[np.bool_]  # [L, S] whose power counts there
     whole: bool  # whether every way of the program is looked at
     traced: Mapping[str, Traced]  # what ways, idling and renting take, by kind
     lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
-    adopted: Rows  # techniques of pools that the plan adopts
+    adopted: Indices  # techniques of pools that the plan adopts
     adopted_lent_h: Floats  # (A, T) work that resting replicas do with each technique, which stays as well
 
     def stated(self) -> World:
@@ -112,6 +121,7 @@ class Desk:
             np.ones(len(problem.serve_options)),
             np.ones(len(problem.work_options)),
             self.there,
+            self.at_once,
         )
 
     def prices(self, values: Mapping[str, Any] | None = None) -> Prices:
@@ -153,7 +163,7 @@ class Desk:
         return nodes
 
     @property
-    def hired(self) -> Rows:
+    def hired(self) -> Indices:
         """Node groups that are rented by the hour."""
         return np.flatnonzero(self.problem.node_groups.off_site & ~self.problem.under_term)
 
@@ -206,7 +216,8 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         capacity=serves.capacity[serve] * sure * carrying,
         hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
-        there=_there(problem, solution),
+        there=_there(problem, solution, at_once=False),
+        at_once=_there(problem, solution, at_once=True),
         power_left_kw=np.concatenate([carried_kw - drawn_kw, shared_kw - shared_power_kw(problem, drawn_kw)]),
         power_sites=np.concatenate(
             [np.eye(len(problem.site_names), dtype=bool), problem.limits.shared_power_sites.astype(bool)]
@@ -234,7 +245,7 @@ def _carried_kw(problem: Problem, solution: Solution) -> tuple[Floats, Floats]:
     )
 
 
-def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Traced]:
+def _traced(inputs: Inputs, assembled: Assembled, serve: Indices) -> dict[str, Traced]:
     """What ways to serve and to work, idling and renting take, each on its facts."""
     nodes, work, rented = assembled.nodes, assembled.work, assembled.rented
     found = {f"idle_{kind}": getattr(nodes, f"idle_{kind}") for kind in KINDS}
@@ -254,8 +265,8 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
     accelerators = inputs.server("accelerators")
     for k, sku in enumerate(inputs.skus):
         if inputs.has(key := f"rental.{sku.accelerator}.price"):
-            found[f"rent_usd {k}"] = derive(
-                rented_node_usd_per_h, price_usd_per_h=inputs.fact(key), accelerators=accelerators[k]
+            found[f"rent_usd {k}"] = (inputs.fact(key) * accelerators[k]).named(
+                "rented_node_usd_per_h", "Price of a node for an hour in use, its electricity included"
             )
     found["making_kgco2e"] = derive(
         rented_kgco2e,
@@ -267,7 +278,7 @@ def _traced(inputs: Inputs, assembled: Assembled, serve: Rows) -> dict[str, Trac
     return found
 
 
-def _ways(problem: Problem, used: NDArray[np.bool_]) -> Rows:
+def _ways(problem: Problem, used: NDArray[np.bool_]) -> Indices:
     """What serves already, and where a service could go besides its cheapest way there."""
     serves = problem.serve_options
     kept = used.copy()
@@ -281,7 +292,7 @@ def _ways(problem: Problem, used: NDArray[np.bool_]) -> Rows:
     return np.flatnonzero(kept)
 
 
-def _carrying(problem: Problem, solution: Solution, serve: Rows) -> Floats:
+def _carrying(problem: Problem, solution: Solution, serve: Indices) -> Floats:
     """Share of the replicas of each way that carries; the others stand by."""
     serves = problem.serve_options
     replicas = solution.replicas[serve].astype(float)
@@ -294,17 +305,24 @@ def _carrying(problem: Problem, solution: Solution, serve: Rows) -> Floats:
     return np.maximum(found, 1e-9)
 
 
-def _there(problem: Problem, solution: Solution) -> Floats:
-    """Nodes that are there for services and pools: less those of runs, spares and what is under way."""
-    groups, pausable = problem.node_groups, problem.pausable_options
+def _there(problem: Problem, solution: Solution, *, at_once: bool) -> Floats:
+    """Nodes that are there for services and pools: less those of runs, spares and what is under way.
+
+    Over the hours of a period, where what a run leaves when it ends is there for pools; or when runs hold
+    most and what is under way has not arrived: that is there for services, as in the program.
+    """
+    groups, pausable, runs = problem.node_groups, problem.pausable_options, problem.run_options
     there = solution.in_service.astype(float)
     under_term, off = problem.under_term, groups.off_site
     there[under_term] += solution.rented[under_term]
     hourly = off & ~under_term
     there[hourly] = groups.rental_limit_nodes[hourly]
-    held = nodes_of_runs(problem, solution.run)
+    if at_once:
+        held = nodes_of_runs(problem, solution.run)
+    else:
+        held = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None]) / groups.hours
     held += totals_by(pausable.node_group, len(groups), solution.done_node_h / groups.hours)
-    held += solution.spares + nodes_under_way(problem, solution.moved, mean=True)
+    held += solution.spares + nodes_under_way(problem, solution.moved, mean=not at_once)
     found: Floats = np.maximum(there - held, 0.0)
     return found
 
@@ -338,12 +356,13 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         own = works.uses[at.work, a]
         put_in = np.broadcast_to(by_technique[row], work[own].shape)
         table.put(put_in, work[own], speed[own] * np.ones_like(at.held[own]))
-    room = table.rows(np.minimum(world.there, ENDLESS))
-    table.put(room[n_serve], serve, np.ones_like(at.capacity))
+    room, at_once = (table.rows(np.minimum(nodes, ENDLESS)) for nodes in (world.there, world.at_once))
     table.put(room[n_work], work, at.held)
+    for rows in (room, at_once):
+        table.put(rows[n_serve], serve, np.ones_like(at.capacity))
     capped = np.flatnonzero(np.isfinite(at.power_left_kw).any(axis=1)).tolist()
     power = table.rows(np.minimum(at.power_left_kw, ENDLESS))
-    for rows, columns, kw in (
+    for of, columns, kw in (
         (
             n_serve,
             serve,
@@ -352,13 +371,14 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         (n_work, work, (works.active_kw[at.work] / problem.node_groups.hours[:, None]).T),
     ):
         for limit in capped:
-            own = ~problem.node_groups.off_site[rows] & at.power_sites[limit, problem.node_groups.site[rows]]
+            own = ~problem.node_groups.off_site[of] & at.power_sites[limit, problem.node_groups.site[of]]
             table.put(power[limit] * np.ones_like(columns[own]), columns[own], kw[own])
     drawn_kw = _working_kw(problem)
     per_usd, per_kgco2e = prices.hourly["usd"], prices.hourly["kgco2e"]
     rentable = np.flatnonzero(np.isfinite(per_usd).all(axis=1) & means.rent)
     hourly = table.columns(cost(per_usd[rentable], per_kgco2e[rentable]))
-    table.put(room[rentable], hourly, -np.ones(hourly.shape))
+    for rows in (room, at_once):
+        table.put(rows[rentable], hourly, -np.ones(hourly.shape))
     # What is rented draws its power elsewhere.
     elsewhere = -drawn_kw[rentable][:, None] * np.ones(hourly.shape)
     for limit in capped:
@@ -374,7 +394,8 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     for one, column in zip(means.more, more.tolist(), strict=True):
         later = np.arange(one.first, periods)
         each = np.full(later.shape, float(one.whole))
-        table.put(room[one.node_group, later], np.full(later.shape, column), -each)
+        for rows in (room, at_once):
+            table.put(rows[one.node_group, later], np.full(later.shape, column), -each)
         kw = problem.node_groups.idle_kw[one.node_group] if one.on_site else -drawn_kw[one.node_group]
         site = int(problem.node_groups.site[one.node_group])
         for limit in np.flatnonzero(at.power_sites[:, site]).tolist():
@@ -436,22 +457,22 @@ class _Table:
     def __init__(self, periods: int) -> None:
         self.periods, self.count, self.held = periods, 0, 0
         self._costs: list[Floats] = []
-        self._whole: list[Rows] = []
+        self._whole: list[Indices] = []
         self._bounds: list[Floats] = []
         self._limits: list[Floats] = []
-        self._entries: list[tuple[Rows, Rows, Floats]] = []
+        self._entries: list[tuple[Indices, Indices, Floats]] = []
 
-    def columns(self, costs: Floats) -> Rows:
+    def columns(self, costs: Floats) -> Indices:
         """One column for each entry, from 0 up."""
         bounds = np.stack([np.zeros(costs.size), np.full(costs.size, np.inf)], axis=1)
         return self._add(costs, bounds, whole=False)
 
-    def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Rows:
+    def single(self, costs: Sequence[float], bounds: Sequence[tuple[float, float]]) -> Indices:
         """Whole columns that hold for several periods."""
         limits = np.asarray(bounds, dtype=float).reshape(-1, 2)
         return self._add(np.asarray(costs, dtype=float), limits, whole=True)
 
-    def _add(self, costs: Floats, bounds: Floats, whole: bool) -> Rows:
+    def _add(self, costs: Floats, bounds: Floats, whole: bool) -> Indices:
         found = self.count + np.arange(costs.size).reshape(costs.shape)
         self.count += costs.size
         self._costs.append(costs.ravel())
@@ -463,14 +484,14 @@ class _Table:
         """Of all columns so far."""
         return np.concatenate(self._costs) if self._costs else np.zeros(0)
 
-    def rows(self, most: Floats) -> Rows:
+    def rows(self, most: Floats) -> Indices:
         """One row for each entry: what stands in it adds up to at most so much."""
         found = self.held + np.arange(most.size).reshape(most.shape)
         self.held += most.size
         self._limits.append(most.ravel())
         return found
 
-    def put(self, rows: Rows, columns: Rows, values: Floats) -> None:
+    def put(self, rows: Indices, columns: Indices, values: Floats) -> None:
         """Entries of the matrix."""
         self._entries.append((rows.ravel(), columns.ravel(), np.asarray(values, dtype=float).ravel()))
 

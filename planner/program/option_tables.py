@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import Curtailment, stopped, stopping_columns, stops_fraction
 from planner.physics.day_loads import PARTS_A_DAY, region_loads
+from planner.physics.deployments import Deployments, Starts, least_replicas
 from planner.physics.dominance import undominated
 from planner.physics.experiments import PoolWork
 from planner.physics.nodes import Nodes
@@ -20,7 +21,6 @@ from planner.physics.promises import promise_of_service
 from planner.physics.serving import Replicas
 from planner.physics.serving_demand import unmet_items
 from planner.physics.shared_runs import other_half
-from planner.physics.starting import Deployments, Starts, least_replicas
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import Dropped, TrainingCandidates
 from planner.physics.ways import service_said

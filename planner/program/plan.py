@@ -23,26 +23,29 @@ from planner.program.baselines import (
     NO_PURCHASES,
     USUAL_PRACTICE,
     cost_only,
+    fleet_taken_over,
     keeping_everything,
     usual_practice,
     without_purchases,
 )
 from planner.program.engines import refusing, require_trusted
-from planner.program.found_before import Memory, searched, searched_ties
 from planner.program.ledger import PlanLedger, plan_ledger
 from planner.program.remedies import Remedy, find_remedies
+from planner.program.search_cache import Memory, searched, searched_ties
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver import backend
 from solver.alternatives import Alternative
-from solver.answer import PROVEN, Answer, answer
+from solver.answer import PROVEN, Answer
 from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Problem, Solution
+from solver.stochastic import answer_held
 from solver.ties import Tie, settled, tied_plans, ties
 from solver.verify import objective_value
+from solver.within_cap import answer_within_cap
 
 
 def until(seconds: float, should_stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
@@ -80,6 +83,7 @@ def first_stage(
 
 
 Watch = Callable[[str], None]
+NOT_THE_BEST = (Status.WITHIN_GAP, Status.TIME_LIMIT)  # a better plan may be found by another way
 
 
 def silent(text: str) -> None:
@@ -91,6 +95,7 @@ CLASH_GAP, CLASH_SECONDS = 0.02, 10.0
 CONFLICT_SECONDS = 20.0  # of all its solves together; what is not settled then stays in the conflict
 REMEDY_SECONDS = 30.0  # of all trials together
 TIE_SECONDS, TIE_SHARE = 15.0, 0.25  # of all searches for ties together, and at most so much of the limit
+TAKEN_OVER_SECONDS = 10.0  # to operate the fleet of the usual practice with all options of the plan
 
 
 @dataclass(frozen=True)
@@ -279,30 +284,63 @@ class _Search:
             finally:
                 self.stopped.set()
         self.stopped.clear()
-        return self._not_beaten(found, references), references
+        beaten = self._not_beaten(found, _plans_of(references))
+        return self._not_beaten(beaten, self._usual_fleet(beaten, references)), references
 
     def _baselines(self) -> dict[str, Answer]:
         return {
             NO_PURCHASES: self._solve(without_purchases(self.base)),
             KEEP_EVERYTHING: self._solve(keeping_everything(self.base)),
-            USUAL_PRACTICE: self._solve(self.usual()),
+            USUAL_PRACTICE: self._solve(self.of_usual),
         }
+
+    @cached_property
+    def of_usual(self) -> Problem:
+        """The program of the usual practice, which has options of its own."""
+        return self.usual()
 
     def alone(self, problem: Problem) -> Answer:
         """What comes before the plan, told as the plan is, in half of the time."""
         return self._solve(problem, watched=True, share=0.5)
 
-    def _not_beaten(self, found: Answer, references: dict[str, Answer]) -> Answer:
-        """The plan, or a baseline that is better within the gap: the bound holds for both."""
-        best = min(_plans_of(references), key=lambda one: objective_value(self.problem, one), default=None)
-        if best is None or found.status is not Status.WITHIN_GAP or self.first is not None:
+    def _not_beaten(self, found: Answer, others: list[Solution]) -> Answer:
+        """The plan, or the best of other plans of the same program: the bound holds for all of them."""
+        best = min(others, key=lambda one: objective_value(self.problem, one), default=None)
+        if best is None or found.status not in NOT_THE_BEST or self.first is not None:
             return found
         objective = objective_value(self.problem, best)
         if objective >= found.objective:
             return found
-        self._tell("a baseline is better within the gap: it is the plan")
+        self._tell("a baseline is better than what the search found: it is the plan")
         gap = backend.gap(objective, found.bound)
-        return replace(found, solution=best, objective=objective, gap_fraction=gap)
+        within = gap <= self.settings.gap_fraction
+        return replace(
+            found,
+            solution=best,
+            objective=objective,
+            gap_fraction=gap,
+            status=Status.WITHIN_GAP if within else found.status,
+        )
+
+    def _usual_fleet(self, found: Answer, references: dict[str, Answer]) -> list[Solution]:
+        """Where the usual practice is better than the plan: its fleet, with all that the plan may do."""
+        usual = references.get(USUAL_PRACTICE)
+        if usual is None or usual.solution is None or found.status not in NOT_THE_BEST:
+            return []
+        if self.first is not None or objective_value(self.problem, usual.solution) >= found.objective:
+            return []
+        held = fleet_taken_over(usual.solution, self.of_usual, self.problem)
+        if held is None:
+            return []
+        operated = answer_held(
+            self.problem,
+            held,
+            shared_periods=self.problem.periods,
+            gap_fraction=self.settings.gap_fraction,
+            time_limit_s=TAKEN_OVER_SECONDS,
+            should_stop=self._should_stop,
+        )
+        return [] if operated.solution is None else [operated.solution]
 
     def settle(self, found: Answer, references: dict[str, Answer]) -> tuple[Answer, tuple[Tie, ...]]:
         """Of the plan and what is found within its gap the one with the fewest changes, and the others."""
@@ -350,7 +388,7 @@ class _Search:
         return searched(
             self.memory,
             problem,
-            lambda first: answer(
+            lambda first: answer_within_cap(
                 problem,
                 gap_fraction=self.settings.gap_fraction,
                 time_limit_s=share * max(self.ends - time.monotonic(), 0.0),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from planner.report.table_columns import COLUMNS
 from planner.trace.currency import in_its_currency
 from planner.trace.errors import InputError
-from planner.trace.explain import Explanation, Step, opened
+from planner.trace.explain import Explanation, Step, kept_step
 from planner.trace.records import Document, Record, is_number, table_rows
 
 CLOSE = 1e-6  # relative: what sums in another order may differ by
@@ -84,20 +84,20 @@ def value_of(number: Number | Explanation) -> float:
 
 # Kept explanations
 @in_its_currency
-def kept(document: Document, name: str | None) -> Explanation | None:
+def kept_explanation(document: Document, name: str | None) -> Explanation | None:
     """The explanation that a document keeps under a name, or under the one that it had before."""
-    return opened(document, name) or opened(document, FORMER_NAMES.get(name or "", ""))
+    return kept_step(document, name) or kept_step(document, FORMER_NAMES.get(name or "", ""))
 
 
 def kept_for(document: Document, name: str | None, value: float) -> Explanation | None:
     """The same, where it explains just this value: a job that runs in two ways has one explanation."""
-    found = kept(document, name)
+    found = kept_explanation(document, name)
     return found if found is not None and close(value_of(found), value) else None
 
 
 def below(whole: Explanation, number: int) -> Explanation:
     """One step of an explanation with all that is below it."""
-    found = opened({"steps": whole.to_dict()}, number)
+    found = kept_step({"steps": whole.to_dict()}, number)
     assert found is not None, "it is one of its steps"
     return found
 
@@ -177,14 +177,14 @@ def opened_cell(document: Document, table: str, row: Record, key: str) -> Explan
         return found
     if table in FACTS:
         return _opened_fact(row, key)
-    return opened(document, row.get("explain")) if key in TOTALS else None
+    return kept_step(document, row.get("explain")) if key in TOTALS else None
 
 
 @in_its_currency
 def opened_at(document: Document, table: str, row: int, key: str) -> Explanation | None:
     """The same of a row by its number, from 0."""
     cells = document.get("cells", {}).get(table, [])
-    return opened(document, cells[row].get(key)) if row < len(cells) else None
+    return kept_step(document, cells[row].get(key)) if row < len(cells) else None
 
 
 def named_cell(document: Document, name: str) -> Explanation:

@@ -17,7 +17,7 @@ from planner.report.shape import answer_json
 from planner.report.tables import Table, table_of
 from planner.report.text import markdown_escaped, markdown_table, text_table, wrapped
 from planner.trace.currency import in_its_currency
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 from planner.trace.records import Document, Record
 
 FIT = FolderKind("a folder of a fit", "fit.json", "everfleet_fit", ("fit.json", "fit.html", "fit.md", "csv"))
@@ -98,7 +98,7 @@ def to_html(document: Document) -> str:
         explained=[
             (name, found.to_text())
             for name in document.get("explanations", {})
-            if (found := opened(document, name)) is not None
+            if (found := kept_step(document, name)) is not None
         ],
     )
 

@@ -17,9 +17,12 @@ from planner.report.table_columns import (
     unit_of_row,
 )
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
-from planner.trace.explain import opened, rate_line
+from planner.trace.explain import kept_step, rate_line
 from planner.trace.numbers import SPOKEN, exact_text, number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Document, Record, every
+from planner.trace.records import Document, Record, evenly_taken
+
+OF_ONE = ("usd_per_unit", "kgco2e_per_unit")  # of one run, one hour, a million tokens: in one column
+READABLE, LONGEST = 1e-3, 1e7  # in the unit of a column: below it a number says little, above it too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def in_milliseconds(row: Record) -> Record:
 
 def why_text(document: Document, name: str | None) -> str | None:
     """The explanation of one number as an indented tree, or None where the plan holds none."""
-    found = opened(document, name)
+    found = kept_step(document, name)
     return None if found is None else found.to_text()
 
 
@@ -145,7 +148,7 @@ def across_periods(
     rows: Sequence[Record], keys: Sequence[str], value: str, periods: list[str]
 ) -> list[Record]:
     """One row for each place, one column for each of at most six periods."""
-    shown = every(periods, 6)
+    shown = evenly_taken(periods, 6)
     places: dict[tuple[str, ...], Record] = {}
     for row in rows:
         place = tuple(row[key] for key in keys)
@@ -191,9 +194,23 @@ def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]
         return label, values
     if unit == "%":
         return f"{label} (%)", [100 * value if _is_number(value) else value for value in values]
-    divisor, shown = scale_of(unit, (value for value in values if _is_number(value)))
+    divisor, shown = _scale(key, unit, [abs(value) for value in values if _is_number(value) and value])
     scaled = [value / divisor if _is_number(value) and divisor != 1 else value for value in values]
     return f"{label} ({shown})", scaled
+
+
+def _scale(key: str, unit: str, sizes: list[float]) -> tuple[float, str]:
+    """Divisor and unit of a column: that of its largest number, or the next one where others vanish in it.
+
+    What one of different works takes, a run or a million tokens, is in the plain unit: none fits them all.
+    """
+    if key in OF_ONE or not sizes:
+        return scale_of(unit, ())
+    divisor, shown = scale_of(unit, [max(sizes)])
+    if min(sizes) >= READABLE * divisor:
+        return divisor, shown
+    lower, name = scale_of(unit, [0.999 * divisor])
+    return (lower, name) if max(sizes) < LONGEST * lower else (divisor, shown)
 
 
 def money_in_rows(row: Record) -> Record:

@@ -59,6 +59,8 @@ def _value(node: ast.expr, inputs: Mapping[str, Any]) -> Any:
     match node:
         case ast.BinOp():
             return _OPERATIONS[type(node.op)](_value(node.left, inputs), _value(node.right, inputs))
+        case ast.UnaryOp(op=ast.USub()):
+            return -_value(node.operand, inputs)
         case ast.Name():
             return inputs[node.id]
         case ast.Constant():

@@ -249,7 +249,7 @@ def explanation_from(steps: Sequence[Mapping[str, Any]]) -> Explanation:
 
 
 @in_its_currency
-def opened(document: Mapping[str, Any], name: str | int | None) -> Explanation | None:
+def kept_step(document: Mapping[str, Any], name: str | int | None) -> Explanation | None:
     """What a document keeps of a number, by name or by the number of its step; None where it keeps none."""
     kept = document.get("explanations", {}).get(name) if isinstance(name, str) else name
     if isinstance(kept, int):

@@ -226,6 +226,13 @@ def rows(column: Traced, index: NDArray[np.intp]) -> Traced:
     return Rows(column.value[index], column.unit, boundary=column.boundary, column=column, index=index)
 
 
+def interleaved(columns: Sequence[Traced], counts: Sequence[int], order: NDArray[np.intp]) -> Traced:
+    """Row i is row `order[i]` of the columns one below the other, `counts` rows each; it opens to its own."""
+    which = np.repeat(np.arange(len(columns)), counts)[order]
+    at = np.concatenate([np.arange(count) for count in counts])[order]
+    return pick([columns[w][int(k)] for w, k in zip(which, at, strict=True)], np.arange(len(order)))
+
+
 def derive(function: Callable[..., Any], gives: str = "", /, **inputs: Any) -> Derived:
     """Call `function` once on the values of `inputs` and keep what it was given.
 
@@ -354,14 +361,21 @@ def _joint_unit(sign: str, one: str, other: str) -> str:
 def _operand(side: Traced | float, sign: str, first: bool) -> tuple[str, dict[str, Traced]]:
     """The text of one side, and the numbers that it names."""
     if not isinstance(side, Traced):
-        return f"{side:g}", {}
+        return (f"{side:g}" if float(f"{side:g}") == side else repr(side)), {}
     formula = _unnamed(side)
     if formula is None:
-        name = re.sub(r"\W+", "_", label(side).rpartition(".")[2].partition("[")[0]).strip("_")
+        name = re.sub(r"\W+", "_", label(_first(side)).rpartition(".")[2].partition("[")[0]).strip("_")
         return (name, {name: side}) if name.isidentifier() else (f"number_{name}", {f"number_{name}": side})
     text, inputs = formula
     sums = re.search(r" [+-] ", text) and (sign in "*/" or (sign == "-" and not first))
     return (f"({text})" if sums or (sign == "/" and not first and " " in text) else text), inputs
+
+
+def _first(node: Traced) -> Traced:
+    """What a column picks first, which has the name of all that it picks."""
+    while isinstance(node, Pick | Rows):
+        node = node.column if isinstance(node, Rows) else node.items[0]
+    return node
 
 
 def _unnamed(node: Traced) -> tuple[str, dict[str, Traced]] | None:
@@ -422,10 +436,12 @@ def end_of(fact: Fact, end: str) -> Fact:
 MOST_PARTS = 12  # of a sum that an explanation shows one by one; the smaller ones are shown as one
 
 
-def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int = MOST_PARTS) -> Traced:
+def total(
+    name: str, parts: Mapping[str, Traced], about: str = "", *, most: int = MOST_PARTS, gives: str = ""
+) -> Traced:
     """The sum of parts named in words, all in the unit that the name ends in; nothing where there are none.
 
-    Of more than `most` parts the largest are kept apart, and the others are one part.
+    Of more than `most` parts the largest are kept apart, and the others are one part. `gives` as of `derive`.
 
     Raises:
         UnitError: a part is in another unit.
@@ -433,7 +449,8 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int 
     """
     unit = unit_of(name)
     if not parts:
-        return chosen(name, 0.0, about or "nothing of this kind in the plan")
+        none = chosen(name, 0.0, about or "nothing of this kind in the plan")
+        return dataclasses.replace(none, boundary=_boundary(gives, {}, name))
     for word, part in parts.items():
         if part.unit != unit:
             raise UnitError(f"{name} is in {unit}, its part '{word}' in {part.unit}")
@@ -451,7 +468,7 @@ def total(name: str, parts: Mapping[str, Traced], about: str = "", *, most: int 
         parts = {word: parts[word] for word in ordered[: most - 1]} | {f"{len(small)} others": rest}
     formula = Formula(name, SUM, about)
     value = formula(**{word: part.value for word, part in parts.items()})
-    return Derived(value, unit, boundary=_joint_boundary(parts, name), call=Call(formula, dict(parts)))
+    return Derived(value, unit, boundary=_boundary(gives, parts, name), call=Call(formula, dict(parts)))
 
 
 def label(node: Traced) -> str:
@@ -482,66 +499,6 @@ def children(node: Traced) -> dict[str, Traced]:
         case Rows():
             return {"column": node.column}
     return {}
-
-
-def facts_of(*nodes: Traced) -> dict[str, Fact]:
-    """Every fact that the nodes rest on, by key: of a column only what stands behind the rows in use."""
-    found: dict[str, Fact] = {}
-    used: dict[int, NDArray[np.bool_]] = {}
-    waiting = [(node, np.ones(np.shape(node.value), dtype=bool)) for node in nodes]
-    while waiting:
-        node, mask = waiting.pop()
-        before = used.get(id(node))
-        if before is not None:
-            if not np.any(mask & ~before):
-                continue
-            mask = mask | before
-        elif not mask.any():
-            continue
-        used[id(node)] = mask
-        match node:
-            case Fact():
-                found[node.key] = node
-            case Pick():
-                rows_used = node.index[mask.reshape(*node.index.shape, -1).any(axis=-1)]
-                waiting += [(item, _all(item)) for item in (node.items[i] for i in np.unique(rows_used))]
-            case Rows():
-                below = np.zeros(np.shape(node.column.value), dtype=bool)
-                np.logical_or.at(below, node.index, mask)
-                waiting.append((node.column, below))
-            case Derived():
-                behind = _rows_behind if is_each_row(node.call) else _behind
-                waiting += [(child, behind(mask, child)) for child in node.call.inputs.values()]
-    return found
-
-
-_ONE = np.ones((), dtype=bool)  # of a node of one number
-
-
-def _all(node: Traced) -> NDArray[np.bool_]:
-    return np.ones(np.shape(node.value), dtype=bool)
-
-
-def _behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
-    """Entries of an input behind some of the result, by broadcasting; all of them after a reduction."""
-    shape = np.shape(child.value)
-    if not shape:
-        return _ONE if mask.any() else ~_ONE
-    wide = (1,) * (mask.ndim - len(shape)) + shape
-    if len(shape) > mask.ndim or any(n not in (1, whole) for n, whole in zip(wide, mask.shape, strict=True)):
-        return _all(child)
-    axes = tuple(i for i, n in enumerate(wide) if n == 1)
-    return mask.any(axis=axes, keepdims=True).reshape(shape)
-
-
-def _rows_behind(mask: NDArray[np.bool_], child: Traced) -> NDArray[np.bool_]:
-    """Rows of an input behind some rows of the result; a scalar and a column of one row stand for all."""
-    shape = np.shape(child.value)
-    if not shape or not mask.ndim or shape[0] != len(mask):
-        return _all(child)
-    below = np.zeros(shape, dtype=bool)
-    below[mask.reshape(len(mask), -1).any(axis=1)] = True
-    return below
 
 
 def _unbundled(
@@ -593,14 +550,18 @@ def _call(
                 f"{function.__name__}({parameter}) wants {wanted}, "
                 f"but {label(quantity)} is in {quantity.unit}"
             )
-    if gives:
-        family, _, tag = gives.partition("=")
-        others = {n: q for n, q in inputs.items() if family not in q.boundary}
-        boundary = _joint_boundary(others, function.__name__) | {family: tag}
-    else:
-        boundary = _joint_boundary(inputs, function.__name__)
+    boundary = _boundary(gives, inputs, function.__name__)
     result = function(**{parameter: quantity.value for parameter, quantity in inputs.items()})
     return Call(function, dict(inputs)), boundary, result
+
+
+def _boundary(gives: str, inputs: Mapping[str, Traced], where: str) -> dict[str, str]:
+    """The common boundary of inputs; that of a family which is joined on purpose is said."""
+    if not gives:
+        return _joint_boundary(inputs, where)
+    family, _, tag = gives.partition("=")
+    others = {name: one for name, one in inputs.items() if family not in one.boundary}
+    return _joint_boundary(others, where) | {family: tag}
 
 
 def _joint_boundary(inputs: Mapping[str, Traced], where: str = "one column") -> dict[str, str]:
@@ -614,36 +575,3 @@ def _joint_boundary(inputs: Mapping[str, Traced], where: str = "one column") -> 
                     "they must not be mixed"
                 )
     return {family: tag for family, (tag, _) in joint.items()}
-
-
-__all__ = [
-    "BoundaryError",
-    "Call",
-    "Chosen",
-    "Derived",
-    "Fact",
-    "Kind",
-    "Part",
-    "Parts",
-    "Pick",
-    "Rows",
-    "Source",
-    "TraceError",
-    "Traced",
-    "UnitError",
-    "by_rows",
-    "calculated",
-    "children",
-    "chosen",
-    "convert",
-    "derive",
-    "derive_parts",
-    "each_row",
-    "end_of",
-    "facts_of",
-    "is_each_row",
-    "label",
-    "pick",
-    "rows",
-    "total",
-]

@@ -208,6 +208,6 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float | Traced)
 
 
-def every(items: list[Any], most: int) -> list[Any]:
+def evenly_taken(items: list[Any], most: int) -> list[Any]:
     """At most `most` of the items, evenly taken, the last one among them."""
     return items[:: -max(1, math.ceil(len(items) / most))][::-1]

@@ -17,14 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.trace.quantities import (
-    Call,
-    Derived,
-    Fact,
-    Traced,
-    chosen,
-    facts_of,
-)
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Call, Derived, Fact, Traced, chosen
 from planner.trace.recomputation import recomputed
 
 

@@ -22,7 +22,7 @@ from planner.report.charts import (
 from planner.report.shape import answer_json
 from planner.report.tables import table_of
 from planner.trace.errors import InputError
-from planner.trace.explain import Explanation, opened
+from planner.trace.explain import Explanation, kept_step
 from planner.trace.numbers import SPOKEN, number_text, percent_text, quantity_text
 from planner.trace.records import Document, Record
 from planner.ui import logs, question_inputs, shared
@@ -81,7 +81,7 @@ def shown(inputs: str) -> Document:
 
 def opened_steps(whole: Document, name: str) -> list[Record]:
     """The steps of one number."""
-    found = opened(whole, name)
+    found = kept_step(whole, name)
     return found.to_dict() if found else []
 
 

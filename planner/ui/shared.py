@@ -23,7 +23,7 @@ from planner.report.charts.risk import RISK_PICTURES
 from planner.report.table_columns import TITLES, WAYS
 from planner.report.tables import Table, infeasibility_tables, range_text, table_of, ways_table
 from planner.report.why import NO_LABELS, labels_of, why_parts, why_said
-from planner.trace.explain import opened as explained
+from planner.trace.explain import kept_step as explained
 from planner.trace.numbers import SPOKEN, percent_text, quantity_text, written_text
 from planner.trace.records import Document, Record
 from planner.ui.parts import runs_alone

@@ -82,7 +82,7 @@ def publication(source: str) -> str:
     return repository[1] if repository else re.split(r"[,;(]", source)[0].strip()
 
 
-def counted(rows: Sequence[Row]) -> list[Row]:
+def judged_rows(rows: Sequence[Row]) -> list[Row]:
     """Rows that say how good the models are: those that ran, without arithmetic on a row's own numbers."""
     return [row for row in rows if row["status"] != NOT_RUN and not row["plumbing"]]
 
@@ -94,7 +94,7 @@ def accuracies(rows: Sequence[Row], column: str) -> list[Accuracy]:
 
 def _groups(rows: Sequence[Row], column: str) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
-    for row in counted(rows):
+    for row in judged_rows(rows):
         name = publication(row[column]) if column == "source" else str(row[column])
         if name or column == "source":
             groups.setdefault(name, []).append(row)
@@ -107,7 +107,7 @@ def accuracies_of_pairs(rows: Sequence[Row]) -> dict[tuple[str, str], Accuracy]:
 
 
 def _pairs(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    known = [row for row in counted(rows) if row["generation"]]
+    known = [row for row in judged_rows(rows) if row["generation"]]
     pairs = sorted({(str(row["generation"]), str(row["subject"])) for row in known})
     return {
         pair: [row for row in known if (str(row["generation"]), str(row["subject"])) == pair]

@@ -30,9 +30,16 @@ def catalogue_name(table: str, name: str) -> str:
         return name
     # A stated power or slice is another part than the one whose name stands in front of it.
     other = table == "accelerator" and ANOTHER_PART.search(name)
-    if not other and (called := name_called(table, name, catalogue)) is not None:
+    called = None if other else name_called(table, name, catalogue)
+    if called is not None and not (table == "accelerator" and _is_another_form(name, called)):
         return called
     raise ValueError(f"no {table} '{name}' in the catalogue: add an alias to data/aliases.toml")
+
+
+def _is_another_form(name: str, called: str) -> bool:
+    """Whether a name says that it is a card and the accelerator found is none: A100 PCIe is no A100 SXM."""
+    is_card = "pcie" in called or called in aliases("generation")["PCIe cards"]
+    return "pcie" in name.casefold() and not is_card
 
 
 def constant(key: str, parameter: str, *, unit: str = "") -> float:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from planner.performance.bundles import TrainingLayout
 from planner.performance.communication import VALUE_BYTES
-from planner.performance.experts import layer_weights
 from planner.performance.memory import activation_gb, layer_parameters, rank_parameters, weights_optimizer_gb
 from planner.validation.aliases import constants
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.stated import RECOMPUTE, PeerShares
+from planner.validation.stated import RECOMPUTE, DenseModel, PeerShares
 
 MEMORY = "training memory"
 SIZE = "model size"
@@ -28,23 +27,10 @@ BOOK = Book(
 
 
 @BOOK.takes("model_parameters", unit="1", subject=SIZE, labels=("model",))
-def model_parameters(
-    *,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int | None = None,
-    head_dim: int | None = None,
-    ffn: int,
-    gated: bool = False,
-    vocabulary: int,
-    tied: bool = False,
-) -> float:
+def model_parameters(*, model: DenseModel) -> float:
     """Weights of a dense model with the tables of both ends, which are one where they are tied."""
-    one = layer_weights(
-        hidden=hidden, heads=heads, kv_heads=kv_heads or heads, ffn=ffn, gated=int(gated), head_dim=head_dim
-    )
-    return float(layers * one.common_parameters + (1 if tied else 2) * vocabulary * hidden)
+    tables = (1 if model.tied else 2) * model.vocabulary * model.hidden
+    return float(model.layers * model.parameters_of_a_layer + tables)
 
 
 # Systems of MAD-Max, whose links and mix of them differ, and how the catalogue tells them apart.

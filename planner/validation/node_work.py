@@ -13,10 +13,8 @@ GENERATED = ("linear", "convolution", "attention", "block_values", "norm_values"
 ONCE = ("once_convolution", "once_attention", "once_values")
 
 
-def image_uses(chip: str, accelerators: float, images_per_s: float | None) -> dict[str, float]:
+def image_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str, float]:
     """What making images of SDXL uses of an accelerator at a rate."""
-    if images_per_s is None:
-        raise NotUnderstood("images need samples_per_s")
     facts = constants("diffusion.sdxl", {name: name for name in (*GENERATED, *ONCE)})
     runs = facts["steps"] * facts["passes"]
     each = facts["linear"] + facts["convolution"] + facts["attention"]

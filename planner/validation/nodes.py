@@ -20,7 +20,7 @@ from planner.performance.power import (
 )
 from planner.performance.training import training_step_s
 from planner.physics.nodes import POWER_CURVE, host_facts
-from planner.physics.training_step import LAYOUT, OUTSIDE_STEP
+from planner.physics.training_step import LAYOUT, OUTSIDE_STEP, PRECISIONS
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
@@ -29,12 +29,14 @@ from planner.validation.recommendation import (
     query_uses,
     recommendation_compute_use_fraction,
     recommendation_step,
+    serve_benchmark,
 )
-from planner.validation.replicas import served_uses
+from planner.validation.replicas import SCENARIOS, serve_system, served_uses
 from planner.validation.serving import POWER, accelerator_kw
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
+SCORED_OR_DRAWN = ("dlrm-v2-99", "dlrm-v2-99.9", "stable-diffusion-xl")  # benchmarks without tokens
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
 BOOK = Book(
@@ -46,7 +48,8 @@ BOOK = Book(
     "node_power_idle",
     unit="kW",
     subject=POWER,
-    only={"workload": ("idle", "idle between phases"), "nodes": (1,)},
+    labels=("nodes",),  # one idle node draws what it does next to others
+    only={"workload": ("idle", "idle between phases")},
 )
 def node_idle(*, node: str) -> float:
     """Power of an idle node."""
@@ -57,10 +60,8 @@ def node_idle(*, node: str) -> float:
 @BOOK.takes("node_power_train", unit="kW", subject=POWER)
 def node_training(*, workload: str, node: str, nodes: int) -> float:
     """Power of a node in training, from what an accelerator does through the modelled step."""
-    what, sku = alias_of("workload", workload), _sku(node)
-    if what is None:
-        known = ", ".join(aliases("workload"))
-        raise NotUnderstood(f"no step model of the workload '{workload}': known are {known}")
+    sku = _sku(node)
+    what = alias_of("workload", workload) or _language_workload(workload, sku.accelerator)
     accelerators = nodes * round(constant(f"server.{sku.server}.accelerators", "accelerators"))
     parts = _training_parts(what)
     return _node_kw(
@@ -76,6 +77,32 @@ def node_training(*, workload: str, node: str, nodes: int) -> float:
     )
 
 
+def _language_workload(workload: str, chip: str) -> dict[str, Any]:
+    """A language model in the words of "Llama 3.1 8B FP8 training" or "Llama2-70B LoRA".
+
+    In 8 bits where the accelerator has them and nothing else is said, at the length of its benchmark and a
+    usual batch.
+
+    Raises:
+        NotUnderstood: no such model, or no benchmark fixes its length.
+    """
+    words = [word for word in workload.split() if word.casefold() != "training"]
+    usual = "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
+    precision = next((word.casefold() for word in words if word.casefold() in PRECISIONS), usual)
+    named = " ".join(word for word in words if word != "LoRA" and word.casefold() not in PRECISIONS)
+    length = alias_of("sequence_tokens", named)
+    if length is None:
+        known = ", ".join((*aliases("workload"), *aliases("sequence_tokens")))
+        raise NotUnderstood(f"no step model of the workload '{workload}': known are {known}")
+    model = catalogue_name("model", named)
+    return {
+        "model": model,
+        "precision": precision,
+        "sequence_tokens": length,
+        "adapters": "LoRA" in words,
+    }
+
+
 def _training_parts(what: Mapping[str, Any]) -> Parts:
     """What finds out what an accelerator does in a step of a workload."""
     if what["model"] == "resnet-50":
@@ -87,7 +114,8 @@ def _training_parts(what: Mapping[str, Any]) -> Parts:
 
 def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
     """What an accelerator does in a step of a language model, adapters next to it or not."""
-    batch, length = what["global_batch"], what["sequence_tokens"]
+    each = round(constant("performance.mfu.sequences_per_chip", "sequences"))
+    batch, length = what.get("global_batch", each * accelerators), what["sequence_tokens"]
     arguments = model_step(what["model"], chip, what["precision"])
     if what.get("adapters"):
         arguments = adapted(arguments)
@@ -133,23 +161,25 @@ def _recommendation_parts(chip: str, accelerators: int, what: Mapping[str, Any])
 def node_serving(
     *, workload: str, node: str, tokens_per_s: float | None = None, samples_per_s: float | None = None
 ) -> float:
-    """Power of a node at its plug that serves a benchmark at a stated rate.
+    """Power of a node at its plug that serves a benchmark at a stated rate, or at the best of our own.
 
     A node that is said to be in MaxQ has the power limit on its accelerators that was published for it, or
     the mean of those that were published where its own was not.
     """
-    benchmark, sku = alias_of("serving_workload", workload), _sku(node)
-    if benchmark is None:
-        known = ", ".join(aliases("serving_workload"))
-        raise NotUnderstood(f"no serving model of the workload '{workload}': known are {known}")
+    (benchmark, scenario), sku = _served(workload), _sku(node)
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
     generates = benchmark == "stable-diffusion-xl"
-    if benchmark.startswith("dlrm"):
+    scored = benchmark.startswith("dlrm")
+    if tokens_per_s is None and samples_per_s is None:
+        system = {"benchmark": benchmark, "scenario": scenario, "gpu": sku.accelerator}
+        law, unit = (serve_benchmark, "samples/s") if generates or scored else (serve_system, "1/s")
+        best = law(**system, accelerators=round(accelerators))[unit]
+        tokens_per_s, samples_per_s = (None, best) if unit == "samples/s" else (best, None)
+    if generates or scored:
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
-        uses, mixture = query_uses(sku.accelerator, accelerators, samples_per_s), False
-    elif generates:
-        uses, mixture = image_uses(sku.accelerator, accelerators, samples_per_s), False
+        uses_of = query_uses if scored else image_uses
+        uses, mixture = uses_of(sku.accelerator, accelerators, samples_per_s), False
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
         uses, mixture = speech_uses(sku.accelerator, accelerators, **rates), False
@@ -172,6 +202,23 @@ def node_serving(
             cap_kw = share * constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
         one = float(capped_power_kw(power_kw=one, cap_kw=cap_kw))
     return _node_kw(node, one)
+
+
+def _served(workload: str) -> tuple[str, str]:
+    """Benchmark and scenario of a workload such as "llama2-70b Offline".
+
+    Raises:
+        NotUnderstood: no such benchmark or scenario.
+    """
+    words, _, scenario = workload.rpartition(" ")
+    name = str(alias_of("benchmark", words) or words)
+    known = (*load_catalogue().names("benchmark", "output_tokens"), *SCORED_OR_DRAWN)
+    if scenario not in SCENARIOS or name not in known:
+        raise NotUnderstood(
+            f"no serving model of the workload '{workload}': a benchmark of {', '.join(known)}, "
+            f"then one of {', '.join(SCENARIOS)}"
+        )
+    return name, scenario
 
 
 @BOOK.takes("run_energy", unit="kWh", subject=POWER)

@@ -1,4 +1,4 @@
-"""Adapters of training performance: stated layouts, planned ones, scaling, closed forms."""
+"""Adapters of training performance: stated layouts, planned ones, scaling."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from functools import partial
 
 from planner.inputs.software import default_stack, stack_named
 from planner.performance.bundles import memory_bundles
-from planner.performance.experts import layer_weights
 from planner.performance.layouts import Layout, require_layout
 from planner.performance.memory import training_memory_parts
 from planner.performance.throughput import (
     calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
-    training_time_h,
 )
 from planner.physics.run_speed import throughput
 from planner.physics.training_step import LAYOUT
 from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.recommendation import is_recommendation, recommendation_rate
+from planner.validation.recommendation import sample_rate
 from planner.validation.software import (
     sharding_stage,
     split_by_stack,
@@ -44,6 +42,7 @@ from planner.validation.steps import (
 )
 
 TRAINING, ADAPTERS = "training throughput", "adapter training"
+LORA = " LoRA"  # behind the name of a model: adapters next to its frozen weights
 
 BOOK = Book(
     {
@@ -51,15 +50,11 @@ BOOK = Book(
         "vocab": ("vocabulary", 1.0),
         "vp": ("interleave", 1.0),
         "gated_mlp": ("gated", 1.0),
-        "params": ("parameters", 1.0),
-        "tflops_per_gpu": ("achieved_tflop_per_s", 1.0),
-        "flops_per_param_token": ("flops_per_parameter_token", 1.0),
-        "peak_tflops": ("peak_tflop_per_s", 1.0),
     }
 )
 
 
-@BOOK.takes("train", unit="1/s", subject=TRAINING)
+@BOOK.takes("train", unit="1/s", subject=TRAINING, labels=("model", "params"))
 def train(
     *,
     gpu: str,
@@ -69,11 +64,14 @@ def train(
     sequence_tokens: int,
     shape: StatedShape,
     vocabulary: int,
-    recompute: str,
+    recompute: str | None = None,
     dtype: str,
     software: str | None = None,
 ) -> float:
-    """Tokens a second and accelerator on a stated layout, by the software of a stack."""
+    """Tokens a second and accelerator on a stated layout, by the software of a stack.
+
+    Where a row does not say what is recomputed, it is nothing where that fits in memory.
+    """
     layout.require_known(recompute)
     require_layout(
         accelerators=accelerators,
@@ -85,10 +83,16 @@ def train(
         split=layout.split(),
     )
     chip = catalogue_name("accelerator", gpu)
-    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding])
-    laid = layout.arguments(sharding_stage(layout.dp_sharding, ran)) | {"recompute": RECOMPUTE[recompute]}
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding.casefold()])
+    laid = layout.arguments(sharding_stage(layout.dp_sharding, ran))
     arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype, ran)}
-    split = split_by_stack(stack_named(ran), RECOMPUTE[recompute])
+    redone = (
+        _least_recompute(chip, arguments, laid, accelerators, global_batch, sequence_tokens)
+        if recompute is None
+        else RECOMPUTE[recompute]
+    )
+    laid["recompute"] = redone
+    split = split_by_stack(stack_named(ran), redone)
     arguments["sequence_parallel"] = chosen("sequence_parallel", split, "by the stack and recomputation")
     return _rate(arguments, laid, accelerators, global_batch, sequence_tokens)
 
@@ -114,7 +118,7 @@ def train_model(
     """
     layout.require_known(recompute)
     chip, name = catalogue_name("accelerator", gpu), catalogue_name("model", model)
-    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding])
+    ran = software or stack_of_inputs(chip, dtype, SHARDING[layout.dp_sharding.casefold()])
     arguments = model_step(name, chip, dtype, ran)
     if is_model_mixture(name):
         arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
@@ -247,7 +251,46 @@ def train_system(
     arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype, ran)}
     tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
     tokens *= vintage_of(chip, ran, software_year)
-    return {"1/s": tokens, "sequences/s": tokens / sequence_tokens}
+    return _by_sequence(tokens, sequence_tokens)
+
+
+@BOOK.takes("train_system", unit="1/s", subject=TRAINING, labels=("params",))
+def train_system_model(
+    *,
+    model: str,
+    gpu: str,
+    accelerators: int,
+    global_batch: int,
+    dtype: str,
+    sequence_tokens: int | None = None,
+    software: str | None = None,
+) -> dict[str, float]:
+    """Tokens and sequences a second of a whole system that trains a model of the catalogue, likewise."""
+    length = sequence_tokens or _benchmark_length(model)
+    each = searched_model_rate(
+        model=model,
+        gpu=gpu,
+        accelerators=accelerators,
+        global_batch=global_batch,
+        sequence_tokens=length,
+        dtype=dtype,
+        software=software,
+    )
+    return _by_sequence(accelerators * each, length)
+
+
+def _by_sequence(tokens_per_s: float, sequence_tokens: int) -> dict[str, float]:
+    """A rate of tokens, and that of the sequences or samples that they make up."""
+    sequences = tokens_per_s / sequence_tokens
+    return {"1/s": tokens_per_s, "sequences/s": sequences, "samples/s": sequences}
+
+
+def _benchmark_length(model: str) -> int:
+    """Tokens of a sequence where a row leaves them to the training benchmark of its model."""
+    length = alias_of("sequence_tokens", model.removesuffix(LORA))
+    if length is None:
+        raise NotUnderstood(f"seq is needed: no benchmark fixes it for '{model}'")
+    return int(length)
 
 
 @BOOK.takes("finetune_lora_system", unit="1/s", subject=ADAPTERS)
@@ -257,7 +300,7 @@ def finetune_lora_system(
     gpu: str,
     accelerators: int,
     global_batch: int,
-    sequence_tokens: int,
+    sequence_tokens: int | None = None,
     dtype: str,
     software: str | None = None,
 ) -> dict[str, float]:
@@ -266,9 +309,10 @@ def finetune_lora_system(
     Adapters of the usual rank on all four attention projections; weights frozen in 16 bits.
     """
     chip = catalogue_name("accelerator", gpu)
-    arguments = adapted(model_step(catalogue_name("model", model), chip, dtype, software))
-    tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
-    return {"1/s": tokens / sequence_tokens, "samples/s": tokens / sequence_tokens}
+    length = sequence_tokens or _benchmark_length(model)
+    arguments = adapted(model_step(catalogue_name("model", model.removesuffix(LORA)), chip, dtype, software))
+    samples = accelerators * _planned_rate(chip, accelerators, global_batch, length, arguments) / length
+    return {"1/s": samples, "samples/s": samples}
 
 
 @BOOK.takes("train_mfu", unit="1", subject=TRAINING)
@@ -357,16 +401,15 @@ def scale_from_anchor(
 
     Answers what the anchor is in: a rate of tokens or sequences, or seconds for each step. A stated layout
     has a micro-batch of 1 and selective recomputation; none is the planner's. "LoRA" behind the name of
-    a model means adapters next to its frozen weights. A recommendation model trains in mixed precision, on
-    the planner's placement alone.
+    a model means adapters next to its frozen weights. Models of scores and images train in mixed precision,
+    on the planner's placement alone.
     """
     stated = {"tp": tp, "pp": pp, "vp": interleave, "seq": sequence_tokens, "dtype": dtype}
-    if is_recommendation(model):
-        if given := [name for name, value in stated.items() if value is not None]:
-            raise NotUnderstood(f"a recommendation model takes no {', '.join(given)}")
-        rate: Callable[[int, int], float] = partial(recommendation_rate, model, gpu)
-    else:
+    rate = sample_rate(model, gpu)
+    if rate is None:
         rate = _language_rate(model, gpu, dtype, tp, pp, interleave or 1, sequence_tokens, software)
+    elif given := [name for name, value in stated.items() if value is not None]:
+        raise NotUnderstood(f"a model of scores or images takes no {', '.join(given)}")
     modelled = rate(accelerators, global_batch)
     then = rate(anchor.anchor_accelerators, anchor.anchor_global_batch)
     factor = float(calibration_ratio(measured_tokens_per_s=anchor.anchor_value, modelled_tokens_per_s=then))
@@ -388,11 +431,9 @@ def _language_rate(
     """The rate of a language model, with adapters or not, by size and batch."""
     if dtype is None:
         raise NotUnderstood("scale_from_anchor needs dtype for a language model")
-    base, with_adapter = model.removesuffix(" LoRA"), model.endswith(" LoRA")
+    base, with_adapter = model.removesuffix(LORA), model.endswith(LORA)
     name, chip = catalogue_name("model", base), catalogue_name("accelerator", gpu)
-    length = sequence_tokens or alias_of("sequence_tokens", model)
-    if length is None:
-        raise NotUnderstood(f"scale_from_anchor needs seq: no benchmark fixes it for '{model}'")
+    length = sequence_tokens or _benchmark_length(model)
     ran = software or default_stack(chip).name
     arguments = model_step(name, chip, dtype, ran)
     if with_adapter:
@@ -426,7 +467,7 @@ def train_step_ratio(
     sequence_tokens: int,
     shape: StatedShape,
     vocabulary: int,
-    recompute: str,
+    recompute: str | None = None,
     dtype: str,
     software: str | None = None,
 ) -> float:
@@ -442,96 +483,44 @@ def train_step_ratio(
         dtype=dtype,
         software=software,
     )
+    return _step_ratio(each, (accelerators, global_batch), (anchor_gpus, anchor_global_batch))
+
+
+@BOOK.takes("train_step_ratio", unit="1", subject=TRAINING)
+def train_step_ratio_model(
+    *,
+    model: str,
+    gpu: str,
+    accelerators: int,
+    global_batch: int,
+    anchor_gpus: int,
+    anchor_global_batch: int,
+    layout: StatedLayout,
+    ep: int = 1,
+    sequence_tokens: int,
+    dtype: str,
+    recompute: str | None = None,
+    software: str | None = None,
+) -> float:
+    """The same of a model of the catalogue."""
+    each = partial(
+        train_model,
+        model=model,
+        gpu=gpu,
+        layout=layout,
+        ep=ep,
+        sequence_tokens=sequence_tokens,
+        dtype=dtype,
+        recompute=recompute,
+        software=software,
+    )
+    return _step_ratio(each, (accelerators, global_batch), (anchor_gpus, anchor_global_batch))
+
+
+def _step_ratio(each: Callable[..., float], now: tuple[int, int], then: tuple[int, int]) -> float:
+    """Time of a step over another's, from tokens a second and accelerator at (accelerators, batch)."""
 
     def step_s(size: int, batch: int) -> float:
-        return batch * sequence_tokens / (size * each(accelerators=size, global_batch=batch))
+        return batch / (size * each(accelerators=size, global_batch=batch))
 
-    return step_s(accelerators, global_batch) / step_s(anchor_gpus, anchor_global_batch)
-
-
-@BOOK.takes("training_flops", unit="FLOP", subject=TRAINING, labels=("model",))
-def training_flops(
-    *,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int | None = None,
-    head_dim: int | None = None,
-    ffn: int,
-    gated: bool = False,
-    vocabulary: int,
-    tied: bool = False,
-    sequence_tokens: int,
-    tokens: float,
-) -> dict[str, float]:
-    """Arithmetic of a run: 6 for each weight that multiplies, output layer too, and half of all scores."""
-    layer = layer_weights(
-        hidden=hidden, heads=heads, kv_heads=kv_heads or heads, ffn=ffn, gated=int(gated), head_dim=head_dim
-    )
-    each = model_flops_per_token(
-        parameters=layers * float(layer.common_parameters) + vocabulary * hidden,
-        layers=layers,
-        heads=heads,
-        head_dim=head_dim or hidden / heads,
-        sequence_tokens=sequence_tokens,
-        counted_scores_fraction=0.5,
-    )
-    return {"FLOP": tokens * float(each), "1": tokens * float(each)}
-
-
-@BOOK.takes("train_days_closed_form", unit="h", subject=TRAINING)
-def training_days(
-    *,
-    parameters: float,
-    tokens: float,
-    accelerators: float,
-    achieved_tflop_per_s: float,
-    flops_per_parameter_token: float,
-) -> float:
-    """Hours of pure training from an achieved rate."""
-    return float(
-        training_time_h(
-            parameters=parameters,
-            tokens=tokens,
-            accelerators=accelerators,
-            achieved_tflop_per_s=achieved_tflop_per_s,
-            flops_per_parameter_token=flops_per_parameter_token,
-        )
-    )
-
-
-@BOOK.takes("mfu", unit="1", subject=TRAINING)
-def mfu(
-    *,
-    parameters: float,
-    layers: float,
-    heads: float,
-    head_dim: float,
-    sequence_tokens: float,
-    tokens_per_s: float,
-    chips: float,
-    peak_tflop_per_s: float,
-) -> float:
-    """Share of the dense peak that a measured rate uses."""
-    flops = model_flops_per_token(
-        parameters=parameters, layers=layers, heads=heads, head_dim=head_dim, sequence_tokens=sequence_tokens
-    )
-    return float(
-        mfu_fraction(
-            tokens_per_s_per_gpu=tokens_per_s / chips,
-            flops_per_token=flops,
-            peak_tflop_per_s=peak_tflop_per_s,
-        )
-    )
-
-
-@BOOK.takes("gpu_hours_closed_form", unit="h", subject=TRAINING, labels=("gpu", "model"))
-def gpu_hours(
-    *,
-    tokens: float,
-    gpu_hours_per_1e12_tokens: float,
-    context_extension_hours: float = 0.0,
-    post_training_hours: float = 0.0,
-) -> float:
-    """Sum of the phases of a run, the first by its measured rate."""
-    return tokens / 1e12 * gpu_hours_per_1e12_tokens + context_extension_hours + post_training_hours
+    return step_s(*now) / step_s(*then)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from planner.performance.bundles import ranking_bundles
 from planner.performance.diffusion import (
     generation_compute_use_fraction,
     generation_s,
+    levels_tiles_ratio,
     operator_s,
 )
 from planner.performance.power import serving_memory_use_fraction, sustained_power_kw
@@ -27,7 +29,7 @@ from planner.performance.recommendation import (
     scheduled_step,
 )
 from planner.performance.training import shape_efficiency_fraction
-from planner.physics.batch_work import denoiser
+from planner.physics.batch_work import LEVELS, denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
 from planner.physics.equations.batches import element_gb, sample_tflop
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
@@ -41,6 +43,7 @@ from planner.validation.steps import values
 
 RECOMMENDATION = "recommendation training"
 HALF = ("bf16", "fp16")  # formats of 16 bits
+NEWEST_IMAGES = "v5.1"  # the last round that made images with SDXL
 REPLICATED = "dense DDP, embeddings model-parallel"  # how MAD-Max names what `scheduled_step` does
 
 BOOK = Book(
@@ -59,7 +62,7 @@ FIT = {"hidden_half_width": "hidden_half_width", "tokens_half": "tokens_half"}
 @BOOK.takes("train_dlrm_system", unit="samples/s", subject=RECOMMENDATION)
 def train_recommendation(*, model: str, gpu: str, accelerators: int, global_batch: int) -> float:
     """Samples a second of a system that trains a recommendation model in mixed precision."""
-    return recommendation_rate(model, gpu, accelerators, global_batch)
+    return float(global_batch / recommendation_step(model, gpu, accelerators, global_batch).total_s)
 
 
 def is_recommendation(model: str) -> bool:
@@ -68,9 +71,16 @@ def is_recommendation(model: str) -> bool:
     return name in load_catalogue().names("recommendation", "tables")
 
 
-def recommendation_rate(model: str, gpu: str, accelerators: int, global_batch: int) -> float:
-    """Samples a second of a system that trains a recommendation model."""
-    return float(global_batch / recommendation_step(model, gpu, accelerators, global_batch).total_s)
+def sample_rate(model: str, gpu: str) -> Callable[[int, int], float] | None:
+    """Samples a second of training scores or images, by size and batch; None of a language model."""
+    catalogue = load_catalogue()
+    if is_recommendation(model):
+        return lambda size, batch: float(batch / recommendation_step(model, gpu, size, batch).total_s)
+    if name_called("diffusion", model, catalogue) in catalogue.names("diffusion", "parameters"):
+        return lambda size, batch: train_diffusion(
+            model=model, gpu=gpu, accelerators=size, global_batch=batch
+        )["1/s"]
+    return None
 
 
 def recommendation_step(model: str, gpu: str, accelerators: int, global_batch: int) -> RecommendationStep:
@@ -149,7 +159,8 @@ def train_recommendation_as_peer(
     # back again a gather and a scatter take the place of the all-reduce.
     gathered_s = 0.5 * float(step.all_reduce_s) if "FSDP" in words else 0.0
     total_s = float(step.total_s) + gathered_s
-    return {"s": total_s, "1/s": accelerators * local_batch / total_s}
+    rate = accelerators * local_batch / total_s
+    return {"s": total_s, **dict.fromkeys(("1/s", "samples/s", "queries/s"), rate)}
 
 
 def _bottom_fraction(model: str) -> float:
@@ -205,11 +216,15 @@ def serve_benchmark(
     unit, rate = next((rates[name] for name in rates if benchmark.startswith(name)), ("", None))
     if rate is None or scenario not in ("Offline", "Server"):
         raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
-    # Rounds differ by the engines of language models; look-ups and convolutions hardly moved.
-    age_of(round, benchmark)
+    age = age_of(round, benchmark)
     if precision and (parts := PART.search(precision)):
         precision = parts[1]  # filed by part of the model: nearly all work is the denoiser's
-    whole = accelerators * rate(catalogue_name("accelerator", gpu), precision, benchmark)
+    elif precision and "," in precision:
+        precision = next((one for one in precision.split(",") if one not in HALF), precision)
+    whole = accelerators * rate(catalogue_name("accelerator", gpu), precision, benchmark, scenario)
+    if unit == "images/s":
+        # Engines of images aged as those of words did, to their last round; look-ups hardly moved.
+        whole *= age_of(NEWEST_IMAGES, benchmark) / age
     return {"1/s": whole, unit: whole, "samples/s": whole, "queries/s": whole}
 
 
@@ -292,7 +307,7 @@ def generation_uses(
     return {"memory_use_fraction": float(memory), "compute_use_fraction": float(compute)}
 
 
-def _queries_per_s(chip: str, precision: str | None, benchmark: str) -> float:
+def _queries_per_s(chip: str, precision: str | None, benchmark: str, _: str) -> float:
     """Benchmark queries of DLRM-DCNv2 a second: every accelerator holds all tables.
 
     Where a benchmark asks more of the accuracy, TensorRT's cross layers work in 16 bits, the rest as filed.
@@ -346,8 +361,12 @@ def _queries_per_s(chip: str, precision: str | None, benchmark: str) -> float:
     return 1.0 / float(batch_s)
 
 
-def _images_per_s(chip: str, precision: str | None, _: str) -> float:
-    """Images of SDXL a second: matrices in the stated precision, attention and element-wise work in 16."""
+def _images_per_s(chip: str, precision: str | None, _: str, scenario: str) -> float:
+    """Images of SDXL a second: matrices in the stated precision, attention and element-wise work in 16.
+
+    Fused kernels keep a part of the values on the chip. Images that have to come in time are made in smaller
+    batches.
+    """
     names = (
         "linear",
         "convolution",
@@ -364,7 +383,7 @@ def _images_per_s(chip: str, precision: str | None, _: str) -> float:
         "parameters",
     )
     facts = constants("diffusion.sdxl", {name: name for name in names})
-    batch = constant("performance.diffusion.batch", "images")
+    batch = constant(f"performance.diffusion.{'server_batch' if scenario == 'Server' else 'batch'}", "images")
     step = constants(
         "performance.training",
         {
@@ -382,16 +401,18 @@ def _images_per_s(chip: str, precision: str | None, _: str) -> float:
         "memory_efficiency_fraction": step["memory_efficiency_fraction"],
     }
     # Matrices, attention, element-wise work: a multiplication is two operations, a moved value two bytes.
-    moved_gb = (facts["block_values"] * step["block_bytes"] + 2.0 * facts["norm_values"]) / 1e9
+    crossing = constant("performance.diffusion.fused_traffic", "crossing_fraction")
+    moved_gb = crossing * (facts["block_values"] * step["block_bytes"] + 2.0 * facts["norm_values"]) / 1e9
+    multiplied = (facts["linear"] + facts["convolution"]) * _tiles_ratio(chip)
     each = operator_s(
-        operator_tflop=np.array([facts["linear"] + facts["convolution"], facts["attention"], 0.0]) * 2e-12,
+        operator_tflop=np.array([multiplied, facts["attention"], 0.0]) * 2e-12,
         operator_gb=np.array([0.0, 0.0, moved_gb]),
         operator_tflop_per_s=np.array([peak * matrix, half * step["attention"], half]),
         **memory,
     )
     once = operator_s(
         operator_tflop=np.array([facts["once_convolution"], facts["once_attention"], 0.0]) * 2e-12,
-        operator_gb=np.array([0.0, 0.0, 2.0 * facts["once_values"] / 1e9]),
+        operator_gb=np.array([0.0, 0.0, crossing * 2.0 * facts["once_values"] / 1e9]),
         operator_tflop_per_s=np.array([half * matrix, half * step["attention"], half]),
         **memory,
     )
@@ -402,9 +423,17 @@ def _images_per_s(chip: str, precision: str | None, _: str) -> float:
         passes=facts["passes"],
         batch=batch,
         weights_gb=facts["parameters"] / 1e9,
+        wait_s=constant("performance.diffusion.step_time", "wait_s"),
         **memory,
     )
     return batch / float(made_s)
+
+
+def _tiles_ratio(chip: str) -> float:
+    """Multiplications of SDXL in whole tiles of a chip's kernels over those that it counts."""
+    if not load_catalogue().has(key := f"accelerator.{chip}.matrix_tile"):
+        return 1.0
+    return float(levels_tiles_ratio(tile=constant(key, "tile"), **constants("diffusion.sdxl", LEVELS)))
 
 
 def _matrix_efficiency(chip: str, precision: str | None, *, width: float, rows: float) -> float:

@@ -13,6 +13,7 @@ from planner.trace.units import UnitError, convert_factor
 from planner.validation import (
     carbon,
     checkpoints,
+    closed_forms,
     demand,
     embodied,
     grids,
@@ -44,6 +45,7 @@ _ADAPTERS = (
     checkpoints,
     histories,
     performance,
+    closed_forms,
     memory,
     serving,
     replicas,

@@ -425,14 +425,16 @@ def prior_count(
 
 
 @BOOK.takes("restart_time", unit="h", subject=FAILURES)
-def restart_time(*, image_pull_h: float, worker_init_h: float, node: str) -> float:
+def restart_time(*, image_pull_h: float | None = None, worker_init_h: float, node: str) -> float:
     """Time to working again: a new node pulls the image first, the same one has it."""
     if node not in ("new", "same"):
         raise NotUnderstood(f"node must be new (it pulls the image) or same (it has it), got '{node}'")
+    if node == "new" and image_pull_h is None:
+        raise NotUnderstood("a new node pulls the image: image_pull_s is needed")
     return float(
         restart_of_parts_h(
             detect_h=0.0,
-            replace_h=image_pull_h if node == "new" else 0.0,
+            replace_h=(image_pull_h or 0.0) if node == "new" else 0.0,
             initialise_h=worker_init_h,
             load_h=0.0,
             warm_up_h=0.0,

@@ -11,16 +11,8 @@ from typing import Any
 import numpy as np
 
 from planner.inputs.catalogue import load_catalogue
-from planner.performance.capacity import (
-    Guesses,
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-    step_uses,
-)
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.capacity import average_step, replica_capacity, step_uses
 from planner.performance.disaggregation import handover_target_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
@@ -383,11 +375,21 @@ def _filed(precision: str | None, chip: str, benchmark: str) -> str:
     """
     narrow = [bits for bits in ("fp4", "fp8") if load_catalogue().has(f"accelerator.{chip}.{bits}_peak")]
     own = aliases("precision").get(f"{benchmark} {precision or 'unstated'}")
-    if own == "w4a8" and "fp4" not in narrow:
+    if own == "w4a8" and not _multiplies_pairs(chip):
         own = "w4a16"
     if own and (own != "fp8" or "fp8" in narrow):
         return str(own)
     return precision_of(precision or next(iter(narrow), "bf16"), chip)
+
+
+def _multiplies_pairs(chip: str) -> bool:
+    """Whether weights of 4 bits meet values of 8 on a chip: its units take fp4, its engines have kernels.
+
+    Where grouped kernels were measured with values of 16 bits alone, engines have no others.
+    """
+    known, measured = load_catalogue(), f"kernel.{chip}.grouped_share"
+    widened_alone = known.has(f"{measured}@w4a16") and not known.has(f"{measured}@w4a8")
+    return known.has(f"accelerator.{chip}.fp4_peak") and not widened_alone
 
 
 def reads_apart(chip: str, round: str) -> bool:

@@ -22,7 +22,7 @@ from planner.validation.accuracy import (
     accuracies_of_pairs,
     accuracy,
     by_name,
-    counted,
+    judged_rows,
     publication,
 )
 from planner.validation.forms import Form
@@ -82,7 +82,7 @@ def write_readme_table(result: dict[str, Any], path: Path) -> None:
 def readme_table(result: dict[str, Any]) -> str:
     """Markdown: each subject, then each generation of accelerators with what is requested of it."""
     rows: list[Row] = result["rows"]
-    scored = counted(rows)
+    scored = judged_rows(rows)
     lines = ["| what is modelled | " + _HEADS + " sources |", "|---|--:|--:|--:|--:|--:|---|---|"]
     for one in by_name(accuracies(rows, "subject")):
         sources = dict.fromkeys(publication(row["source"]) for row in scored if row["subject"] == one.name)
@@ -158,7 +158,9 @@ def _totals_text(rows: Sequence[Row], summary: dict[str, Any]) -> str:
         "",
         *_accuracy_lines("generation and subject", list(accuracies_of_pairs(rows).values())),
         "",
-        *_accuracy_lines("subject", [*by_name(accuracies(rows, "subject")), accuracy("all", counted(rows))]),
+        *_accuracy_lines(
+            "subject", [*by_name(accuracies(rows, "subject")), accuracy("all", judged_rows(rows))]
+        ),
     ]
     return "\n".join(
         [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -13,7 +13,8 @@ from carbon.energy import energy_kwh
 from carbon.power import power_kw
 from planner.inputs.catalogue import load_catalogue, note_facts, noting_facts
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Requests, average_step, step_uses
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step, step_uses
 from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer
 from planner.performance.power import served_power_kw
 from planner.performance.serving import output_tokens_per_s
@@ -52,82 +53,52 @@ BOOK = Book(
 VERSION = re.compile(r"(?P<engine>[A-Za-z-]+) v?(?P<major>\d+)\.(?P<minor>\d+)")  # "vLLM 0.10.2"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A replica as a row states it, with the mean number of requests that it holds and their lengths."""
+
+    model: str
+    gpu: str
+    batch: float
+    output_tokens: float
+    weights: str
+    tp: int = 1
+    ep: int = 1
+    engine: str = "vLLM"
+    input_tokens: float | None = None
+
+
 @BOOK.takes("serve_decode", unit="1/s", subject=SERVING)
-def serve_decode(
-    *,
-    model: str,
-    gpu: str,
-    batch: float,
-    output_tokens: float,
-    weights: str,
-    tp: int = 1,
-    ep: int = 1,
-    engine: str = "vLLM",
-    input_tokens: float | None = None,
-    accelerators: int | None = None,
-    max_num_seqs: float | None = None,
-) -> float:
+def serve_decode(*, chat: Chat, accelerators: int | None = None, max_num_seqs: float | None = None) -> float:
     """Output tokens a second of a replica that holds a mean number of requests of unequal answers."""
+    tp, ep = chat.tp, chat.ep
     if accelerators not in (None, tp, ep, tp * ep):
         raise NotUnderstood(
             f"serve_decode is of one replica: {accelerators} accelerators are not those of tp {tp}, ep {ep}"
         )
-    if max_num_seqs is not None and batch > max_num_seqs:
-        raise NotUnderstood(f"serve_decode: {batch:g} requests at once, max_num_seqs allows {max_num_seqs:g}")
-    step, _ = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
-    return float(np.squeeze(output_tokens_per_s(batch=batch, step_s=step.total_s)))
+    if max_num_seqs is not None and chat.batch > max_num_seqs:
+        raise NotUnderstood(
+            f"serve_decode: {chat.batch:g} requests at once, max_num_seqs allows {max_num_seqs:g}"
+        )
+    step, _ = chat_step(chat)
+    return float(np.squeeze(output_tokens_per_s(batch=chat.batch, step_s=step.total_s)))
 
 
 @BOOK.takes("serve_power", unit="kW", subject=POWER, labels=("max_num_seqs",))
-def serve_power(
-    *,
-    model: str,
-    gpu: str,
-    batch: float,
-    output_tokens: float,
-    weights: str,
-    accelerators: int = 1,
-    tp: int = 1,
-    ep: int = 1,
-    engine: str = "vLLM",
-    input_tokens: float | None = None,
-) -> float:
+def serve_power(*, chat: Chat, accelerators: int = 1) -> float:
     """Power of all accelerators of a replica, by its modelled step."""
-    step, chip = chat_step(model, gpu, batch, output_tokens, weights, tp, ep, engine, input_tokens)
+    step, chip = chat_step(chat)
     uses = step_uses(times=step, chip=chip, step_s=step.total_s)
     plain = {key: float(np.squeeze(value)) for key, value in uses.items()}
-    name, experts = catalogue_name("accelerator", gpu), float(np.squeeze(step.expert_s)) > 0
+    name, experts = catalogue_name("accelerator", chat.gpu), float(np.squeeze(step.expert_s)) > 0
     return accelerators * accelerator_kw(name, **plain, work="experts" if experts else "")
 
 
 @BOOK.takes("energy_per_token", unit="kWh", subject=POWER, labels=("max_num_seqs",))
-def modelled_energy_per_token(
-    *,
-    model: str,
-    gpu: str,
-    batch: float,
-    output_tokens: float,
-    weights: str,
-    accelerators: int = 1,
-    tp: int = 1,
-    ep: int = 1,
-    engine: str = "vLLM",
-    input_tokens: float | None = None,
-) -> float:
+def modelled_energy_per_token(*, chat: Chat, accelerators: int = 1) -> float:
     """Energy of the accelerators for one output token, by the modelled power and speed."""
-    same: dict[str, Any] = dict(
-        model=model,
-        gpu=gpu,
-        batch=batch,
-        output_tokens=output_tokens,
-        weights=weights,
-        tp=tp,
-        ep=ep,
-        engine=engine,
-        input_tokens=input_tokens,
-    )
     return measured_energy_per_token(
-        power_kw=serve_power(accelerators=accelerators, **same), tokens_per_s=serve_decode(**same)
+        power_kw=serve_power(chat=chat, accelerators=accelerators), tokens_per_s=serve_decode(chat=chat)
     )
 
 
@@ -155,22 +126,19 @@ def energy_per_token_ratio(
     return float(mean) / duty_fraction / busy_fraction
 
 
-def chat_step(
-    model: str,
-    gpu: str,
-    batch: float,
-    output_tokens: float,
-    weights: str,
-    tp: int,
-    ep: int,
-    engine: str,
-    input_tokens: float | None,
-) -> tuple[StepTimes, Chip]:
-    """One step among answers of unequal length, of which long ones are met more often."""
-    prompt = constant("validation.prompt_tokens", "input_tokens") if input_tokens is None else input_tokens
-    parts = replica_of(model, gpu, weights, tp, ep, engine)
-    requests = lengths(prompt, output_tokens, answer_scv(output_tokens))
-    return average_step(**parts, requests=requests, running=batch), parts["chip"]
+def chat_step(chat: Chat) -> tuple[StepTimes, Chip]:
+    """One step among answers of unequal length, of which long ones are met more often.
+
+    Where a row does not say how long prompts are, they are questions of a chat, or the code around a gap that
+    a model made for code fills.
+    """
+    prompt = chat.input_tokens
+    if prompt is None:
+        task = "@code" if "coder" in chat.model.casefold() else ""
+        prompt = constant(f"validation.prompt_tokens{task}", "input_tokens")
+    parts = replica_of(chat.model, chat.gpu, chat.weights, chat.tp, chat.ep, chat.engine)
+    requests = lengths(prompt, chat.output_tokens, answer_scv(chat.output_tokens))
+    return average_step(**parts, requests=requests, running=chat.batch), parts["chip"]
 
 
 def answer_scv(output_tokens: float) -> float:

@@ -66,10 +66,10 @@ def sharding_stage(word: str, name: str) -> int:
     Raises:
         NotUnderstood: no such word or stack.
     """
-    if word not in SHARDING:
+    if word.casefold() not in SHARDING:
         raise NotUnderstood(f"sharding must be one of {', '.join(SHARDING)}, got '{word[:60]}'")
     whole = word == "none_or_optimizer" and not stack_named(name).shards_optimizer
-    return SHARDING["none"] if whole else SHARDING[word]
+    return SHARDING["none" if whole else word.casefold()]
 
 
 def vintage(chip: str, year: int) -> float:

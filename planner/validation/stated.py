@@ -9,10 +9,16 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from planner.performance.bundles import Split, named
+from planner.performance.experts import layer_weights
 from planner.validation.forms import NotUnderstood
 
 RECOMPUTE = {"none": 0, "selective": 1, "full": 2}
-SHARDING = {"none": 0, "none_or_optimizer": 1, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
+SHARDING = {
+    **{"none": 0, "ddp": 0},
+    **{"none_or_optimizer": 1, "optimizer": 1, "zero1": 1},
+    "zero2": 2,
+    **{"zero3": 3, "fsdp": 3, "fsdp2": 3},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,34 @@ class StatedShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DenseModel:
+    """A dense model with its tables; heads have a width of their own where it is stated."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: int
+    gated: bool = False
+    vocabulary: int
+    tied: bool = False
+
+    @property
+    def parameters_of_a_layer(self) -> float:
+        """Weights of attention and feed-forward of one layer."""
+        one = layer_weights(
+            hidden=self.hidden,
+            heads=self.heads,
+            kv_heads=self.kv_heads or self.heads,
+            ffn=self.ffn,
+            gated=int(self.gated),
+            head_dim=self.head_dim,
+        )
+        return float(one.common_parameters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatedLayout:
     """How a run was laid out, in the words of published tables."""
 
@@ -44,7 +78,9 @@ class StatedLayout:
 
     def require_known(self, recompute: str | None) -> None:
         """Raise NotUnderstood at a word that nobody knows."""
-        if self.dp_sharding not in SHARDING or (recompute is not None and recompute not in RECOMPUTE):
+        if self.dp_sharding.casefold() not in SHARDING or (
+            recompute is not None and recompute not in RECOMPUTE
+        ):
             raise NotUnderstood(f"unknown layout words '{self.dp_sharding}', '{recompute}'")
 
     def split(self, ep: int = 1) -> Split:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,11 +87,11 @@ def collective_time(
         "latency_s": latency_s,
         "oversubscription_ratio": oversubscription_ratio,
     }
-    if collective in CHAINED:
-        return float(chain_s(**link))
-    if collective not in RING_TRIPS:
-        raise NotUnderstood(f"no ring of '{collective}'; known: {', '.join((*RING_TRIPS, *CHAINED))}")
-    return float(ring_s(trips=RING_TRIPS[collective], **link))
+    spelled = {name.replace("_", ""): name for name in (*RING_TRIPS, *CHAINED)}
+    name = spelled.get(re.sub(r"[-_ ]", "", collective.casefold()))
+    if name is None:
+        raise NotUnderstood(f"no ring of '{collective}'; known: {', '.join(spelled.values())}")
+    return float(chain_s(**link) if name in CHAINED else ring_s(trips=RING_TRIPS[name], **link))
 
 
 # Execution traces

@@ -20,9 +20,10 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, digest, load_scenario, parse_scenario
 from planner.inputs.scenario.bundle import keep, restored
 from planner.performance.calibrate_serving import calibrated_step_s, serving_factor_at, step_arithmetic_s
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.requests import SERVICE, inputs_of
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 from planner.trace.errors import InputError
 from planner.trace.explain import explain
 from planner.trace.quantities import chosen

@@ -180,3 +180,17 @@ def test_questions_about_slow_nodes_that_have_no_answer_are_refused():
             CheckpointQuestion(slow_nodes_fraction=0.01),
             load_scenario(data_folder() / "scenarios" / "one-training-job.toml"),
         )
+
+
+def test_the_cheapest_way_to_come_back_says_what_it_leans_on() -> None:
+    """Without spares of its own a run is cheaper and slower: a scheduler has to have a node free."""
+    found = checkpoint_document(CheckpointQuestion(nodes=64))
+    rows = {row["choice"]: row for row in found["recovery"]}
+    least = min(rows.values(), key=lambda row: row["usd_per_useful_h"])
+    spare = rows["warm spare, restart in process"]
+    less = 1 - least["usd_per_useful_h"] / spare["usd_per_useful_h"]
+
+    assert least["spares"] == 0 < spare["spares"]
+    assert least["ettr_fraction"] < spare["ettr_fraction"]
+    said = f"takes {100 * less:.1f} % less money than warm spare, restart in process: it pays for no spares"
+    assert said in to_text(found)

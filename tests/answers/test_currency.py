@@ -39,7 +39,7 @@ from planner.report.tables import table_of
 from planner.report.text import to_markdown, to_terminal
 from planner.report.workbook import to_workbook
 from planner.trace.currency import Currency, code_in, currency_of, showing, shown_unit
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 from planner.trace.numbers import money, quantity_text, scale_of, tonne_price
 from planner.trace.records import Record
 
@@ -307,7 +307,7 @@ def test_an_explanation_leads_to_the_rate_and_its_day() -> None:
     text = found.to_text()
     assert "USD/EUR" in text
     assert "Money is shown in EUR: 1 EUR = 1.25 USD (2026-11-20" in text
-    cost = opened(written, "cost")
+    cost = kept_step(written, "cost")
     assert cost is not None
     assert re.search(r"^plan_usd = [\d.,e+]+ EUR", cost.to_text())
 
@@ -315,7 +315,7 @@ def test_an_explanation_leads_to_the_rate_and_its_day() -> None:
 @pytest.mark.solve
 def test_a_catalogue_price_is_told_as_its_source_has_it_and_as_it_is_shown() -> None:
     eur = document("shown")
-    texts = [found.to_text() for name in eur["explanations"] if (found := opened(eur, name)) is not None]
+    texts = [found.to_text() for name in eur["explanations"] if (found := kept_step(eur, name)) is not None]
     assert re.search(r"server\.\S+price = [\d,.]+ USD, [\d,.]+ EUR", "\n".join(texts)) or "EUR" in texts[0]
 
 

@@ -18,7 +18,7 @@ from planner.answers.job.footprint import footprint_of
 from planner.answers.job.places import place_document
 from planner.answers.job.setting import setting_of
 from planner.answers.job.upload import uploaded_document, uploaded_places
-from planner.answers.job.what_if import supposed
+from planner.answers.job.what_if import on_other_facts
 from planner.answers.opening import open_document
 from planner.cli import ANSWER, main
 from planner.cli.console import WRONG_INPUT
@@ -31,7 +31,8 @@ from planner.report.shape import answer_json, written
 from planner.trace.errors import InputError
 from planner.trace.explain import Explanation, explain
 from planner.trace.numbers import exact_text
-from planner.trace.quantities import Derived, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Derived
 from planner.trace.recomputation import recompute
 from planner.trace.records import table_rows
 from planner.trace.uncertainty import ranged_facts, spread
@@ -236,8 +237,8 @@ def test_only_what_rests_on_a_fact_is_made_again() -> None:
     carbon = footprint_of(setting_of(job("bloom"), load_catalogue())).carbon
     assert isinstance(carbon, Derived)
     fact = facts_of(carbon.call.inputs["embodied_kgco2e"])["job.hardware.lifetime"]
-    same = supposed(carbon, {"no.such.fact": fact})
-    other = supposed(
+    same = on_other_facts(carbon, {"no.such.fact": fact})
+    other = on_other_facts(
         carbon,
         {
             fact.key: type(fact)(

@@ -10,7 +10,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.job.reading import read_job
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import read_toml
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 
 CATALOGUE = load_catalogue()
 JOB = """

@@ -9,6 +9,7 @@ from explained import explained
 from test_plan_questions import TEXT, WIDE, planned, scenario
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
@@ -69,6 +70,21 @@ def test_without_contracts_only_the_factors_differ() -> None:
     assert reference is not None
     assert market.ledger.carbon.value == pytest.approx(location.ledger.carbon.value)
     assert reference.value == pytest.approx(location.ledger.carbon.value)
+
+
+def test_a_plan_that_buys_clean_energy_does_not_decide_as_the_cheapest() -> None:
+    """The cheapest plan pays no premium; that the two decide the same was said of the nodes alone."""
+    text = TEXT.replace('accounting = "location"', "").replace(
+        'objective = "weighted"', 'objective = "weighted"\naccounting = "market"'
+    )
+    plan = plan_fleet(with_changes(parse_scenario(text + CONTRACTS), WIDE | MARKET))
+    solution = plan.answer.solution
+    assert solution is not None
+    said = " ".join(why_this_plan(plan)[1])
+    assert solution.matched_kwh.sum() > 0
+    assert "decides the same" not in said
+    assert "clean energy: " in said
+    assert "(cost only: none)" in said
 
 
 def test_a_contract_leaves_the_location_based_figure_as_it_is() -> None:

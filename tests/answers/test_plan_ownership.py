@@ -519,3 +519,18 @@ def test_a_service_may_have_no_requests_in_a_period() -> None:
 
     assert (solved(plan).replicas.sum(axis=0) > 0).tolist() == [False, True, False, True]
     assert sorted(set(serving)) == ["2027 Q2", "2027 Q4"]
+
+
+def test_where_carbon_comes_first_sold_nodes_do_not_lack_work() -> None:
+    """Next to a plan of least carbon, one that keeps the nodes may be cheaper: money is no reason, then."""
+    first = {"policy.objective": "lexicographic", "policy.first": "carbon", "policy.tolerance": "2 %"}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), first), baselines=False)
+    solution = plan.answer.solution
+    assert solution is not None
+    assert solution.retired.sum() > 0
+    said = " ".join(why_this_plan(plan)[1])
+    assert "because the plan of least carbon has no work for them" in said
+    labels = [total["label"] for total in plan_document(plan)["totals"]]
+    assert "What the program minimised second, after carbon" in labels
+    reasons = {row["because"] for row in plan_tables(plan)["disposals"]}
+    assert reasons == {"no work in the plan of least carbon"}

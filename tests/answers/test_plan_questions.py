@@ -21,7 +21,7 @@ from planner.answers.plan.document import plan_document
 from planner.answers.plan.limit_prices import with_prices
 from planner.answers.tradeoffs.carbon_front import front_document, merged
 from planner.answers.tradeoffs.levers import LeverError, levers
-from planner.answers.tradeoffs.page import save_findings
+from planner.answers.tradeoffs.saving import save_findings
 from planner.answers.tradeoffs.sensitivity import sensitivity_document, time_left_text
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes

@@ -33,8 +33,21 @@ checkpoint_storage = "parallel-fs"
 TOKENS = "tokens = 1e12\nsequence_tokens = 8192\nbatch_tokens = 4e6"
 
 
-def said(*, serve=(), train=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS)):
-    """Reasons of a plan of one service that runs on some SKUs, of a run that some train, and buys some."""
+DRAW = """
+[[services]]
+name = "draw"
+model = "sdxl"
+precision = "bf16"
+images = 1
+response_time = "20 s"
+peak_rate = "1 /s"
+mean_to_peak = 0.5
+availability = 0.99
+"""
+
+
+def said(*, serve=(), train=(), pause=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS), more=""):
+    """Reasons of a plan of services that run on some SKUs, of a run that some train, and buys some."""
     text = SERVICE.format(
         model="llama-3.1-70b",
         precision="bf16",
@@ -44,7 +57,7 @@ def said(*, serve=(), train=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS)):
         tpot_s=1.0,
         availability=0.99,
     )
-    text += RUN.format(model=run[0], amount=run[1])
+    text += RUN.format(model=run[0], amount=run[1]) + more
     inputs = inputs_of(load_catalogue().with_facts(facts), SKUS, text)
     names = [sku.name for sku in inputs.skus]
     every = np.arange(len(SKUS))
@@ -52,12 +65,22 @@ def said(*, serve=(), train=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS)):
     def counts(chosen):
         return np.array([[float(name in chosen)] for name in names])
 
+    services = 1 + bool(more)
+    runs = SimpleNamespace(node_group=every, job=np.ones(len(SKUS), dtype=int))
     problem = SimpleNamespace(
         node_groups=SimpleNamespace(sku=every),
-        run_options=SimpleNamespace(node_group=every, job=np.ones(len(SKUS), dtype=int)),
-        serve_options=SimpleNamespace(node_group=every, service=np.zeros(len(SKUS), dtype=int)),
+        run_options=runs,
+        pausable_options=runs,
+        serve_options=SimpleNamespace(
+            node_group=np.tile(every, services), service=np.repeat(np.arange(services), len(SKUS))
+        ),
     )
-    solution = SimpleNamespace(run=counts(train)[:, 0], replicas=counts(serve), orders=counts(buy))
+    solution = SimpleNamespace(
+        run=counts(train)[:, 0],
+        done_node_h=counts(pause),
+        replicas=np.tile(counts(serve), (services, 1)),
+        orders=counts(buy),
+    )
     return rate_sentences(SimpleNamespace(inputs=inputs, problem=problem), solution)
 
 
@@ -145,3 +168,15 @@ def test_runs_by_samples_say_the_error_of_their_kind():
 
 def test_idle_skus_are_not_spoken_of():
     assert said(buy=["h100-8"]) == []
+
+
+def test_a_run_that_pauses_says_its_error_as_one_that_does_not():
+    assert said(pause=["h100-8"]) == said(train=["h100-8"])
+
+
+def test_errors_that_differ_by_service_say_whose_they_are():
+    """Three sentences on the rates of serving on one SKU, each another error, named none of the services."""
+    first, second = said(serve=["h100-8"], more=DRAW)
+
+    assert first.startswith("Rates of serving on h100-8 (service): ")
+    assert second.startswith("Rates of serving on h100-8 (draw): ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from test_plan_ownership import FLEET, solved
 
+from planner.answers.plan.chance import chance_records, free_nodes
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.recourse import Recourse
 from planner.answers.plan.tables import plan_tables
@@ -21,6 +23,7 @@ from planner.trace.records import Record, plain_rows
 
 pytestmark = pytest.mark.solve
 
+AFTER_RUN_H = 80_000
 BUSY = {"services.chat.peak_rate": "2000 /s"}
 ROOMY = {"services.chat.peak_rate": "100 /s", "market": [], "policy.retirement": "none"}
 CHEAP, DEAR = "1e-4 USD", "1 USD"  # a request: below and above what a rented node takes for it
@@ -187,7 +190,10 @@ def test_a_fleet_with_room_holds() -> None:
     (worse,) = held_sentences(Held(64, 0.5, 0.1, 2.3, whole=False))
     assert "no more than 3 nodes" in worse
     assert "10 % work is left undone" in worse
-    assert "where it is done already" in worse
+    assert "where they are done already" in worse
+    (runs_alone,) = held_sentences(Held(64, 1.0, 0.0, 0.0, whole=True, divisible=False))
+    assert "enough" not in runs_alone
+    assert "whether runs are done in time is said above" in runs_alone
 
 
 def test_whole_nodes_are_had_and_the_rest_is_rented_by_the_hour() -> None:
@@ -205,9 +211,9 @@ def test_whole_nodes_are_had_and_the_rest_is_rented_by_the_hour() -> None:
 
     costs = []
     for nodes in range(40):
-        there = world.there.copy()
-        there[group] += nodes
-        each = operate(at, replace(world, there=there), Means(rent=True), prices)
+        each = operate(
+            at, world.less(-nodes * (np.arange(len(at.there)) == group)[:, None]), Means(rent=True), prices
+        )
         assert each is not None
         costs.append(each.usd + nodes * offer.usd)
     best = int(np.argmin(costs))
@@ -255,3 +261,77 @@ def test_a_way_out_keeps_a_power_cap_that_sites_share() -> None:
     assert (there <= 0.5 * drawn + 1e-6).all()
     assert found.rented.sum() > 0
     assert found.usd > free.usd
+
+
+RUN_AND_POOL = {
+    "services": [],
+    "market": [],
+    "policy.retirement": "none",
+    "training": [
+        {
+            "name": "tune",
+            "model": "llama-3-8b",
+            "tokens": 2e11,
+            "sequence_tokens": 8192,
+            "batch_tokens": 4194304,
+            "precision": "bf16",
+            "earliest": date(2027, 1, 1),
+            "deadline": date(2027, 3, 31),
+            "nodes": [4],
+            "checkpoint_storage": "parallel-fs",
+        }
+    ],
+    "pools": [
+        {"name": "research", "model": "llama-3-8b", "reference": "a100-80-8", "gpu_time": f"{AFTER_RUN_H} h"}
+    ],
+}
+
+
+def test_hours_that_a_run_leaves_are_there_for_pools() -> None:
+    """The run ends within the first quarter, and the pool needs the hours that it leaves: the plan stands.
+
+    By hand: 8 nodes of 8 for 2,160 h are 138,240 h; less a spare and those of the run, the pool takes most of
+    the rest, more than the nodes have that the run never holds.
+    """
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), RUN_AND_POOL), baselines=False)
+    at, solution = desk_of(plan), solved(plan)
+    never_held_h = 8 * 2160.0 * (8 - 4 - solution.spares.max())
+    assert never_held_h < AFTER_RUN_H
+    assert (at.there[:, 0] > at.at_once[:, 0] + 1.0).any()
+    found = operate(at, at.stated(), Means(), at.prices())
+    assert found is not None
+    assert found.undone.max() == pytest.approx(0.0, abs=1e-6)
+    rows = {row["case"]: row for row in plain_rows(plan_tables(plan)["stress"])}
+    assert rows["nodes fail twice as often"]["holds"] == "yes"
+    # Delivered by a third less, the run holds its nodes longer and leaves fewer hours.
+    slow = rows["a100-80-8 delivers 30 % less"]
+    assert slow["holds"] == "no"
+    assert "research" in slow["breaks_first"]
+    assert slow["usd"] > 0
+
+
+def test_the_chance_of_a_pool_counts_the_hours_that_a_run_leaves() -> None:
+    """With fewer hours to do than the run leaves the pool is surer than even, by the hours over its need."""
+    roomy = RUN_AND_POOL | {"pools": [RUN_AND_POOL["pools"][0] | {"gpu_time": "60000 h"}]}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), roomy), baselines=False)
+    solution = solved(plan)
+    first = next(row for row in chance_records(plan, solution) if row["work"] == "research")
+    busiest, over_time = (free_nodes(plan, solution, for_pools=each)[:, 0].sum() for each in (False, True))
+
+    assert over_time > busiest + 1.0
+    assert first["headroom_fraction"] > 0.2
+    assert float(first["chance_fraction"].value) > 0.8
+
+
+def test_a_run_that_pauses_has_a_chance_too() -> None:
+    """Told to be done by its deadline, it was in no row: hours that work for it or are free, over its own."""
+    pausing = RUN_AND_POOL | {"training": [RUN_AND_POOL["training"][0] | {"pausable": True}]}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), pausing), baselines=False)
+    solution = solved(plan)
+    (row,) = plain_rows([one for one in chance_records(plan, solution) if one["work"] == "tune"])
+    done_h = float(solution.done_node_h.sum()) / 4
+
+    assert row["period"] == "by 2027-03-31"
+    assert row["needed"] >= done_h - 1e-6
+    assert row["headroom_fraction"] == pytest.approx(row["needed"] / row["provided"] - 1.0)
+    assert 0.5 < row["chance_fraction"] <= 1.0

@@ -135,6 +135,9 @@ def test_a_battery_that_does_not_pay_leaves_the_plan_as_it_is() -> None:
     assert "battery_usd" not in {name for name, one in dear.ledger.usd_terms.items() if one.value}
     [said] = site_energy_sentences(dear, site_energy_records(dear, dear.answer.solution))
     assert "no battery pays" in said
+    (row,) = site_energy_records(dear, dear.answer.solution)
+    [without_sun] = site_energy_sentences(dear, [row | {"solar_kwh": 0.0, "spilled_kwh": 0.0}])
+    assert without_sun == "At stockholm no battery pays: it would take more than it saves."
 
 
 def test_a_replay_has_the_power_that_a_battery_carries() -> None:

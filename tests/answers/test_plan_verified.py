@@ -15,6 +15,7 @@ from planner.cli import ANSWER, main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario
+from planner.inputs.service_requests import mix_of
 from planner.performance.arrivals import Crew, Demand, dealt_stream
 from planner.performance.capacity import replica_capacity, replica_queue
 from planner.performance.engine import rows_of, step_times, with_values
@@ -103,7 +104,7 @@ def most_for_its_chips(scenario: str, service: str):
     calm = chosen("arrival_scv_ratio", 1.0, "Poisson")
     carried = derive_parts(replica_capacity, arrival_scv_ratio=calm, **found).requests_per_s.value
     best = int(np.argmax(carried / own.accelerators))
-    mix = inputs.request_mix(inputs.scenario.services[names.index(service)])
+    mix = mix_of(inputs, inputs.scenario.services[names.index(service)])
     return (
         {name: rows_of(with_values(found[name]), slice(best, best + 1)) for name in BUNDLES},
         carried[best],

@@ -16,6 +16,7 @@ from planner.answers.plan.tables import plan_tables
 from planner.answers.plan.views import _payback_text, pays_back, view_tables
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.scenario import parse_scenario, with_changes
+from planner.inputs.service_requests import request_tokens
 from planner.program.baselines import usual_practice
 from planner.program.ledger import Disagreement
 from planner.program.plan import Plan, plan_fleet
@@ -189,7 +190,7 @@ def test_a_unit_of_work_costs_its_nodes_and_its_electricity(bought_and_sold: Pla
     """Tokens by hand: requests of the mean hour, their prompts and answers."""
     plan, tables = bought_and_sold, plan_tables(bought_and_sold)
     service = plan.inputs.scenario.services[0]
-    prompt, answer = (float(one.value) for one in plan.inputs.request_tokens(service))
+    prompt, answer = (float(one.value) for one in request_tokens(plan.inputs, service))
     rows = {row["work"]: row for row in tables["unit_costs"]}
     seconds = 3600.0 * np.array(plan.inputs.scenario.horizon.hours)
     mean = np.array(service.peak_requests_per_s) * service.mean_to_peak_fraction

@@ -104,9 +104,21 @@ medium = "hdd"
     ],
 )
 def test_a_plan_and_a_job_of_the_same_work_agree(name: str, phase: str, part: str) -> None:
-    """Line by line: the same functions on the same facts."""
+    """Line by line: the same functions on the same facts; electricity with what lies upstream of it."""
     counted: Any = same_work().phase(phase)
-    assert line(name) == pytest.approx(float(getattr(counted, part).value), rel=1e-9)
+    upstream = line(f"upstream of {name}") if part == "operational" else 0.0
+    assert line(name) + upstream == pytest.approx(float(getattr(counted, part).value), rel=1e-9)
+
+
+def test_scope_2_is_what_stations_burn() -> None:
+    """Most of Sweden's life-cycle factor is no combustion: 16 % is scope 2, the rest scope 3, category 3."""
+    share = load_catalogue().fact("grid.se.direct_fraction").value
+    assert 0.1 < share < 0.25
+    for what in ("nodes", "the network", "storage at stockholm"):
+        burnt, upstream = line(f"electricity of {what}"), line(f"upstream of electricity of {what}")
+        assert burnt / (burnt + upstream) == pytest.approx(share, rel=1e-9)
+    scopes = {row["scope"]: float(row["whole_kgco2e"].value) for row in scope_records(ledger())}
+    assert scopes["2, bought electricity"] < scopes["3.3, fuel and energy"]
 
 
 def test_water_is_that_of_the_job() -> None:

@@ -26,7 +26,7 @@ from planner.answers.sweeps import (
     GridError,
     InProcess,
     LocalProcesses,
-    drawn,
+    drawn_points,
     pareto,
     run_sweep,
     sweep_records,
@@ -117,11 +117,15 @@ def test_draws_are_those_of_the_ranges(scenario: Scenario) -> None:
     Alike for alike seeds, and every number lies within the range of its fact.
     """
     catalogue = load_catalogue()
-    grid = drawn(scenario, catalogue, draws=3, seed=7)
+    grid = drawn_points(scenario, catalogue, draws=3, seed=7)
     facts = [catalogue.fact(path.removeprefix("facts.")) for path in grid.points[0]]
     columns = draw_facts(facts, 3, 7)
 
-    assert grid == drawn(scenario, catalogue, draws=3, seed=7) != drawn(scenario, catalogue, draws=3, seed=8)
+    assert (
+        grid
+        == drawn_points(scenario, catalogue, draws=3, seed=7)
+        != drawn_points(scenario, catalogue, draws=3, seed=8)
+    )
     assert len(facts) > 20
     for i, point in enumerate(grid.points):
         inputs = Inputs(with_changes(scenario, point), catalogue)
@@ -133,12 +137,12 @@ def test_draws_are_those_of_the_ranges(scenario: Scenario) -> None:
 def test_facts_of_ones_own_are_not_drawn(scenario: Scenario) -> None:
     """What the scenario states is meant: only the rest is uncertain."""
     own = with_changes(scenario, {"facts.grid.se.intensity": "30 g/kWh"})
-    paths = drawn(own, load_catalogue(), draws=1, seed=0).points[0]
+    paths = drawn_points(own, load_catalogue(), draws=1, seed=0).points[0]
 
     assert "facts.grid.se.intensity" not in paths
     assert "facts.grid.decline" in paths
     with pytest.raises(GridError, match="draws must be 1 or more, got 0"):
-        drawn(own, load_catalogue(), draws=0, seed=0)
+        drawn_points(own, load_catalogue(), draws=0, seed=0)
 
 
 # Executors
@@ -255,6 +259,21 @@ def test_a_point_that_fails_is_a_result(store: Store, scenario: Scenario) -> Non
     assert "policy.carbon_cap" in rows[2]["error"]
     assert (first.planned, again.planned, sweep_records(again)) == (3, 1, rows)
     assert [(s.points, s.done, s.state) for s in store.sweeps.all()] == [(3, 2, "done")]
+
+
+def test_points_tell_what_their_draws_say(store: Store, scenario: Scenario) -> None:
+    """Median, p95 and share of enough nodes are those of the saved plan; a point without one has none."""
+    grid = varied(["policy.carbon_cap=1 kg,9 t"])
+    result = run_sweep(scenario, grid, store)
+    document = sweep_commands.sweep_document(scenario, grid, result, store.document)
+    without, row = document["points"]
+    saved = store.document(row["plan"])
+    cost = next(total for total in saved["totals"] if total["name"] == "cost")
+
+    assert without["enough_fraction"] is None
+    assert (row["median_cost_usd"], row["p95_cost_usd"]) == (cost["p50"], cost["p95"])
+    assert 0.0 <= row["enough_fraction"] == saved["held"]["enough_fraction"] <= 1.0
+    assert "enough in" in sweep_commands.sweep_text(document).splitlines()[0]
 
 
 @pytest.mark.nightly

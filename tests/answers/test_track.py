@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from scipy.stats import poisson
 
-from planner.answers.planning_again import scenario_from_here
+from planner.answers.rolling_horizon import scenario_from_here
 from planner.answers.telemetry import telemetry_answer
 from planner.answers.track import track_document, track_text
 from planner.inputs.actuals import read_actuals

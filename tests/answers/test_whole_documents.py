@@ -16,7 +16,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.scenario import parse_scenario
 from planner.program.plan import plan_fleet
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 
 pytestmark = pytest.mark.solve
 RACK = """
@@ -410,7 +410,7 @@ def test_a_document_shows_the_key_and_opens_its_number(key: str) -> None:
 
     assert rows, [row for row in whole["tables"][table] if said.items() <= row.items()]
     number, row = rows[0]
-    found = opened(whole, whole["cells"][table][number][column])
+    found = kept_step(whole, whole["cells"][table][number][column])
     assert found is not None
     assert found.steps[0].value == pytest.approx(row[column])
     assert found.facts() or column in DECIDED

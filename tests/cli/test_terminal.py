@@ -13,7 +13,7 @@ import pytest
 
 from planner.answers.plan.document import STATUS_NAMES
 from planner.cli import ANSWER, WRONG_INPUT, main
-from planner.cli.console import _ENDS, drawn, in_colour
+from planner.cli.console import _ENDS, in_colour, terminal_text
 
 ROOT = Path(__file__).resolve().parents[2]
 ESCAPE = re.compile(r"\x1b\[\d+m")
@@ -104,11 +104,11 @@ def test_a_pipe_has_a_hundred_columns_and_no_colours(
 
 def test_every_end_of_a_search_has_a_colour() -> None:
     assert set(_ENDS) == {name.upper() for name in STATUS_NAMES.values()}
-    assert drawn("A title\n\nINFEASIBLE: none.\nMTTF: 3 h") == (
+    assert terminal_text("A title\n\nINFEASIBLE: none.\nMTTF: 3 h") == (
         "\x1b[1mA title\x1b[0m\n\n\x1b[31mINFEASIBLE\x1b[0m: none.\nMTTF: 3 h"
     )
-    assert drawn('{"a": 1}\n---') == '{"a": 1}\n---', "data is never coloured"
-    assert drawn("## A card\n\nOPTIMAL: x") == "## A card\n\nOPTIMAL: x"
+    assert terminal_text('{"a": 1}\n---') == '{"a": 1}\n---', "data is never coloured"
+    assert terminal_text("## A card\n\nOPTIMAL: x") == "## A card\n\nOPTIMAL: x"
 
 
 def test_what_a_library_prints_is_no_part_of_the_answer() -> None:

@@ -19,7 +19,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.training import TrainingRuns
 from planner.program.assembly import Assembled, assemble
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 from reliability.checkpoint import hours_by_state
 from reliability.spares import spares_for_confidence
 from solver.answer import answer

@@ -208,9 +208,7 @@ def test_a_second_formatter_is_seen() -> None:
 DOZEN = 12
 # Each with its reason; a name that is short enough must leave the list.
 ALLOWED = {
-    **dict.fromkeys(
-        ("in_time_fraction", "two_level_weighted_hours_ratio"), "an argument for each symbol of its equation"
-    ),
+    "in_time_fraction": "an argument for each symbol of its equation",
     **dict.fromkeys(
         ("calibrate", "checkpoint", "fit", "job_carbon", "place", "plan", "throughput"),
         "what a person asks in Python",

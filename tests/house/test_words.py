@@ -83,7 +83,7 @@ POOLS = {
             planner/answers/plan/ranges.py planner/program/operation.py
             planner/answers/plan/decisions.py planner/physics/levers.py
             planner/program/slot_use.py planner/report/charts/hours.py
-            planner/physics/pool_ways.py planner/physics/README.md planner/program/once.py
+            planner/physics/pool_ways.py planner/physics/README.md planner/program/one_off_costs.py
             planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
             planner/physics/curtailment.py
             """,
@@ -108,6 +108,7 @@ POOLS = {
             planner/inputs/editing/fields.py planner/inputs/resolved.py planner/inputs/scenario/bundle.py
             planner/inputs/scenario/checks.py planner/inputs/scenario/reading.py
             planner/inputs/scenario/growth.py planner/inputs/scenario/schema.py
+            planner/inputs/scenario/__init__.py planner/inputs/scenario/schema_services.py
             planner/physics/full_replicas.py planner/physics/needs.py planner/physics/divisible_work.py
             planner/physics/experiments.py
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
@@ -116,7 +117,6 @@ POOLS = {
             planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
-            planner/inputs/scenario/data_places.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

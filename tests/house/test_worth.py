@@ -97,9 +97,11 @@ def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> Non
     problem = assemble(Inputs(worth.with_all_levers(scenario), load_catalogue())).problem
     cheapest = answer(replace(problem, objective=worth.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0)
     assert cheapest.solution is not None
-    front = worth._front(problem, cheapest, [cheapest.solution], {})
-    found = [front[f"{more:.0%}"] for more in worth.STEPS]
-    outcomes = [one for one in found if one is not None]
+    search = worth._FrontSearch(problem, [cheapest.solution])
+    search.find_cheapest()
+    front = search.front()
+    found = [front[more] for more in worth.STEPS]
+    outcomes = [one.solution for one in found if one is not None and one.solution is not None]
     assert len(outcomes) == len(worth.STEPS)
     for more, one in zip(worth.STEPS, outcomes, strict=True):
         assert one.usd <= cheapest.solution.usd * (1 + more) * (1 + 1e-6)

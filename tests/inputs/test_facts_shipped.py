@@ -58,7 +58,7 @@ def test_keys_are_well_formed_and_stand_once():
 
 BY_PRECISION = re.compile(
     r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
-    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-(vllm|tensorrt-llm|sglang))?"
+    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-(vllm|tensorrt-llm|sglang|mlperf))?"
 )
 BY_SIZE = re.compile(
     r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"
@@ -198,6 +198,10 @@ def test_model_parameters_follow_from_the_shape(name):
         attention = of["query_rank"] * (of["hidden"] + queries + rotary) + values * of["hidden"]
         attention += of["hidden"] * (of["latent_rank"] + of["rotary_dim"])
         attention += of["latent_rank"] * (queries + values)
+    if "state_layers" in of:  # others keep a state: inputs, gates, maps and step sizes, and what leads back
+        maps = 2 * of["state_groups"] * of["state_size"] + of["state_heads"]
+        keeping = of["hidden"] * (3 * of["state_inner"] + maps)
+        attention += (keeping - attention) * of["state_layers"] / of["layers"]
     matrices = (3 if of["gated"] else 2) * of["hidden"]
     expert, dense = matrices * of["ffn"], of.get("dense_layers", 0)
     embeddings = of["vocab"] * of["hidden"] * (1 if of["tied_embeddings"] else 2)

@@ -18,7 +18,7 @@ from planner.answers.calibration.results import read_files
 from planner.answers.failures import downtime
 from planner.cli import WRONG_INPUT, main
 from planner.inputs.catalogue import load_catalogue
-from planner.inputs.editing.traffic import traffic_found
+from planner.inputs.editing.series import traffic_found
 from planner.inputs.files import MOST_COLUMNS, parse_json, read_limited
 from planner.inputs.fits import read_calibration, read_fit
 from planner.inputs.hardware_question import Stated

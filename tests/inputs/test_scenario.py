@@ -30,9 +30,9 @@ from planner.inputs.scenario import (
     parse_scenario,
     with_changes,
 )
-from planner.inputs.scenario.base import rule_of
-from planner.inputs.scenario.fields import EachPeriod, Frame, Quantity, Range, Rule
-from planner.inputs.scenario.schema import part_in
+from planner.inputs.scenario.base import part_in, rule_of
+from planner.inputs.scenario.fields import Frame, Quantity, Range, Rule
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.trace.units import unit_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -211,7 +211,7 @@ def test_names_that_the_catalogue_lacks_get_their_nearest() -> None:
 
     assert [line.removeprefix("scenario: ") for line in str(error.value).splitlines()] == [
         "sites.stockholm.grid: the catalogue has no grid region 'us-cam'; did you mean 'us-camx'? "
-        "`everfleet add region` writes one of your own",
+        "`everfleet add region` writes one of your own, or state grid_intensity in place of grid",
         "market.b200-8.sku: the catalogue has no SKU 'b200-8'; did you mean 'h100-8'? "
         "`everfleet add gpu` writes one of your own",
         "training.train-8b.model: the catalogue has no model 'lama-3-8b'; did you mean 'llama-3-8b' or "

@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import VLLM, served_chip, served_layout, served_transformer
 
-from planner.performance.capacity import (
-    Guesses,
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    replica_capacity,
-)
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.capacity import replica_capacity
 from planner.performance.disaggregation import (
     best_pairs,
     dealt_scv_ratio,

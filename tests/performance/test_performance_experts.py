@@ -15,6 +15,7 @@ from planner.performance.experts import (
     latent_attention_parameters,
     layer_weights,
     token_copies,
+    whole_tiles_ratio,
 )
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.memory import training_memory_parts
@@ -418,6 +419,23 @@ def test_tokens_meet_in_experts():
 
     assert each == 8192
     assert each * 8 / 8 == 4096 * 2
+
+
+def test_experts_are_multiplied_in_whole_tiles():
+    """GPT-OSS is 2,880 wide: 12 tiles of 256 are 3,072 to a side, (3072/2880)^2 = 1.138 of the work.
+
+    What is left of a layer is as before, and an expert of whole tiles (14,336 = 56 x 256) takes no longer.
+    """
+    narrow = {"hidden": 2880, "ffn": 2880, "heads": 36}
+    matrix_s = {
+        tile: step(**narrow, grouped_tile=tile).matrix_s - step(**narrow, experts_per_token=1).matrix_s
+        for tile in (1, 256)
+    }
+    one = step(**narrow).matrix_s - step(**narrow, experts_per_token=1).matrix_s
+
+    assert whole_tiles_ratio(side=2880.0, tile=256.0) ** 2 == pytest.approx(1.138, abs=1e-3)
+    assert matrix_s[1] == one < matrix_s[256]
+    assert step(grouped_tile=256).total_s == step().total_s
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,14 @@ from hypothesis import strategies as st
 from performance_constants import VLLM, VLLM_B200, served_chip, served_layout, served_transformer
 from performance_states import replica_state
 
+from planner.performance.bundles import Limits, Measured, Requests, Targets
 from planner.performance.calibrate_serving import (
     calibrated_step_s,
     measured_rate_per_s,
     serving_factor,
     serving_factor_at,
 )
-from planner.performance.capacity import (
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-    replica_use,
-)
+from planner.performance.capacity import average_step, replica_capacity, replica_use
 from planner.performance.engine import (
     Engine,
     Transformer,
@@ -35,12 +28,7 @@ from planner.performance.engine import (
 )
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.queueing import departures_per_s
-from planner.performance.serving import (
-    latent_head_dim,
-    output_tokens_per_s,
-    prefill_steps,
-    uncached_tokens,
-)
+from planner.performance.serving import latent_head_dim, output_tokens_per_s, prefill_steps, uncached_tokens
 
 H100, B200 = "H100-80GB-SXM", "B200-SXM"
 PROMPT = 90.0  # the record does not say; about this in its data set

@@ -342,7 +342,7 @@ def test_scaling_from_one_point_knows_recommendation_models():
     ours, _ = evaluate("scale_from_anchor", row, "samples/s")
 
     assert ours == pytest.approx(49_066_000, rel=0.15)  # MLPerf Training v4.1, from its logs
-    with pytest.raises(NotUnderstood, match="a recommendation model takes no dtype"):
+    with pytest.raises(NotUnderstood, match="scores or images takes no dtype"):
         evaluate("scale_from_anchor", row | {"dtype": "fp8"}, "samples/s")
 
 

@@ -10,7 +10,8 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.physics.nodes import node_columns
-from planner.physics.serving import Replicas, joined, replica_columns, replica_kinds, serving_candidates
+from planner.physics.replica_kinds import joined, replica_kinds
+from planner.physics.serving import Replicas, replica_columns, serving_candidates
 from planner.trace.quantities import Traced
 
 CATALOGUE = load_catalogue()

@@ -11,14 +11,8 @@ from planner.inputs.catalogue import ServingEngine, data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
-from planner.performance.capacity import (
-    Limits,
-    Measured,
-    Requests,
-    Targets,
-    average_step,
-    replica_capacity,
-)
+from planner.performance.bundles import Limits, Measured, Requests, Targets
+from planner.performance.capacity import average_step, replica_capacity
 from planner.performance.engine import (
     StepTimes,
     attended_tokens,
@@ -27,20 +21,15 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch
-from planner.physics.engines import (
-    engine_of,
-    has_one_scale,
-    kernel,
-    served_chip,
-    served_model,
-    served_replica,
-)
+from planner.physics.engines import engine_of, has_one_scale, kernel, served_chip, served_replica
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import SERVICE, inputs_of
-from planner.physics.serving import replica_kinds, serving_candidates, simplest_rows
+from planner.physics.served_models import served_model
+from planner.physics.serving import serving_candidates, simplest_rows
 from planner.physics.serving_options import possible_layouts
 from planner.physics.training_step import AS_FAST
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 
 SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")
 CATALOGUE = load_catalogue()

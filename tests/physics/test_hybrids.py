@@ -15,10 +15,11 @@ from planner.inputs.models import ModelCardError, active_parameters, parameters,
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.performance.memory import kv_cache_gb_per_token
-from planner.physics.engines import served_model
 from planner.physics.hybrids import crossover, hybrid_arguments
 from planner.physics.requests import FRAME, inputs_of
+from planner.physics.served_models import served_model
 from planner.physics.training_step import layout_of, step_arguments
+from planner.validation.registry import evaluate
 
 COMMON = {
     "hidden_size": 4096,
@@ -208,3 +209,20 @@ def test_training_of_mixtures_in_some_layers_is_refused_by_name(tmp_path: Path) 
     _, dropped = training_candidates(Inputs(parse_scenario(text, "x"), catalogue))
 
     assert "its training is not known" in dropped[0].reason
+
+
+@pytest.mark.parametrize(
+    ("model", "running", "written", "tokens_per_s"),
+    [
+        ("NVIDIA Nemotron Nano 9B V2", 31.98, 5513.3, 2401.4),
+        ("NVIDIA Nemotron Nano 12B V2", 127.99, 5695.1, 4013.3),
+    ],
+)
+def test_a_shipped_hybrid_beside_its_measured_rate(
+    model: str, running: float, written: float, tokens_per_s: float
+) -> None:
+    """ML.ENERGY v3, GPQA task, one H100 in 16 bits: nothing was fitted on a model with states."""
+    row = {"model": model, "gpu": "H100-80GB-SXM", "avg_batch": running, "avg_output_tokens": written}
+    row |= {"weights": "bfloat16", "engine": "vLLM", "tp": 1, "ep": 1}
+
+    assert evaluate("serve_decode", row, "output tokens/s")[0] == pytest.approx(tokens_per_s, rel=0.1)

@@ -10,8 +10,9 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.performance.mix import mean_tokens, spread_mix
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import FRAME
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 
 CATALOGUE = load_catalogue()
 SERVICE = """

@@ -12,12 +12,15 @@ from sizes import size
 
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Limits, Measured, Requests, Targets, replica_capacity
+from planner.performance.bundles import Limits, Measured, Requests, Targets
+from planner.performance.capacity import replica_capacity
 from planner.performance.engine import with_values
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
-from planner.physics.engines import engine_constants, replica_layout, served_chip, served_model
+from planner.physics.engines import engine_constants, served_chip
+from planner.physics.links import replica_layout
 from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
+from planner.physics.served_models import served_model
 from planner.trace.quantities import chosen
 
 MODELS: tuple[str, ...] = (

@@ -16,9 +16,11 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
-from planner.physics.apart import CacheWay, apart_law, in_less_time, prompts_alone
+from planner.physics.disaggregation import CacheWay, disaggregated_law, in_less_time, prompts_alone
+from planner.physics.engine_law import engine_law
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import FRAME
-from planner.physics.serving import engine_law, replica_kinds, serving_candidates
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import requests_of
 from planner.program.plan import Plan, plan_fleet
 from planner.report.cells import opened_at
@@ -121,7 +123,7 @@ def test_the_way_of_the_cache_takes_a_part_of_the_time_to_the_first_token() -> N
     """327,680 B for each of 1,200 tokens, a quarter by each port of 50 GB/s: 1.97 ms and 20 us."""
     inputs, one = of('phases = "apart"'), np.zeros(1, dtype=np.intp)
     unit = np.array([[3, 4, 1, 1, 1, 4, 1, 1]])
-    law = apart_law(inputs, one, one, np.array([16]), unit, engine_law)
+    law = disaggregated_law(inputs, one, one, np.array([16]), unit)
     way_s = 1200 * 2 * 80 * 8 * 128 * 2 / 1e9 / 4 / 50 + 20e-6
 
     assert law.way.transfer_s.value == pytest.approx([way_s], rel=1e-6)
@@ -151,7 +153,7 @@ def test_a_plan_and_a_single_question_count_the_same_replicas() -> None:
 
     def carries(readers: int, writers: int) -> bool:
         unit = np.array([[readers, a_r, 1, 1, writers, a_w, 1, 1]])
-        law = apart_law(inputs, one, one, np.array([readers * a_r + writers * a_w]), unit, engine_law)
+        law = disaggregated_law(inputs, one, one, np.array([readers * a_r + writers * a_w]), unit)
         return float(np.ravel(law.capacity(CALM).requests_per_s.value)[0]) >= 40.0
 
     assert carries(n_r, n_w)

@@ -19,7 +19,8 @@ from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.physics.equations.serving import burst_fractions, replica_arrival_scv_ratio, shared_demand
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.replica_kinds import replica_kinds
+from planner.physics.serving import serving_candidates
 from planner.program.assembly import assemble
 
 CODE_SCV, CODE_PER_S = 172.9565, 2.5667  # of Azure's code trace of 2023

@@ -17,8 +17,8 @@ from planner.inputs.job.reading import read_job
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.scenario.files import read_toml
-from planner.physics.feeding import feeding, worker_kw
 from planner.physics.nodes import node_columns
+from planner.physics.preprocessing import feeding, worker_kw
 from planner.physics.training import TrainingRuns, training_runs
 from planner.physics.training_options import training_candidates
 from planner.program.plan import Plan, plan_fleet

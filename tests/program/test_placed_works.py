@@ -22,7 +22,7 @@ from planner.physics.training_options import training_candidates
 from planner.program import placed_works
 from planner.program.assembly import Assembled, assemble
 from planner.program.placed_works import place_tables
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 
 CATALOGUE = load_catalogue()
 FILE, SET = "criteo_tables.csv", "mlperf_dlrm_dcnv2_multihot"

@@ -38,24 +38,28 @@ from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
-from planner.performance.capacity import Requests, average_step
+from planner.inputs.service_requests import request_classes, request_tokens
+from planner.performance.bundles import Requests
+from planner.performance.capacity import average_step
 from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.mix import class_context_tokens
 from planner.physics.divisible_work import check_pools, pool_layouts
 from planner.physics.engines import served_replica
 from planner.physics.equations.training import run_finish_quantile_h
-from planner.physics.serving import replica_kinds, serving_candidates
+from planner.physics.replica_kinds import replica_kinds
+from planner.physics.serving import serving_candidates
 from planner.physics.training import TrainingRuns
 from planner.physics.training_options import EXPERTS, training_arguments
 from planner.program import plan as program_plan
 from planner.program.assembly import Assembled, assemble
-from planner.program.baselines import COST_ONLY
+from planner.program.baselines import COST_ONLY, USUAL_PRACTICE, fleet_taken_over
 from planner.program.plan import Plan, _Search, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
 from planner.trace.explain import explain
-from planner.trace.quantities import Fact, Traced, children, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, children
 from planner.trace.recomputation import recompute
 from planner.trace.uncertainty import spread, tornado
 from reliability.finish import finish_quantile_h
@@ -693,13 +697,50 @@ def test_a_better_baseline_within_the_gap_is_the_plan_with_its_bound() -> None:
         status=Status.WITHIN_GAP,
         bound=best.objective,
     )
-    found = search._not_beaten(worse, {COST_ONLY: best})
+    found = search._not_beaten(worse, [best.solution])
 
     assert found.solution is best.solution
     assert found.objective == pytest.approx(best.objective, rel=1e-9)
     assert (found.status, found.bound) == (Status.WITHIN_GAP, worse.bound)
     assert found.gap_fraction < worse.gap_fraction
-    assert search._not_beaten(best, {COST_ONLY: best}) is best
+    assert search._not_beaten(best, [best.solution]) is best
+
+
+def test_what_the_usual_practice_buys_is_operated_as_the_plan_may() -> None:
+    """A search that time ended behind the usual practice takes its fleet: the plan is no worse than that."""
+    plan = plan_fleet(with_changes(shipped("one-training-job"), EXACT))
+    usual, its_problem = plan.baselines[USUAL_PRACTICE], plan.own_baselines[USUAL_PRACTICE][1].problem
+    assert plan.answer.solution is not None
+    assert usual.solution is not None
+    search = _Search(
+        plan.problem, plan.inputs.scenario.solve, 0.0, None, None, None, lambda: its_problem, None
+    )
+    behind = replace(
+        plan.answer, objective=2.0 * plan.answer.objective, gap_fraction=0.5, status=Status.TIME_LIMIT
+    )
+    operated = search._usual_fleet(behind, plan.baselines)
+    found = search._not_beaten(behind, operated)
+
+    assert np.array_equal(operated[0].in_service.sum(), usual.solution.in_service.sum())
+    # Its checkpoint every hour is no option of the plan, whose interval is the best to within 0.01 % here.
+    assert found.objective == pytest.approx(objective_value(plan.problem, usual.solution), rel=1e-4)
+    assert found.status is (
+        Status.WITHIN_GAP
+        if found.gap_fraction <= plan.inputs.scenario.solve.gap_fraction
+        else Status.TIME_LIMIT
+    )
+    assert search._usual_fleet(plan.answer, plan.baselines) == []
+
+
+def test_a_fleet_that_the_other_program_does_not_know_is_not_taken_over() -> None:
+    """Nodes of another site, and standing nodes that are others, are no decisions of that program."""
+    plan, other = planned("one-training-job"), planned("serving-only")
+    assert plan.answer.solution is not None
+
+    same = fleet_taken_over(plan.answer.solution, plan.problem, plan.problem)
+    assert same is not None
+    assert np.array_equal(same.orders, plan.answer.solution.orders)
+    assert fleet_taken_over(plan.answer.solution, plan.problem, other.problem) is None
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -868,8 +909,8 @@ def test_a_served_mixture_holds_all_weights_and_reads_what_it_meets() -> None:
     h100 = [sku.name for sku in inputs.skus].index("h100-8")
     row = np.flatnonzero((kinds.service == 0) & (kinds.sku == h100) & (kinds.accelerators.value == 2))[0]
     service = inputs.scenario.services[0]
-    spread_of_lengths = dataclasses.asdict(inputs.request_classes(service))
-    prompt, answer = (float(tokens.value) for tokens in inputs.request_tokens(service))
+    spread_of_lengths = dataclasses.asdict(request_classes(inputs, service))
+    prompt, answer = (float(tokens.value) for tokens in request_tokens(inputs, service))
     whole = class_context_tokens(
         input_tokens=prompt, output_tokens=answer, written_fraction=1.0, **spread_of_lengths
     )
@@ -1017,7 +1058,7 @@ def test_explained_classes_are_those_of_the_own_service() -> None:
     for i, service in enumerate(inputs.scenario.services):
         row = int(np.flatnonzero(kinds.service == i)[0])
         shown = next(step for step in explain(kinds.batch, row).steps if step.name == "share_fraction")
-        classes = inputs.request_classes(service).share_fraction
+        classes = request_classes(inputs, service).share_fraction
         assert shown.value == classes.max()
 
 

@@ -55,6 +55,22 @@ def test_a_run_on_all_72_takes_a_second_rack_for_its_spares() -> None:
 def test_more_nodes_than_tables_of_spares_have_rows_for_are_refused() -> None:
     """A million racks for which nothing limits the supply: the message says both ways out."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    vast = with_changes(scenario, {"sites.stockholm.racks": 1_000_000})
+    vast = with_changes(scenario, {"sites.stockholm.racks": 1_000_000, "sites.stockholm.power_cap": "9 GW"})
     with pytest.raises(InputError, match=r"^sites\.stockholm\.racks: room and supply for"):
         assemble(Inputs(vast, load_catalogue()))
+
+
+def test_power_bounds_the_nodes_that_could_be_in_use() -> None:
+    """300 kW at 1.15 hold no more nodes than idle in them, however many racks there are.
+
+    By hand: h100-8 idles at 2 to 3 kW, so that a hundred or so could be on at once.
+    """
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    wide = with_changes(scenario, {"sites.stockholm.racks": 10_000})
+    problem = assemble(Inputs(wide, load_catalogue())).problem
+    groups, steps = problem.node_groups, problem.spare_steps
+    for p in range(len(groups)):
+        reach = steps.reach[steps.node_group == p].max()
+        assert reach <= 300 / groups.idle_kw[p]
+        assert reach > 300 / groups.idle_kw[p] - 1
+        assert 60 < reach < 200

@@ -24,6 +24,7 @@ from reliability.ettr import asynchronous_ettr_fraction, ettr_fraction
 from reliability.policies import flat_region_h
 from reliability.two_level import (
     HourWeights,
+    SaveLevels,
     two_level_flat_h,
     two_level_hours_by_state,
     two_level_optimal_plan,
@@ -49,6 +50,11 @@ TWO_WEIGHTS = {
     "remote_write_weight_factor": 0.6,
     "restart_weight_factor": 0.4,
 }
+
+
+def levels(**values: Any) -> dict[str, Any]:
+    """Arguments of two-level patterns, by their plain names."""
+    return bundled(values, levels=SaveLevels, weights=HourWeights)
 
 
 def most(function: Callable[[float], float], guess: float) -> float:
@@ -110,11 +116,13 @@ def test_two_level_pattern_is_within_reach_of_trying_everything(weights: dict[st
     """Every n to 300 with 121 intervals each: none is better by 0.2 points, nor by 1e-5 of the cost."""
     saves, factors = np.arange(1.0, 301.0)[:, None], np.geomspace(0.05, 20, 121)
     for case in two_level_cases(25):
-        plan = two_level_optimal_plan(**case, **weights)
+        plan = two_level_optimal_plan(**levels(**case, **weights))
         tried_h = plan.interval_h * factors
-        every = two_level_weighted_hours_ratio(interval_h=tried_h, local_saves=saves, **case, **weights)
+        every = two_level_weighted_hours_ratio(
+            interval_h=tried_h, local_saves=saves, **levels(**case, **weights)
+        )
         found = two_level_weighted_hours_ratio(
-            interval_h=plan.interval_h, local_saves=plan.local_saves, **case, **weights
+            interval_h=plan.interval_h, local_saves=plan.local_saves, **levels(**case, **weights)
         )
         least = float(np.nanmin(np.asarray(every)))
         assert 1 / found >= 1 / least - 0.002
@@ -126,17 +134,17 @@ def test_two_level_columns_are_their_rows() -> None:
     """One call on columns gives what one call for each row gives."""
     cases = two_level_cases(4)
     columns = {name: np.array([case[name] for case in cases]) for name in cases[0]}
-    together = two_level_optimal_plan(**columns)
+    together = two_level_optimal_plan(**levels(**columns))
 
     for i, case in enumerate(cases):
-        alone = two_level_optimal_plan(**case)
+        alone = two_level_optimal_plan(**levels(**case))
         assert (together.local_saves[i], together.interval_h[i]) == (alone.local_saves, alone.interval_h)
 
 
 def test_two_level_search_starts_at_benoits_pattern_and_beats_it() -> None:
     """Benoit et al. 2016: n 14 and 5.3 min to first order; exact: n 14 too, 5.0 min, and a higher ETTR."""
     first = two_level_plan(**{name: PATTERN[name] for name in list(PATTERN)[:4]})
-    exact = two_level_optimal_plan(**PATTERN)
+    exact = two_level_optimal_plan(**levels(**PATTERN))
     at = {
         name: two_level_ettr_fraction(interval_h=plan.interval_h, local_saves=plan.local_saves, **PATTERN)
         for name, plan in (("first", first), ("exact", exact))
@@ -181,7 +189,7 @@ def test_two_level_hours_add_up_to_one_over_ettr(
     ettr = float(two_level_ettr_fraction(**case))
     if ettr < 1e-9:
         return
-    hours = two_level_hours_by_state(**case)
+    hours = two_level_hours_by_state(**bundled(case, levels=SaveLevels))
     states = [float(getattr(hours, name)) for name in hours.__slots__]
 
     assert sum(states) == pytest.approx(1 / ettr, rel=1e-9)
@@ -191,9 +199,9 @@ def test_two_level_hours_add_up_to_one_over_ettr(
 @pytest.mark.slow
 def test_two_level_states_are_those_of_a_played_job() -> None:
     """A plain loop over failures, each state clocked: every state is within 3 standard errors."""
-    plan = two_level_optimal_plan(**PATTERN)
+    plan = two_level_optimal_plan(**levels(**PATTERN))
     saves, interval_h = int(plan.local_saves), float(plan.interval_h)
-    hours = two_level_hours_by_state(interval_h=interval_h, local_saves=saves, **PATTERN)
+    hours = two_level_hours_by_state(interval_h=interval_h, local_saves=saves, levels=SaveLevels(**PATTERN))
     random = np.random.default_rng(11)
     played = np.array([play_pattern(random, saves, interval_h, PATTERN) for _ in range(4000)])
     ours = [
@@ -263,11 +271,9 @@ def test_flat_region_of_a_background_write_stops_where_one_snapshot_is_in_flight
 
 def test_two_level_flat_region_ends_where_the_cost_is_a_thousandth_more() -> None:
     """The cost at either end is 1.001 of the least, by the definition of the region."""
-    plan = two_level_optimal_plan(**PATTERN, **TWO_WEIGHTS)
-    at: dict[str, Any] = {"local_saves": plan.local_saves, **PATTERN, **TWO_WEIGHTS}
-    flat = two_level_flat_h(
-        **bundled({"interval_h": plan.interval_h, "loss_fraction": 0.001, **at}, weights=HourWeights)
-    )
+    plan = two_level_optimal_plan(**levels(**PATTERN, **TWO_WEIGHTS))
+    at = levels(local_saves=plan.local_saves, **PATTERN, **TWO_WEIGHTS)
+    flat = two_level_flat_h(interval_h=plan.interval_h, loss_fraction=0.001, **at)
     least = two_level_weighted_hours_ratio(interval_h=plan.interval_h, **at)
 
     for end_h in (flat.low_h, flat.high_h):
@@ -322,15 +328,15 @@ def test_a_background_write_splits_into_copy_and_store() -> None:
             "others_fraction must leave some of the shared limit, wanted below 1, got 1.0",
         ),
         (
-            lambda: two_level_optimal_plan(**PATTERN | {"local_rate_per_h": 0.0}),
+            lambda: two_level_optimal_plan(**levels(**PATTERN | {"local_rate_per_h": 0.0})),
             "local_rate_per_h must be a finite number above 0, got 0",
         ),
         (
-            lambda: two_level_optimal_plan(**PATTERN, work_weight_factor=0.0),
+            lambda: two_level_optimal_plan(**levels(**PATTERN, work_weight_factor=0.0)),
             "work_weight_factor must be a finite number above 0, got 0",
         ),
         (
-            lambda: two_level_hours_by_state(interval_h=1.0, local_saves=0.5, **PATTERN),
+            lambda: two_level_hours_by_state(interval_h=1.0, local_saves=0.5, levels=SaveLevels(**PATTERN)),
             "local_saves must be a finite number from 1 up, got 0.5",
         ),
         (

@@ -130,6 +130,29 @@ def test_steps_keep_the_promise_and_not_one_spare_fewer(
         before = spares
 
 
+def test_a_large_fleet_has_hundreds_of_steps() -> None:
+    """17,000 nodes that fail together: at most 1 % more spares than the fewest, each reach exact."""
+    found = leaf.promise_steps(
+        failure_rate_per_node_h=1.6e-4,
+        repair_h=132.0,
+        promise_fraction=0.9995,
+        highest_nodes=17_000,
+        correlation_fraction=0.012,
+    )
+    up = 1 / (1 + 1.6e-4 * 132.0)
+
+    def kept(nodes: float, spares: float) -> float:
+        return kept_fraction(
+            nodes=nodes + spares, spare_nodes=spares, availability_fraction=up, correlation_fraction=0.012
+        )
+
+    assert found.spares[-1] > 1_000
+    assert found.spares.size < 500
+    assert (np.diff(found.spares) <= np.maximum(found.spares[:-1] / 100, 1)).all()
+    for spares, reach in list(zip(found.spares.tolist(), found.reach_nodes.tolist(), strict=True))[-9:-1:4]:
+        assert kept(reach, spares) >= 0.9995 > kept(reach + 1, spares)
+
+
 def test_standby_covers_restarts_alone() -> None:
     """Ten nodes, 2e-5 restarts at once of each: of a thousandth of the time a tenth is left to restarts.
 

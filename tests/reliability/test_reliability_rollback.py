@@ -17,6 +17,7 @@ from reliability.rollback import (
     useful_and_repeated_h,
 )
 from reliability.two_level import (
+    SaveLevels,
     two_level_hours_by_state,
     two_level_optimal_plan,
     two_level_weighted_hours_ratio,
@@ -24,14 +25,14 @@ from reliability.two_level import (
 
 JOB = {"mttf_h": 8.0, "write_h": 0.05, "restart_h": 0.3}
 WEIGHTS = {"work_weight_factor": 1.0, "write_weight_factor": 0.4, "restart_weight_factor": 0.2}
-CHAIN = {
-    "local_rate_per_h": 0.09,
-    "remote_rate_per_h": 0.03,
-    "local_write_h": 0.004,
-    "remote_write_h": 0.05,
-    "local_restart_h": 0.1,
-    "remote_restart_h": 0.3,
-}
+LEVELS = SaveLevels(
+    local_rate_per_h=0.09,
+    remote_rate_per_h=0.03,
+    local_write_h=0.004,
+    remote_write_h=0.05,
+    local_restart_h=0.1,
+    remote_restart_h=0.3,
+)
 
 
 def test_rates_add_and_the_mean_goes_by_cause():
@@ -104,14 +105,14 @@ def test_time_alone_has_one_best_interval_whatever_is_thrown_away():
 
 def test_two_levels_pay_the_same_factor():
     """What is kept is a share of what is stored: up hours times stops times what each throws away."""
-    plan = two_level_optimal_plan(rolled_back_h=0.4, **CHAIN)
+    plan = two_level_optimal_plan(rolled_back_h=0.4, levels=LEVELS)
     pattern = {"interval_h": plan.interval_h, "local_saves": plan.local_saves}
-    kept = two_level_hours_by_state(**pattern, **CHAIN)
-    back = two_level_hours_by_state(rolled_back_h=0.4, **pattern, **CHAIN)
+    kept = two_level_hours_by_state(levels=LEVELS, **pattern)
+    back = two_level_hours_by_state(rolled_back_h=0.4, levels=LEVELS, **pattern)
     up_h = 1.0 + kept.lost_h + kept.local_write_h + kept.remote_write_h
     assert (1.0 + back.lost_h) / (1.0 + kept.lost_h) == pytest.approx(1.0 / (1.0 - 0.4 * 0.12 * up_h))
     total = sum(getattr(back, name) for name in back.__dataclass_fields__)
-    assert two_level_weighted_hours_ratio(rolled_back_h=0.4, **pattern, **CHAIN) == pytest.approx(total)
+    assert two_level_weighted_hours_ratio(rolled_back_h=0.4, levels=LEVELS, **pattern) == pytest.approx(total)
 
 
 def test_checks_lengthen_all_but_the_useful_hour():

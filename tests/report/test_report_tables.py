@@ -178,3 +178,17 @@ def test_a_number_without_an_explanation_has_no_why() -> None:
     assert why_text(document, "cost") == "cost = 2 USD  (chosen)"
     assert why_text(document, "carbon") is None
     assert why_text(document, None) is None
+
+
+def test_a_column_has_a_unit_in_which_its_small_numbers_can_be_read() -> None:
+    """2.9 USD in a column of megadollars would be 2.9e-06; in kilodollars both are read."""
+    large, small = {"label": "a", "usd": 1.048e6}, {"label": "b", "usd": 2.939}
+    assert table_of("", [large, small]).cells == (("a", "1,048"), ("b", "0.002939"))
+    assert "kUSD" in table_of("", [large, small]).headings[1]
+    assert "MUSD" in table_of("", [large, {"label": "b", "usd": 2939.0}]).headings[1]
+
+
+def test_what_one_of_a_work_takes_is_in_the_plain_unit() -> None:
+    """One run and one accelerator-hour stand in one column: in kUSD the hour would be 0.001606."""
+    rows = [{"work": "run", "usd_per_unit": 18_960.0}, {"work": "hour", "usd_per_unit": 1.606}]
+    assert table_of("", rows).cells == (("run", "18,960"), ("hour", "1.606"))

@@ -805,3 +805,14 @@ def test_facts_are_a_data_set() -> None:
     assert [one["name"] for one in found["recordSet"][0]["field"]] == list(rows[0])
     assert next(row["value"] for row in rows if row["key"] == "pue.default") == "1.3"
     assert found["distribution"][0]["contentSize"] == f"{len(files['facts.csv'].encode())} B"
+
+
+def test_what_a_phase_comes_to_says_that_the_rest_is_not_in_it() -> None:
+    """0.0042 g a request of inference alone, 0.0055 g in SCI: network, building and end of life between."""
+    document = written(job("chat-service"))
+    [score] = json.loads(write_as(document, "sci")["sci.json"])["scores"]
+    [unit] = [one for one in score["functional_units"] if one["unit"] == "request"]
+    [alone] = [row for row in document["tables"]["scores"] if row["name"] == "per_request"]
+
+    assert alone["label"] == "inference alone, per request"
+    assert unit["sci_gco2e_per_unit"] > 1.1 * 1000 * alone["value"]

@@ -809,7 +809,7 @@ def test_every_constraint_has_its_golden_rows() -> None:
     known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
     # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py, those of
     # batteries and the sun in test_site_energy.py.
-    elsewhere = {"solver.constrain_slots", "solver.constrain_services", "solver.constrain_energy"}
+    elsewhere = {f"solver.constrain_{of}" for of in ("slots", "slot_services", "services", "energy")}
     assert {one for one in build.CONSTRAINTS if one.__module__ not in elsewhere} == known
 
 

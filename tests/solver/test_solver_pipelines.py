@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from solver_cases import changed, node_groups, problem
 
-from solver import account, build, constrain_services, constrain_slots, constrain_tasks, pipelines
+from solver import account, build, constrain_services, constrain_slot_services, constrain_tasks, pipelines
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
@@ -196,7 +196,7 @@ def test_what_is_awake_at_night_keeps_the_same_split() -> None:
         ),
         slot_demand=SlotDemand(ready_fraction=np.array([[[1.0, 0.5]]] * 2)),
     )
-    text = rows(constrain_slots.answer_in_time_in_a_slot, of).splitlines()
+    text = rows(constrain_slot_services.answer_in_time_in_a_slot, of).splitlines()
     plan = best(of).solution
     assert plan is not None
     assert plan.slots is not None

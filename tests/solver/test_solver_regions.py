@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 from solver_cases import changed, node_groups, problem
 
-from solver import build, constrain_services, constrain_slots, quality, regions
+from solver import build, constrain_services, constrain_slot_services, quality, regions
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
@@ -347,7 +347,7 @@ def at_night(of: Problem) -> Problem:
 def test_a_slot_is_ready_for_the_regions_that_are_awake() -> None:
     """By day 70 of 100 requests come from home, at night 20 of 50; the others from away."""
     of = apart(at_night(service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0])), [[0.7, 0.2], [0.3, 0.3]])
-    text = rows(constrain_slots.answer_each_region_in_a_slot, of)
+    text = rows(constrain_slot_services.answer_each_region_in_a_slot, of)
     plan = best(of).solution
 
     assert [line.rpartition(">= ")[2] for line in text.splitlines()] == ["7", "2", "3", "3"]
@@ -360,7 +360,7 @@ def test_a_slot_is_ready_for_the_regions_that_are_awake() -> None:
 def test_what_is_awake_at_night_answers_each_region() -> None:
     """At night half of the demand: three replicas at home and two away rest, not four and one."""
     of = at_night(service([HOME, AWAY], [10.0, 10.0], [1.0, 2.0]))
-    text = rows(constrain_slots.answer_each_region_in_a_slot, of).splitlines()
+    text = rows(constrain_slot_services.answer_each_region_in_a_slot, of).splitlines()
     plan = best(of).solution
     assert plan is not None
     assert plan.slots is not None

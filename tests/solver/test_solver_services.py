@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from solver_cases import changed, limits, problem
 
-from solver import account, build, constrain_services, constrain_slots, constrain_tasks, quality
+from solver import account, build, constrain_services, constrain_slot_services, constrain_tasks, quality
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.infeasible import quick_reasons
@@ -218,7 +218,7 @@ def sleeping() -> Problem:
 def test_at_night_the_mean_quality_is_kept_by_what_is_awake() -> None:
     """At night 50 requests/s: 37.5 of them well, by 7.5 replicas of 15, and one of the other kind."""
     case = sleeping()
-    text = rows(constrain_slots.keep_mean_quality_in_a_slot, case)
+    text = rows(constrain_slot_services.keep_mean_quality_in_a_slot, case)
     plan = best(case).solution
     assert plan is not None
     assert plan.slots is not None

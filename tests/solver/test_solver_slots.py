@@ -12,7 +12,15 @@ import pytest
 from sizes import size
 from solver_cases import cohort, limits, node_groups, problem, service, work
 
-from solver import account, account_slots, build, constrain_slots, constrain_tasks, totals
+from solver import (
+    account,
+    account_slots,
+    build,
+    constrain_slot_services,
+    constrain_slots,
+    constrain_tasks,
+    totals,
+)
 from solver.answer import Answer, answer, check
 from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
@@ -183,7 +191,7 @@ slot_nodes_0_0_1: - in_service_0_0 + replicas_0_0 + spares_0_0 + work_in_0_0_1
 lend_0_0_0: lent_0_0_0 - rest_0_0_0 <= 0
 lend_0_0_1: lent_0_0_1 - rest_0_0_1 <= 0
 """,
-    constrain_slots.stay_ready: """
+    constrain_slot_services.stay_ready: """
 ready_0_0_0: - quiet_0_0_0 + replicas_0_0 - rest_0_0_0 - serves_0_0 >= 4
 ready_0_0_1: - quiet_0_0_1 + replicas_0_0 - rest_0_0_1 - serves_0_0 >= 1
 asleep_0_0_0: quiet_0_0_0 - replicas_0_0 + rest_0_0_0 + serves_0_0 <= 0
@@ -216,11 +224,12 @@ def test_rows_of_slots(constraint: Callable[[Program], None]) -> None:
 
 
 def test_every_constraint_of_slots_has_its_golden_rows() -> None:
-    of_slots = {one for one in build.CONSTRAINTS if one.__module__ == constrain_slots.__name__}
+    modules = {constrain_slots.__name__, constrain_slot_services.__name__}
+    of_slots = {one for one in build.CONSTRAINTS if one.__module__ in modules}
     others = {constrain_slots.keep_the_pace_in_a_slot, constrain_slots.keep_the_ramp}
-    others |= {constrain_slots.keep_mean_quality_in_a_slot}  # in test_solver_services.py
-    others |= {constrain_slots.answer_in_time_in_a_slot}  # in test_solver_pipelines.py
-    others |= {constrain_slots.answer_each_region_in_a_slot}  # in test_solver_regions.py
+    others |= {constrain_slot_services.keep_mean_quality_in_a_slot}  # in test_solver_services.py
+    others |= {constrain_slot_services.answer_in_time_in_a_slot}  # in test_solver_pipelines.py
+    others |= {constrain_slot_services.answer_each_region_in_a_slot}  # in test_solver_regions.py
     assert of_slots == set(GOLDEN) | others
 
 

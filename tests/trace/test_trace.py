@@ -6,25 +6,25 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from planner.trace.explain import Steps, explain, explanation_from, opened, whole_step
+from planner.trace.explain import Steps, explain, explanation_from, kept_step, whole_step
+from planner.trace.origins import facts_of
 from planner.trace.quantities import (
     BoundaryError,
     Fact,
     Source,
     TraceError,
-    UnitError,
     by_rows,
     chosen,
     convert,
     derive,
     derive_parts,
     each_row,
-    facts_of,
     pick,
     rows,
 )
 from planner.trace.recomputation import recompute, recomputed, replaced
 from planner.trace.sums import over_all, over_rows, sums
+from planner.trace.units import UnitError
 
 PAPER = Source("paper-2026", "A paper", "Somebody et al.", "2026", "arXiv 1234.5678")
 
@@ -317,7 +317,7 @@ def test_packed_steps_are_the_steps_again():
     assert packed[numbers[1]]["inputs_of"] == numbers[0]
     assert "equation" not in packed[numbers[3]]
     for number in numbers:
-        assert opened({"steps": packed}, number) == opened({"steps": whole}, number)
+        assert kept_step({"steps": packed}, number) == kept_step({"steps": whole}, number)
 
 
 def test_other_facts_in_their_place_give_what_recompute_gives():
@@ -415,3 +415,12 @@ def test_a_number_may_be_on_either_side_of_an_operation() -> None:
     assert recompute([found], {}) == [found.value]
     with pytest.raises(UnitError, match="'\\+' wants one unit"):
         1.0 + rate
+
+
+def test_a_column_has_the_name_of_what_it_picks_and_a_sign_and_all_digits_are_kept() -> None:
+    """`-1 * price * 0.1234567891`: the text of a column was `number_`, a constant had six digits."""
+    prices = [fact(f"server.{name}.price", usd, "USD") for name, usd in (("one", 2.0), ("other", 3.0))]
+    found = (-1.0 * pick(prices, np.array([0, 1, 1])) * 0.1234567891).named("paid_usd")
+
+    assert found.call.function.text == "-1 * price * 0.1234567891"
+    np.testing.assert_array_equal(found.value, -np.array([2.0, 3.0, 3.0]) * 0.1234567891)

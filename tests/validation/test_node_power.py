@@ -108,5 +108,5 @@ def test_the_system_of_a_source_tells_the_cooling(node, source, told):
 
 
 def test_an_unknown_workload_is_told_with_those_that_are_known():
-    with pytest.raises(NotUnderstood, match=r"no serving model of the workload 'chess'.*whisper Offline"):
+    with pytest.raises(NotUnderstood, match=r"no serving model of the workload 'chess'.*whisper.*Offline"):
         node_serving(workload="chess", node="8x H200 SXM", samples_per_s=1.0)

@@ -15,7 +15,7 @@ from planner.cli import main
 from planner.inputs.catalogue import data_folder
 from planner.report.shape import read_back
 from planner.trace.errors import InputError
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 from planner.validation import quantities_text, report_text, validate, write_readme_table
 from planner.validation.forms import NotUnderstood
 from planner.validation.leaves import functions, leaf_form
@@ -63,7 +63,6 @@ MISSED = {
     "PM052": TUNED,
     "PM053": TUNED,
     "PM054": TUNED,
-    "PM055": "no kernels of this processor are measured",
     "PM058": "MI325X is filed at 1.31 times MI300X, by its matrices 1.19; there we are 6 % low",
     "PM056": "4-bit kernels reach 0.39 of the peak with the largest experts, where the law says 0.46",
     "PM096": "512 accelerators for 70 B of adapters lose a third by their size",
@@ -229,7 +228,7 @@ def test_a_unit_of_another_dimension_is_not_understood():
         ),
         (
             row({"kind": "node_power_idle", "node": "abacus", "nodes": 4}, unit="W"),
-            "node_power_idle counts with nodes 1 alone, got 4",
+            "no node 'abacus': known are 8x H100 SXM",
         ),
         (
             row({**LATENCY, "arrivals": "poisson"}, unit="s"),

@@ -205,7 +205,9 @@ def _header_problems(header: list[str]) -> list[str]:
     kind = SERVED if set(SERVED) & set(header) else TRAINED
     problems = [f"the column '{name}' is missing" for name in (*NEEDED, *kind) if name not in header]
     unknown = [name for name in header if name not in COLUMNS]
-    problems += [f"the column '{name[:64]}' is not known{near(name, COLUMNS)}" for name in unknown[:FEW]]
+    problems += [
+        f"the column '{name[:64]}' is not known{nearest_names(name, COLUMNS)}" for name in unknown[:FEW]
+    ]
     problems += [f"{count_text(len(unknown) - FEW)} more columns are not known"] if len(unknown) > FEW else []
     return problems + [
         f"the column '{name}' occurs twice" for name in {n for n in header if header.count(n) > 1}
@@ -230,7 +232,7 @@ def _row_problems(cells: Mapping[str, str], catalogue: Catalogue) -> list[str]:
         known[ENGINE] = tuple(catalogue.engines)
     for name, names in known.items():
         if cells[name] not in names:
-            problems.append(f"there is no {name} '{cells[name]}'{near(cells[name], names)}")
+            problems.append(f"there is no {name} '{cells[name]}'{nearest_names(cells[name], names)}")
     sku = catalogue.skus.get(cells["sku"])
     peak = (
         FORMATS[cells["precision"]].peak if serves and cells["precision"] in FORMATS else cells["precision"]
@@ -345,7 +347,7 @@ def _number(text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def near(name: str, names: Sequence[str]) -> str:
+def nearest_names(name: str, names: Sequence[str]) -> str:
     """The names nearest to one that is not known, as the end of a message."""
     close = difflib.get_close_matches(name[:64], names, n=3)
     if not close and len(names) <= FEW:

@@ -15,7 +15,7 @@ from planner.answers.calibration.reading import (
     Problems,
     Served,
     file_text,
-    near,
+    nearest_names,
     read_measurements,
 )
 from planner.answers.calibration.serving import service_of
@@ -124,7 +124,7 @@ def _wrong_names(stated: Stated, catalogue: Catalogue) -> list[str]:
         "engine": tuple(catalogue.engines),
     }
     return [
-        f"{_option(name)}: there is no {name} '{value[:64]}'{near(value, names)}"
+        f"{_option(name)}: there is no {name} '{value[:64]}'{nearest_names(value, names)}"
         for name, names in known.items()
         if (value := getattr(stated, name)) and value not in names
     ]

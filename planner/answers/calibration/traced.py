@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.answers.calibration.measured import stated
-from planner.answers.calibration.reading import LAYOUT_DEFAULTS, Measurement, TracedStep, Workload, near
+from planner.answers.calibration.reading import (
+    LAYOUT_DEFAULTS,
+    Measurement,
+    TracedStep,
+    Workload,
+    nearest_names,
+)
 from planner.answers.calibration.steps import EXCHANGES, KERNELS, Step, step_of, terms
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.execution_traces import RECEIVE_NODE, ExecutionTrace, read_trace
@@ -135,7 +141,7 @@ def parts_of(text: str, option: str, known: Sequence[str]) -> dict[str, int]:
     for part in text.split(","):
         name, _, count = (one.strip() for one in part.partition("="))
         if name not in known:
-            raise InputError(f"{option}: there is no part '{name[:64]}'{near(name, known)}")
+            raise InputError(f"{option}: there is no part '{name[:64]}'{nearest_names(name, known)}")
         if name in found:
             raise InputError(f"{option}: {name} is written twice")
         least = 0 if name in ("recompute", "sharding") else 1

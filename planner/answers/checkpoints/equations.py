@@ -32,18 +32,6 @@ def written_kw(*, size_gb: Column, storage_kwh_per_gb: Column, write_h: Column, 
     return np.multiply(size_gb, storage_kwh_per_gb) / np.multiply(write_h, nodes)
 
 
-def node_hour_kgco2e(
-    *, embodied_kgco2e: Column, spares_kgco2e: Column, storage_kgco2e: Column, operational_kgco2e: Column
-) -> Column:
-    """Carbon of one node for one hour in a state, with its share of spares and storage.
-
-    c = embodied share + spares + embodied share of the storage + energy
-
-    Source: sum of parts.
-    """
-    return embodied_kgco2e + spares_kgco2e + storage_kgco2e + operational_kgco2e
-
-
 def state_fraction(*, state_h: Column, ettr_ratio: Column) -> Column:
     """Share of all time that a state takes.
 

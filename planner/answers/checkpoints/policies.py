@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from planner.answers.checkpoints.equations import (
-    local_restart_h,
-    state_fraction,
-)
+from planner.answers.checkpoints.equations import local_restart_h, state_fraction
 from planner.answers.checkpoints.setting import HOST, Rates, Setting
+from planner.performance.bundles import bundled
 from planner.physics.equations.training import ettr_ratio
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, ratio
-from reliability.checkpoint import (
-    hours_by_state,
-    objective_optimal_interval_h,
-    weighted_hours_ratio,
-)
+from reliability.checkpoint import hours_by_state, objective_optimal_interval_h, weighted_hours_ratio
 from reliability.policies import flat_region_h
 from reliability.rollback import hours_with_checks
 from reliability.two_level import (
     HourWeights,
+    SaveLevels,
     two_level_flat_h,
     two_level_hours_by_state,
     two_level_optimal_plan,
@@ -185,13 +180,13 @@ class TwoLevel:
 
     def best(self, weights: Named) -> Pattern:
         """The pattern of least weighted hours, by search."""
-        found = derive_parts(two_level_optimal_plan, **self.chain(), **weights)
+        found = derive_parts(two_level_optimal_plan, **_bundled(self.chain(), weights))
         return Pattern(found.interval_h, found.local_saves)
 
     def hours(self, pattern: Pattern, restart_h: Traced | None = None) -> Hours:
         """Hours by state, local and remote ones added."""
         chain = self.chain(restart_h) | _of(pattern)
-        states = derive_parts(two_level_hours_by_state, **chain)
+        states = derive_parts(two_level_hours_by_state, **bundled(chain, levels=SaveLevels))
         written = (states.local_write_h + states.remote_write_h).named("both_levels_h", BOTH)
         restarted = (states.local_restart_h + states.remote_restart_h).named("both_levels_h", BOTH)
         if "rolled_back_h" in chain:
@@ -204,7 +199,7 @@ class TwoLevel:
 
     def weighted(self, pattern: Pattern, weights: Named) -> Traced:
         """Weighted hours for one useful hour."""
-        hours = derive(two_level_weighted_hours_ratio, **self.chain(), **_of(pattern), **weights)
+        hours = derive(two_level_weighted_hours_ratio, **_bundled(self.chain() | _of(pattern), weights))
         return _checked(self.setting, hours)
 
     def flat(self, pattern: Pattern, weights: Named, loss_fraction: Traced) -> tuple[Traced, Traced]:
@@ -212,9 +207,7 @@ class TwoLevel:
         ends = derive_parts(
             two_level_flat_h,
             loss_fraction=loss_fraction,
-            **self.chain(),
-            **_of(pattern),
-            weights=HourWeights(**weights),
+            **_bundled(self.chain() | _of(pattern), weights),
         )
         return ends.low_h, ends.high_h
 
@@ -308,6 +301,10 @@ def _remote_rate(setting: Setting, local_fraction: Traced) -> Traced:
     if others is None:
         return failures
     return (failures + others).named("stops_per_h", "Stops of failures and of what throws stored work away")
+
+
+def _bundled(chain: Named, weights: Named) -> dict[str, Any]:
+    return bundled({**chain, **weights}, levels=SaveLevels, weights=HourWeights)
 
 
 def _of(pattern: Pattern) -> dict[str, Traced]:

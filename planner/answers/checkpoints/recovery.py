@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.answers.checkpoints.current_interval import month
 from planner.answers.checkpoints.equations import (
     mixed_restart_h,
     without_image_h,
@@ -17,8 +18,6 @@ from planner.answers.checkpoints.policies import (
 )
 from planner.answers.checkpoints.question import restart_part
 from planner.answers.checkpoints.setting import Setting, setting_of
-from planner.answers.checkpoints.today import month
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.run_stops import Cause, unfound_per_h
 from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
@@ -80,7 +79,7 @@ def detection_rows(setting: Setting, sku: str, policy: str) -> list[Record]:
         terms = setting.terms
         wanted = replace(terms, question=replace(terms.question, detect_corruption=detected))
         tried = setting_of(wanted, sku, int(setting.nodes.value))
-        used = derive(accelerators_in_use, nodes=tried.nodes, accelerators=tried.accelerators)
+        used = (tried.nodes * tried.accelerators).named("accelerators_in_use")
         unfound = unfound_per_h(terms.fact, used, detected=detected)
         rows.append(
             {

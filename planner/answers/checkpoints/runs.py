@@ -9,7 +9,6 @@ import numpy as np
 
 from planner.answers.checkpoints.policies import OneLevel, Pattern, Policy, TwoLevel, absent, weights_of
 from planner.answers.checkpoints.rows import ends_of
-from planner.physics.equations.training import accelerators_in_use, expected_duration_h
 from planner.physics.requests import given
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text
@@ -97,9 +96,7 @@ def simulation_rows(
 
 
 def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Traced]:
-    accelerators = derive(
-        accelerators_in_use, nodes=policy.setting.nodes, accelerators=policy.setting.accelerators
-    )
+    accelerators = (policy.setting.nodes * policy.setting.accelerators).named("accelerators_in_use")
     whole, waiting = useful, policy.setting.waiting
     if waiting is not None:
         whole = (useful * waiting).named(
@@ -114,7 +111,7 @@ def _finish(policy: Policy, pattern: Pattern, useful: Traced) -> dict[str, Trace
 
     def expected(restart: Traced | None) -> Traced:
         ettr = policy.hours(pattern, restart).ettr
-        return derive(expected_duration_h, useful_time_h=whole, ettr_ratio=ettr)
+        return (whole / ettr).named("expected_duration_h", "Expected hours from start to finish")
 
     waiting = absent(policy)
     found = {"mean_h": expected(waiting), "lost_accelerator_mean_h": lost(expected(None))}

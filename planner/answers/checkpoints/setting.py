@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 
 from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from planner.answers.checkpoints.equations import (
-    node_hour_kgco2e,
     written_kw,
 )
 from planner.answers.checkpoints.question import RESTART_PARTS, Terms, restart_part
 from planner.performance.power import stalled_power_kw
 from planner.physics.checkpoints import checkpoint_gb
 from planner.physics.equations.ownership import down_variance_to_mean_ratio, node_failure_rate_per_node_h
-from planner.physics.equations.training import accelerators_in_use, background_stall_h
+from planner.physics.equations.training import background_stall_h
 from planner.physics.hours import fed, had_usd, made_kgco2e, one_hour
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_stops import RunStops, run_stops
-from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts
+from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts, total
 from reliability.checkpoint import checkpoint_write_h
 from reliability.fleet import job_mttf_h
 from reliability.restart import restart_h
@@ -131,7 +130,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
     stops = run_stops(
         fact,
         failing,
-        derive(accelerators_in_use, nodes=size, accelerators=count),
+        (size * count).named("accelerators_in_use"),
         spikes_per_h=terms.spikes_per_h,
         spike_back_h=terms.spike_back_h,
         detected=terms.question.detect_corruption,
@@ -215,13 +214,16 @@ class _Costs:
                 "node_hour_usd",
                 "Money of one node for one hour in a state, with its share of spares and storage",
             ),
-            derive(
-                node_hour_kgco2e,
-                "embodied=server and storage",
-                embodied_kgco2e=self.embodied_kgco2e,
-                spares_kgco2e=spare_kgco2e,
-                storage_kgco2e=self.storage_kgco2e,
-                operational_kgco2e=burnt,
+            total(
+                "node_hour_kgco2e",
+                {
+                    "embodied_kgco2e": self.embodied_kgco2e,
+                    "spares_kgco2e": spare_kgco2e,
+                    "storage_kgco2e": self.storage_kgco2e,
+                    "operational_kgco2e": burnt,
+                },
+                "Carbon of one node for one hour in a state, with its share of spares and storage",
+                gives="embodied=server and storage",
             ),
         )
 

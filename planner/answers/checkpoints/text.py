@@ -12,7 +12,6 @@ from planner.report.shape import form_of
 from planner.trace.currency import USD, in_its_currency, shown, shown_value
 from planner.trace.numbers import (
     count_text,
-    exact_text,
     fixed_text,
     mass,
     money,
@@ -80,8 +79,8 @@ def _setting(document: Record) -> str:
     inputs = document["inputs"]
     return (
         f"{inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}, failures as {inputs['failures']}: "
-        f"one every {exact_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
-        f"{exact_text(inputs['write_min'] * 60)} s, a restart {exact_text(inputs['restart_min'])} min"
+        f"one every {number_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
+        f"{number_text(inputs['write_min'] * 60)} s, a restart {number_text(inputs['restart_min'])} min"
     )
 
 
@@ -295,6 +294,16 @@ def _recovery(rows: list[Record]) -> Iterator[str]:
         rows,
         gap=" ",
     )
+    cheapest = min(rows, key=lambda row: float(row["usd_per_useful_h"]))
+    kept = min(
+        (row for row in rows if row["spares"]), key=lambda row: float(row["usd_per_useful_h"]), default=None
+    )
+    if kept is not None and not cheapest["spares"]:
+        less = 1.0 - float(cheapest["usd_per_useful_h"]) / float(kept["usd_per_useful_h"])
+        yield (
+            f"{cheapest['choice'].capitalize()} takes {percent_text(less)} less money than {kept['choice']}: "
+            "it pays for no spares, and needs a scheduler that has a node free whenever one fails."
+        )
 
 
 def _detection(rows: list[Record]) -> Iterator[str]:

@@ -7,7 +7,8 @@ import numpy as np
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.downtime import held_spares, outages_of
 from planner.answers.failures.log_numbers import log_fact
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Floats
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps

@@ -11,11 +11,12 @@ from planner.answers.failures.forecast import ahead_section
 from planner.answers.failures.job_sizes import sizes_section
 from planner.answers.failures.lifelines import cross_check_section
 from planner.answers.failures.lifetimes import lives_section
-from planner.answers.failures.log_numbers import counted
-from planner.answers.failures.options import DAY_H, FitQuestion, Section
+from planner.answers.failures.log_numbers import log_count
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
+from planner.answers.failures.sections import DAY_H, Section
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, fixed_text
 from planner.trace.quantities import Traced
@@ -131,7 +132,7 @@ def _facts_of(log: FailureLog) -> Iterator[tuple[str, str, Traced | None]]:
     yield "kind", log.kind, None
     start = "an unnamed day" if log.origin is None else f"{log.origin:%Y-%m-%d %H:%M} UTC"
     watched = f"{fixed_text(log.window_h / DAY_H, 1)} d from {start}"
-    yield "watched", watched, counted(log, "watched", log.window_h / DAY_H, "d", watched)
+    yield "watched", watched, log_count(log, "watched", log.window_h / DAY_H, "d", watched)
     counts: dict[str, float] = {}
     if not log.units.empty:
         counts["units"] = log.units["unit"].nunique()
@@ -144,7 +145,7 @@ def _facts_of(log: FailureLog) -> Iterator[tuple[str, str, Traced | None]]:
         counts[f"severity {severity}"] = int(count)
     counts["rows left out"] = log.bad_row_count
     for what, number in counts.items():
-        yield what, count_text(number), counted(log, what, number, note=count_text(number))
+        yield what, count_text(number), log_count(log, what, number, note=count_text(number))
 
 
 def _contract(log: FailureLog, question: FitQuestion, rate: Rate) -> Record:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from planner.answers.failures.counts import failure_count
-from planner.answers.failures.log_numbers import counted, in_days, log_fact, reported, whole
-from planner.answers.failures.options import DAY_H, FitQuestion, Section
+from planner.answers.failures.log_numbers import in_days, log_count, log_fact, reported, whole
 from planner.answers.failures.rates import Rate
+from planner.answers.failures.sections import DAY_H, Section
+from planner.inputs.log_question import FitQuestion
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.quantities import Traced, chosen, convert, derive
 from planner.trace.records import Record
@@ -143,7 +144,7 @@ def _spares_by_rule(
         ),
         {
             "pool": "most ever down at once",
-            "spares": counted(log, "spares.spares", int(outages.history.nodes_down.max()), note=most),
+            "spares": log_count(log, "spares.spares", int(outages.history.nodes_down.max()), note=most),
             "mean_down": None,
         },
     ]
@@ -157,7 +158,7 @@ def _spares_by_rule(
 def _length(log: FailureLog, name: str, hours: float) -> Record:
     """How long an outage lasted."""
     note = f"of {count_text(failure_count(log))} failures, those with a known end; {name}"
-    lasted = counted(log, "outage", hours, "h", note)
+    lasted = log_count(log, "outage", hours, "h", note)
     return {"outage": name, "length_h": lasted, "length_d": in_days(lasted)}
 
 
@@ -168,7 +169,7 @@ def held_spares(log: FailureLog, outages: Outages, question: FitQuestion) -> lis
     rows = []
     for row in spares_scores(outages.history, question.spare_confidence_fraction, DAY_H * question.review_d):
         known = {
-            "reviews": counted(log, "reviews", row["reviews"], note=note),
+            "reviews": log_count(log, "reviews", row["reviews"], note=note),
             "confidence_fraction": confidence,
         }
         scores = {
@@ -235,7 +236,7 @@ def _steps(log: FailureLog, history: DownHistory) -> list[Record]:
     most = np.zeros(STEPS_SHOWN)
     np.maximum.at(most, stretch, down)
     note = "start of a stretch, from the start of the log"
-    days = [counted(log, "day", float(edge) / DAY_H, "d", note) for edge in edges[:-1]]
+    days = [log_count(log, "day", float(edge) / DAY_H, "d", note) for edge in edges[:-1]]
     return [
         {
             "day": day,

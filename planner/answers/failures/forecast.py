@@ -6,8 +6,9 @@ import numpy as np
 
 from planner.answers.failures.counts import Periods, periods_of, usual_periods
 from planner.answers.failures.lifetimes import parameters_of
-from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, log_fact, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.log_numbers import failure_rate, in_papers_unit, log_count, log_fact, reported
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.quantities import Derived, Traced, children, chosen, derive_parts
 from planner.trace.records import Record
 from reliability.cohorts import AfterFailure, cohort_forecast
@@ -51,8 +52,10 @@ def ahead_section(
         rows.append(
             {
                 "next": name,
-                "past_periods": counted(log, "forecast.past_periods", past.size, note=held),
-                "node_h": counted(log, "forecast.node_h", float(past.node_h[-1]), "h", f"of the last {name}"),
+                "past_periods": log_count(log, "forecast.past_periods", past.size, note=held),
+                "node_h": log_count(
+                    log, "forecast.node_h", float(past.node_h[-1]), "h", f"of the last {name}"
+                ),
                 **{end: found[end] for end in ("low", "median", "high", "mean")},
                 "poisson_low": poisson["low"],
                 "poisson_high": poisson["high"],
@@ -97,8 +100,10 @@ def _by_age(log: FailureLog, question: FitQuestion, best: Fit[Lifetime]) -> list
     if lives.empty:
         return []
     ages, units = np.unique(lives["duration_h"].to_numpy(dtype=float), return_counts=True)
-    alive = counted(log, "alive", int(units.sum()), note="units still watched at the end of the log")
-    age = counted(log, "mean_age", float(np.average(ages, weights=units)) / DAY_H, "d", "of the units alive")
+    alive = log_count(log, "alive", int(units.sum()), note="units still watched at the end of the log")
+    age = log_count(
+        log, "mean_age", float(np.average(ages, weights=units)) / DAY_H, "d", "of the units alive"
+    )
     known = {"units": alive, "mean_age": age, **parameters_of(log, best, question)}
     found = {
         name: cohort_forecast(
@@ -128,8 +133,8 @@ def _by_age(log: FailureLog, question: FitQuestion, best: Fit[Lifetime]) -> list
 def _past(log: FailureLog, past: Periods) -> list[Record]:
     rows = []
     for i in range(past.size):
-        failures = counted(log, "periods.failures", int(past.failures[i]), note="in this period")
-        hours = counted(log, "periods.node_h", float(past.node_h[i]), "h", "in this period")
+        failures = log_count(log, "periods.failures", int(past.failures[i]), note="in this period")
+        hours = log_count(log, "periods.node_h", float(past.node_h[i]), "h", "in this period")
         rate = failure_rate(log, int(past.failures[i]), float(past.node_h[i]), "of this period")
         rows.append(
             {
@@ -145,8 +150,10 @@ def _past(log: FailureLog, past: Periods) -> list[Record]:
 def _dates(log: FailureLog, past: Periods, from_h: float) -> Record:
     """Start and length of a period."""
     return {
-        "from_day": counted(log, "periods.from_day", float(from_h) / DAY_H, "d", "from the start of the log"),
-        "length_d": counted(log, "periods.length_d", past.length_h / DAY_H, "d", "of a period"),
+        "from_day": log_count(
+            log, "periods.from_day", float(from_h) / DAY_H, "d", "from the start of the log"
+        ),
+        "length_d": log_count(log, "periods.length_d", past.length_h / DAY_H, "d", "of a period"),
     }
 
 

@@ -6,10 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from planner.answers.failures.log_numbers import counted, whole
-from planner.answers.failures.options import FitQuestion, Section, ends
+from planner.answers.failures.log_numbers import log_count, whole
 from planner.answers.failures.rates import Rate
+from planner.answers.failures.sections import Section, ends
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.physics.requests import given
 from planner.trace.numbers import count_text
 from planner.trace.quantities import Traced, chosen, convert, derive, derive_parts, ratio
@@ -90,12 +91,12 @@ def _measured(log: FailureLog, rate: Rate) -> list[Record]:
     for size in sizes:
         if not size["node_h"] / size["nodes"] > 0:
             continue
-        nodes = counted(log, "nodes", int(size["nodes"]))
+        nodes = log_count(log, "nodes", int(size["nodes"]))
         jobs, failures = (
-            counted(log, f"measured.{key}", int(size[key]), note="of the jobs of this size")
+            log_count(log, f"measured.{key}", int(size[key]), note="of the jobs of this size")
             for key in ("jobs", "failures")
         )
-        job_h = counted(log, "job_hours", size["node_h"] / size["nodes"], "h", "node-hours over nodes")
+        job_h = log_count(log, "job_hours", size["node_h"] / size["nodes"], "h", "node-hours over nodes")
         # The job is the unit: its own failures an hour, whatever its nodes.
         seen = derive_parts(
             rate_interval,
@@ -107,7 +108,7 @@ def _measured(log: FailureLog, rate: Rate) -> list[Record]:
         row: Record = {
             "nodes": nodes,
             "jobs": jobs,
-            "node_h": counted(log, "measured.node_h", size["node_h"], "h", "of the jobs of this size"),
+            "node_h": log_count(log, "measured.node_h", size["node_h"], "h", "of the jobs of this size"),
             "failures": failures,
             "measured_mttf_h": None,
             "measured_low_h": _mean_h(seen["high_per_node_h"]),
@@ -141,7 +142,7 @@ def _waited(log: FailureLog, size: Record, which: str) -> Traced | None:
     if not np.isfinite(hours):
         return None
     note = f"{which} wait of the {count_text(int(size['jobs']))} runs of this size"
-    return counted(log, f"measured.queue_{which}_min", 60.0 * float(hours), "min", note)
+    return log_count(log, f"measured.queue_{which}_min", 60.0 * float(hours), "min", note)
 
 
 def _disagree(row: Record, rate: Rate) -> bool:

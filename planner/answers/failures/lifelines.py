@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from planner.answers.failures.lifetimes import covariate_columns, known_of, life_columns, lives_of
-from planner.answers.failures.log_numbers import counted, reported
-from planner.answers.failures.options import FitQuestion, Section
+from planner.answers.failures.log_numbers import log_count, reported
+from planner.answers.failures.sections import Section
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.numbers import number_text
 from planner.trace.quantities import Traced, chosen, derive
@@ -50,7 +51,7 @@ def _agreement(log: FailureLog, one: Comparison, known: dict[str, Traced]) -> Re
     note = f"numbers of {one.estimate} that were compared"
     return {
         "estimate": one.estimate,
-        "values": counted(log, "agreement.values", len(one.names), note=note),
+        "values": log_count(log, "agreement.values", len(one.names), note=note),
         key: reported(cross_check, key, apart, **known),
         "log_likelihood": None if ours is None else reported(fit_best, "log_likelihood", ours, **known),
         "above_lifelines": None

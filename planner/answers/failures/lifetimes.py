@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from planner.answers.failures.log_numbers import counted, estimated, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.log_numbers import estimated, log_count, reported
 from planner.answers.failures.rates import MOST_LEVELS, rate_columns
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text
@@ -107,8 +108,8 @@ def known_of(log: FailureLog, rows: dict[str, Any]) -> dict[str, Traced]:
     """What is known of the rows that lifetimes are fitted to."""
     note = "each once; the others are censored"
     return {
-        "units": counted(log, "units", rows["observed"].size),
-        "failed": counted(log, "units_failed", int(rows["observed"].sum()), note=note),
+        "units": log_count(log, "units", rows["observed"].size),
+        "failed": log_count(log, "units_failed", int(rows["observed"].sum()), note=note),
     }
 
 
@@ -220,7 +221,7 @@ def _curve(log: FailureLog, best: Fit[Lifetime], rows: dict[str, Any], question:
     known, parameters, name = known_of(log, rows), parameters_of(log, best, question), _name(best.model)
     found = []
     for i, time_h in enumerate(shown.time_h):
-        age = counted(log, "age", float(time_h) / DAY_H, "d", "an age at which a unit failed")
+        age = log_count(log, "age", float(time_h) / DAY_H, "d", "an age at which a unit failed")
         row: Record = {"age_d": age}
         for key in ("survival_fraction", "low_fraction", "high_fraction"):
             row[key] = reported(kaplan_meier, key, float(getattr(shown, key)[i]), age_d=age, **known)
@@ -240,7 +241,7 @@ def _risk(log: FailureLog, rows: dict[str, Any]) -> list[Record]:
     found: list[Record] = []
     for i in range(AGES):
         failed, censored = (
-            counted(log, f"risk.{key}", int(counts[i]), note=f"units that {became} by this age")
+            log_count(log, f"risk.{key}", int(counts[i]), note=f"units that {became} by this age")
             for key, became, counts in (
                 ("failed", "failed", table.deaths),
                 ("censored", "were last seen unfailed", table.censored),
@@ -248,15 +249,15 @@ def _risk(log: FailureLog, rows: dict[str, Any]) -> list[Record]:
         )
         # The highest age is that of units seen then for the last time: they are watched up to it.
         before = censored if i < AGES - 1 else found[-1]["censored"]
-        watched = counted(log, "units", int(table.at_risk[0]))
+        watched = log_count(log, "units", int(table.at_risk[0]))
         at_risk: Traced = derive(at_risk_units, units=watched, failed=failed, censored=before)
         if int(table.at_risk[i]) != at_risk.value:
             late = "units watched at this age that have not failed before; some came later than new"
-            at_risk = counted(log, "risk.at_risk", int(table.at_risk[i]), note=late)
+            at_risk = log_count(log, "risk.at_risk", int(table.at_risk[i]), note=late)
         age_d = float(ages[i]) / DAY_H
         found.append(
             {
-                "age_d": counted(
+                "age_d": log_count(
                     log, "risk.age_d", age_d, "d", "ages evenly from none to the highest one seen"
                 ),
                 "at_risk": at_risk,
@@ -292,12 +293,14 @@ def _hazard(log: FailureLog, rows: dict[str, Any], question: FitQuestion) -> lis
         deaths = int(np.sum((died > low) & (died <= high)))
         if not hours.sum() > 0:
             continue
-        failed = counted(log, "hazard.failed", deaths, note="units that failed in this stretch of age")
-        lived = counted(log, "node_hours", float(hours.sum()), "h", "that units lived in this stretch of age")
+        failed = log_count(log, "hazard.failed", deaths, note="units that failed in this stretch of age")
+        lived = log_count(
+            log, "node_hours", float(hours.sum()), "h", "that units lived in this stretch of age"
+        )
         found.append(
             {
-                "from_age_d": counted(log, "hazard.from_age_d", float(low) / DAY_H, "d", stretch),
-                "to_age_d": counted(log, "hazard.to_age_d", float(high) / DAY_H, "d", stretch),
+                "from_age_d": log_count(log, "hazard.from_age_d", float(low) / DAY_H, "d", stretch),
+                "to_age_d": log_count(log, "hazard.to_age_d", float(high) / DAY_H, "d", stretch),
                 "failed": failed,
                 **rate_columns(failures=failed, node_h=lived, confidence_fraction=sure),
             }
@@ -318,12 +321,12 @@ def _incidence(
     found = cumulative_incidence(
         **rows, cause=named.to_numpy(dtype=str), confidence_fraction=question.interval_fraction
     )
-    by_age = counted(
+    by_age = log_count(
         log, "by_age", float(found.time_h[-1]) / DAY_H, "d", "the last age at which a unit failed"
     )
     result = []
     for name, curve in sorted(found.causes.items(), key=lambda item: -item[1].incidence_fraction[-1]):
-        died_first = counted(log, "first_failures", int(curve.deaths.sum()), note=name)
+        died_first = log_count(log, "first_failures", int(curve.deaths.sum()), note=name)
         known: dict[str, Traced] = {"first_failures": died_first, **known_of(log, rows)}
         row: Record = {"cause": name, "first_failures": died_first, "by_age_d": by_age}
         for key, share in (
@@ -353,7 +356,7 @@ def _ratios(
     doubt = "; the ratios change with age" if p_value < 0.05 else ""
     known, ratios = known_of(log, rows), []
     for i, name in enumerate(found.names):
-        once = counted(log, "hazard_ratio", float(found.ratio[i]))
+        once = log_count(log, "hazard_ratio", float(found.ratio[i]))
         sure = {"low": found.low, "high": found.high, "p_value": found.p_value}
         ratios.append(
             {

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from planner.answers.failures.options import DAY_H
+from planner.answers.failures.sections import DAY_H
 from planner.inputs.catalogue import make_fact
 from planner.trace.quantities import Call, Derived, Fact, Source, Traced, chosen, convert, derive
 from reliability.fleet import failure_rate_per_node_h, failures_in_1000_node_days
@@ -18,7 +18,7 @@ def log_fact(log: FailureLog, key: str, value: float, unit: str, note: str = "")
     return make_fact(f"log.{key}", float(value), unit, _source(log), note=note)
 
 
-def counted(log: FailureLog, key: str, value: float, unit: str = "1", note: str = "") -> Fact:
+def log_count(log: FailureLog, key: str, value: float, unit: str = "1", note: str = "") -> Fact:
     """A number that was counted in the log, as its table has it: whole numbers stay whole."""
     return Fact(value, unit, key=f"log.{key}", source=_source(log), locator="", kind="yours", note=note)
 
@@ -45,9 +45,9 @@ def failure_rate(log: FailureLog, failures: float, node_h: float, hours: str) ->
     """Failures over node-hours; `hours` says of what those are."""
     return derive(
         failure_rate_per_node_h,
-        failures=counted(log, "failures", failures),
+        failures=log_count(log, "failures", failures),
         nodes=chosen("nodes", 1.0, "its hours are counted node by node", "1"),
-        period_h=counted(log, "node_hours", node_h, "h", hours),
+        period_h=log_count(log, "node_hours", node_h, "h", hours),
     )
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from planner.answers.failures.counts import Periods, exposure_h, failure_count, scatter, usual_periods
-from planner.answers.failures.log_numbers import counted, in_papers_unit, log_fact, reported
-from planner.answers.failures.options import NO_PRIOR, FitQuestion, Section, ends
+from planner.answers.failures.log_numbers import in_papers_unit, log_count, log_fact, reported
+from planner.answers.failures.sections import NO_PRIOR, Section, ends
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Column
 from planner.trace.errors import InputError
 from planner.trace.numbers import fixed_text, number_text
@@ -251,7 +252,7 @@ def _groups(log: FailureLog, name: str, rate: Rate) -> list[Record]:
     counts = counts.reindex(hours.index, fill_value=0)
     if len(hours) < 2 or not counts.any():
         return []
-    each = [counted(log, "node_hours", one, "h", "of the units of this group") for one in hours.to_list()]
+    each = [log_count(log, "node_hours", one, "h", "of the units of this group") for one in hours.to_list()]
     return _rows(log, f"by_{name}", name, counts, each, rate)
 
 
@@ -279,10 +280,10 @@ def _rows(
         **{name: float(one.value) for name, one in known.items()},
     )
     drawn = np.asarray(found.pooled.in_1000_node_days()[0])
-    every, rows = counted(log, f"{table}.failures", int(counts.sum())), []
+    every, rows = log_count(log, f"{table}.failures", int(counts.sum())), []
     for i in np.argsort(-counts, kind="stable")[:MOST_GROUPS]:
         group = str(failures.index[i])
-        held = counted(log, "failures", int(counts[i]), note=f"{table}: {group}")
+        held = log_count(log, "failures", int(counts[i]), note=f"{table}: {group}")
         inputs = {"failures": held, "node_h": hours[i], **known}
         rows.append(
             {

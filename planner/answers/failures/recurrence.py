@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from planner.answers.failures.counts import by_unit
-from planner.answers.failures.log_numbers import counted, failure_rate, in_papers_unit, reported
-from planner.answers.failures.options import DAY_H, FitQuestion, Section, ends
+from planner.answers.failures.log_numbers import failure_rate, in_papers_unit, log_count, reported
 from planner.answers.failures.rates import Rate, in_1000_node_days
+from planner.answers.failures.sections import DAY_H, Section, ends
+from planner.inputs.log_question import FitQuestion
 from planner.trace.columns import Floats
 from planner.trace.numbers import count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
@@ -140,10 +141,10 @@ def _node_row(
     had = failure_rate(log, failures, node_h, f"that {node} was watched")
     known = {"rate_per_node_h": had, "fleet_failures": rate.counts["failures"]}
     likely = in_1000_node_days(found.expected_per_node_h[place])
-    drawn = counted(log, "expected_per_1000_node_d", likely, note="its rate, drawn to the fleet's")
+    drawn = log_count(log, "expected_per_1000_node_d", likely, note="its rate, drawn to the fleet's")
     return {
         "node": node,
-        "failures": counted(log, "nodes.failures", int(failures), note=f"of node {node}"),
+        "failures": log_count(log, "nodes.failures", int(failures), note=f"of node {node}"),
         "per_1000_node_d": in_papers_unit(had),
         "expected_per_1000_node_d": reported(find_lemons, "expected_per_1000_node_d", likely, **known),
         **{
@@ -170,7 +171,7 @@ def _shape(
     except ValueError as error:
         return [], [f"No shape of times {name}: {error}."]
     low, high = fit.parameter_interval("shape", confidence_fraction=question.interval_fraction)
-    count = counted(log, "times", int(died.sum()), note=name)
+    count = log_count(log, "times", int(died.sum()), note=name)
     row = {
         "times": name,
         "count": count,

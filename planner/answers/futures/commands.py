@@ -17,7 +17,7 @@ from planner.program.assembly import objective_unit
 from planner.program.draws import Stop
 from planner.program.future_scenarios import without_futures
 from planner.program.futures import plan_futures
-from planner.program.grids import drawn
+from planner.program.grids import drawn_points
 from planner.program.plan import Watch
 from planner.program.replay import Replay, replay
 from planner.program.solution import Answer
@@ -95,7 +95,7 @@ def draw_realised(scenario: Scenario, seed: int, catalogue: Catalogue) -> Future
     if scenario.futures:
         chances = np.array([future.probability_fraction for future in scenario.futures])
         return scenario.futures[int(generator.choice(len(chances), p=chances / chances.sum()))]
-    values = dict(drawn(without_futures(scenario), catalogue, draws=1, seed=seed).points[0])
+    values = dict(drawn_points(without_futures(scenario), catalogue, draws=1, seed=seed).points[0])
     demand, periods = None, scenario.horizon.periods
     if scenario.uncertainty is not None and scenario.uncertainty.demand_range is not None:
         low, high = scenario.uncertainty.demand_range

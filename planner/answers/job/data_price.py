@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.answers.job.setting import Setting
 from planner.inputs.exchange import rate_key
-from planner.inputs.job.schema import Work
+from planner.inputs.job.schema_work import Work
 from planner.physics.equations.money import bought_data_usd
 from planner.trace.currency import Stated
 from planner.trace.quantities import Fact, Traced, chosen, derive, exchanged, total

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from planner.answers.job.data_price import data_usd
-from planner.answers.job.equations import states_kgco2e
 from planner.answers.job.footprint import Footprint, accelerator_hours_of, footprint_of
 from planner.answers.job.ledger import (
     TotalsDisagree,
@@ -19,6 +18,7 @@ from planner.answers.job.ledger import (
     scope_rows,
     share_of_whole,
     shown_phase,
+    upstream_note,
 )
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
@@ -28,12 +28,14 @@ from planner.answers.job.what_if import changes_of, swings_of
 from planner.answers.job.work import FAILURES, STORAGE
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.job.reading import with_cards
-from planner.inputs.job.schema import PHASES, Job, Work
+from planner.inputs.job.schema import PHASES, Job
+from planner.inputs.job.schema_work import Work
 from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
-from planner.trace.quantities import Fact, Traced, convert, derive, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced, convert, total
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
 
 # Facts that replace what a job does not state of itself, and the places that a default may fill.
@@ -41,6 +43,8 @@ _COMMON = {
     "pue.default": "PUE",
     "embodied.lifetime": "life of the hardware",
     "embodied.utilisation": "share of that life in use",
+    "wue.default": "water of cooling",
+    "water.default.electricity": "water of power stations",
 }
 _PLACES = {"hardware.sku": "kind of node", "training.nodes": "nodes", "site.grid": "grid region"}
 
@@ -86,6 +90,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "inputs": _inputs(job),
         "boundary": dict(footprint.carbon.boundary),
         **{name: plain_rows(rows) for name, rows in tables.items()},
+        "scope_note": upstream_note(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
         "notes": [
@@ -156,7 +161,7 @@ def _failure_rows(footprint: Footprint) -> list[Record]:
     parts = failures_of(footprint)
     if parts is None:
         return []
-    whole = derive(states_kgco2e, **parts)
+    whole = total("states_kgco2e", parts, "Carbon of a run in all its states together")
     words = {
         "useful": "useful work",
         "lost": "work lost to failures and done again",
@@ -209,7 +214,7 @@ def _notes(footprint: Footprint) -> list[str]:
 
 def _assumed(footprint: Footprint) -> list[Record]:
     """What the job does not state and the total rests on: facts that any job takes, and defaults."""
-    job, used = footprint.setting.job, facts_of(footprint.carbon)
+    job, used = footprint.setting.job, facts_of(footprint.carbon, footprint.onsite_l, footprint.offsite_l)
     rows = [
         {"what": label, "value": _with_range(used[key]), "because": f"{key} of the catalogue"}
         for key, label in _COMMON.items()

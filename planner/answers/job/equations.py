@@ -22,16 +22,6 @@ def run_cycles(
     return np.divide(node_h, useful_h + lost_h + checkpoint_h + restart_h)
 
 
-def with_tier_kgco2e(*, drives_kgco2e: Column, tier_kgco2e: Column) -> Column:
-    """Making of drives and of the fast tier in front of them.
-
-    C = C_drives + C_tier
-
-    Source: sum of parts.
-    """
-    return drives_kgco2e + tier_kgco2e
-
-
 def answering_h(*, requests: Column, requests_per_s: Column, mean_to_peak_fraction: Column) -> Column:
     """Replica-hours that requests take.
 
@@ -151,80 +141,3 @@ def share_fraction(*, part_kgco2e: float, whole_kgco2e: float) -> float:
     Source: definition.
     """
     return part_kgco2e / whole_kgco2e if whole_kgco2e else 0.0
-
-
-def states_kgco2e(**states: float) -> float:
-    """Carbon of a run in all its states together.
-
-    C = sum_s C_s
-
-    Source: sum of parts.
-    """
-    return sum(states.values())
-
-
-def phases_kgco2e(
-    *,
-    data_kgco2e: Column = 0.0,
-    experimentation_kgco2e: Column = 0.0,
-    training_kgco2e: Column = 0.0,
-    fine_tuning_kgco2e: Column = 0.0,
-    federated_kgco2e: Column = 0.0,
-    inference_kgco2e: Column = 0.0,
-    ingestion_kgco2e: Column = 0.0,
-    storage_kgco2e: Column = 0.0,
-    network_kgco2e: Column = 0.0,
-    building_kgco2e: Column = 0.0,
-    end_of_life_kgco2e: Column = 0.0,
-) -> Column:
-    """Carbon of all phases of a job.
-
-    C = sum_p C_p
-
-    A phase that the job does not state is not in it.
-
-    Source: sum of parts.
-    """
-    runs = data_kgco2e + experimentation_kgco2e + training_kgco2e + fine_tuning_kgco2e
-    work = runs + federated_kgco2e + inference_kgco2e + ingestion_kgco2e
-    return work + storage_kgco2e + network_kgco2e + building_kgco2e + end_of_life_kgco2e
-
-
-def phases_kwh(
-    *,
-    data_kwh: Column = 0.0,
-    experimentation_kwh: Column = 0.0,
-    training_kwh: Column = 0.0,
-    fine_tuning_kwh: Column = 0.0,
-    federated_kwh: Column = 0.0,
-    inference_kwh: Column = 0.0,
-    ingestion_kwh: Column = 0.0,
-    storage_kwh: Column = 0.0,
-    network_kwh: Column = 0.0,
-) -> Column:
-    """Energy of all phases of a job.
-
-    E = sum_p E_p
-
-    Source: sum of parts.
-    """
-    runs = data_kwh + experimentation_kwh + training_kwh + fine_tuning_kwh
-    work = runs + federated_kwh + inference_kwh + ingestion_kwh
-    return work + storage_kwh + network_kwh
-
-
-def phases_h(
-    *,
-    data_h: Column = 0.0,
-    experimentation_h: Column = 0.0,
-    training_h: Column = 0.0,
-    fine_tuning_h: Column = 0.0,
-    inference_h: Column = 0.0,
-) -> Column:
-    """Hours of all phases of a job.
-
-    t = sum_p t_p
-
-    Source: sum of parts.
-    """
-    return data_h + experimentation_h + training_h + fine_tuning_h + inference_h

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from carbon.federated import (
-    device_grid_kgco2e_per_kwh,
-    federated_carbon,
-    server_facility_kw,
-    session_energy,
-)
+from carbon.federated import device_grid_kgco2e_per_kwh, federated_carbon, server_facility_kw, session_energy
 from carbon.participation import Participation
 from carbon.rounds import (
     asynchronous_h,
@@ -22,13 +17,9 @@ from carbon.rounds import (
     synchronous_h,
     synchronous_sessions,
 )
-from planner.answers.job.equations import (
-    federated_facility_kwh,
-    federated_kgco2e,
-    mean_compute_h,
-)
+from planner.answers.job.equations import federated_facility_kwh, federated_kgco2e, mean_compute_h
 from planner.answers.job.setting import Setting
-from planner.inputs.job.schema import Federated
+from planner.inputs.job.schema_work import Federated
 from planner.trace.numbers import count_text, number_text
 from planner.trace.quantities import Parts, Traced, chosen, convert, derive, derive_parts, pick
 from planner.trace.units import DIMENSIONLESS
@@ -96,6 +87,7 @@ def _notes(setting: Setting, stated: Federated) -> Iterator[str]:
     """What the numbers do not say: who is left out, and what working without rounds costs."""
     for warning in _participation(setting, stated):
         yield f"fairness: {warning}"
+    yield "not counted: making the phones, routers and servers, of which no share is known"
     if stated.mode == "asynchronous":
         yield (
             "without rounds a run ends sooner by the clock; carbon goes with sessions, and to the same "

@@ -5,48 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from carbon.embodied import (
-    building_share_kgco2e,
-    capacity_kgco2e,
-    end_of_life_kgco2e,
-    network_kgco2e,
-)
+from carbon.embodied import building_share_kgco2e, capacity_kgco2e, end_of_life_kgco2e, network_kgco2e
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
-from planner.answers.job.equations import (
-    phases_h,
-    phases_kgco2e,
-    phases_kwh,
-    with_tier_kgco2e,
-)
-from planner.answers.job.federated import FederatedWork, federated_work
+from planner.answers.job.federated import federated_work
 from planner.answers.job.inference import Answered, answered
 from planner.answers.job.ingestion import fast_tier, stored_data, with_stalls, workers_of
 from planner.answers.job.setting import Setting
 from planner.answers.job.techniques import with_less, with_techniques
-from planner.answers.job.work import Done, done_work, hours_done
-from planner.inputs.job.schema import PHASES, Federated, Job
-from planner.physics.surroundings import copied_gb, fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
+from planner.answers.job.work import Done, Phase, done_work, hours_done
+from planner.inputs.job.schema import PHASES, Job
+from planner.inputs.job.schema_work import Federated
+from planner.physics.surroundings import fabric_kgco2e, fabric_kwh, held_copies, stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.quantities import Traced, derive
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One phase: electricity and hardware; None where it has none of it."""
-
-    name: str
-    it_kwh: Traced | None = None
-    facility_kwh: Traced | None = None
-    grid: Traced | None = None
-    operational: Traced | None = None
-    embodied: Traced | None = None
-    boundary: str = "server"
-    done: Done | None = None
-    federated: FederatedWork | None = None
-    said: str = ""
+from planner.trace.quantities import Traced, derive, total
 
 
 @dataclass(frozen=True)
@@ -97,10 +71,10 @@ def footprint_of(setting: Setting) -> Footprint:
         phases.append(with_less(setting, _storage(setting)))
     phases += _around(setting, phases)
     ordered = tuple(sorted(phases, key=lambda phase: PHASES.index(phase.name)))
-    running = _sum(phases_kgco2e, "kgco2e", {one.name: one.operational for one in ordered})
-    made = _sum(phases_kgco2e, "kgco2e", {one.name: one.embodied for one in ordered}, "embodied=job")
-    it = _sum(phases_kwh, "kwh", {one.name: one.it_kwh for one in ordered})
-    facility = _sum(phases_kwh, "kwh", {one.name: one.facility_kwh for one in ordered})
+    running = _sum("phases_kgco2e", {one.name: one.operational for one in ordered})
+    made = _sum("phases_kgco2e", {one.name: one.embodied for one in ordered}, "embodied=job")
+    it = _sum("phases_kwh", {one.name: one.it_kwh for one in ordered})
+    facility = _sum("phases_kwh", {one.name: one.facility_kwh for one in ordered})
     return Footprint(
         setting,
         ordered,
@@ -131,7 +105,7 @@ def accelerator_hours_of(footprint: Footprint) -> Traced | None:
         for phase in footprint.phases
         if phase.done is not None
     }
-    return _sum(phases_h, "h", held) if held else None
+    return _sum("phases_h", held) if held else None
 
 
 def _work(setting: Setting) -> tuple[dict[str, Done], Answered | None]:
@@ -225,7 +199,7 @@ def _storage(setting: Setting) -> Phase:
     )
     drives = derive(
         capacity_kgco2e,
-        capacity_gb=derive(copied_gb, stored_gb=stored, copies=copies),
+        capacity_gb=(stored * copies).named("copied_gb", "Capacity that copies of data take"),
         capacity_kgco2e_per_gb=setting.fact(f"{medium}.embodied"),
     )
     made = setting.node_share_kgco2e(drives, kept)
@@ -234,7 +208,12 @@ def _storage(setting: Setting) -> Phase:
         it = (it + fast.it_kwh).named(
             "with_tier_kwh", "Energy of drives and of the fast tier in front of them"
         )
-        made = derive(with_tier_kgco2e, "embodied=storage", drives_kgco2e=made, tier_kgco2e=fast.made)
+        made = total(
+            "with_tier_kgco2e",
+            {"drives_kgco2e": made, "tier_kgco2e": fast.made},
+            "Making of drives and of the fast tier in front of them",
+            gives="embodied=storage",
+        )
         said = f" and {number_text(fast.size_gb.value / 1000, 3)} TB of ssd in front"
     return replace(
         _powered(setting, "storage", it, setting.grid(None, kept)),
@@ -261,12 +240,12 @@ def _around(setting: Setting, phases: list[Phase]) -> list[Phase]:
 def _network(setting: Setting, worked: list[Phase]) -> Phase:
     stated = setting.job.network
     assert stated is not None, "checked by the caller"
-    nodes_kwh = _sum(phases_kwh, "kwh", {phase.name: phase.it_kwh for phase in worked})
-    made = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.embodied for phase in worked})
+    nodes_kwh = _sum("phases_kwh", {phase.name: phase.it_kwh for phase in worked})
+    made = _sum("phases_kgco2e", {phase.name: phase.embodied for phase in worked})
     power = setting.stated("network.power_share", stated.power_fraction, "1", "network.fabric.power")
     share = setting.stated("network.embodied_share", stated.embodied_fraction, "1", "network.fabric.embodied")
     it = derive(fabric_kwh, it_kwh=nodes_kwh, power_fraction=power)
-    running = _sum(phases_kgco2e, "kgco2e", {phase.name: phase.operational for phase in worked})
+    running = _sum("phases_kgco2e", {phase.name: phase.operational for phase in worked})
     return Phase(
         "network",
         it,
@@ -296,7 +275,7 @@ def _building(setting: Setting, worked: list[Phase]) -> Phase:
     }
     return Phase(
         "building",
-        embodied=_sum(phases_kgco2e, "kgco2e", shares),
+        embodied=_sum("phases_kgco2e", shares),
         boundary="building",
         said=f"{count_text(carbon.value)} kg a kW over {years.value:g} years",
     )
@@ -317,13 +296,14 @@ def _end_of_life(setting: Setting, worked: list[Phase]) -> Phase:
         shares[phase.name] = setting.node_share_kgco2e(treated, phase.done.node_h)
     return Phase(
         "end_of_life",
-        embodied=_sum(phases_kgco2e, "kgco2e", shares),
+        embodied=_sum("phases_kgco2e", shares),
         boundary="end of life",
         said="taking the nodes apart, without credits",
     )
 
 
-def _sum(function: object, unit: str, parts: Mapping[str, Traced | None], gives: str = "") -> Traced:
+def _sum(name: str, parts: Mapping[str, Traced | None], gives: str = "") -> Traced:
     """Sum over the phases that have a part, each under its own name."""
-    held = {f"{name}_{unit}": part for name, part in parts.items() if part is not None}
-    return derive(function, gives, **held)  # type: ignore[arg-type]
+    unit = name.partition("_")[2]
+    held = {f"{phase}_{unit}": part for phase, part in parts.items() if part is not None}
+    return total(name, held, "Of all phases that the job states", gives=gives)

@@ -8,14 +8,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.answers.job.equations import (
-    answering_h,
-    asked_requests,
-    writing_h,
-)
+from planner.answers.job.equations import answering_h, asked_requests, writing_h
 from planner.answers.job.setting import Setting
-from planner.answers.job.work import PRECISION, Done, alone, node_kw_of
-from planner.inputs.job.schema import Inference
+from planner.answers.job.work import PRECISION, Done, inputs_of_work, node_kw_of
+from planner.inputs.job.schema_work import Inference
 from planner.inputs.resolved import Inputs
 from planner.inputs.techniques import Way, Ways
 from planner.physics.nodes import node_columns
@@ -95,8 +91,8 @@ def _predicted(setting: Setting, inference: Inference, requests: Traced) -> Done
     size = int(replica.candidates.accelerators[0])
     demand_per_s = inputs.scenario.services[0].peak_requests_per_s[0]
     said = (
-        f"{count_text(requests.value)} requests to {inference.model} on {sku}, {size} accelerators each "
-        "(predicted, "
+        f"{count_text(requests.value)} requests to {inference.model} on {sku}, {size} "
+        f"accelerator{'s' * (size != 1)} each (predicted, "
         f"as one of the replicas that share {number_text(demand_per_s)} requests/s)"
     )
     return Done(sku, node_h, it, said=said)
@@ -222,4 +218,4 @@ per_token = "{per!r} s"
 availability = 0.99
 """
     only = Way(of=0, base=0, techniques=setting.techniques)
-    return replace(alone(setting, text, skus, 1), ways=Ways(services=(only,)))
+    return replace(inputs_of_work(setting, text, skus, 1), ways=Ways(services=(only,)))

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from carbon.embodied import capacity_kgco2e
-from planner.answers.job.equations import (
-    phases_h,
-)
 from planner.answers.job.setting import Setting
 from planner.answers.job.work import Done
 from planner.inputs.croissant import read_data_set
 from planner.performance.ingestion import hot_tier_gb
-from planner.physics.feeding import WORKER, worker_kw
+from planner.physics.preprocessing import WORKER, worker_kw
 from planner.physics.surroundings import stored_kwh
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.quantities import Fact, Source, Traced, chosen, derive
+from planner.trace.quantities import Fact, Source, Traced, chosen, derive, total
 
 WAITED = "Hours of nodes that wait for their data. Zhao et al., ISCA 2022: the supply sets the pace"
 
@@ -78,7 +75,7 @@ def workers_of(setting: Setting, work: Mapping[str, Done]) -> tuple[Workers, str
     each = setting.stated(
         "ingestion.workers_per_node", stated.workers_per_node, "1", "ingestion.workers_per_trainer"
     )
-    hours = derive(phases_h, **{f"{name}_h": node_h for name, node_h in fed.items()})
+    hours = total("phases_h", {f"{name}_h": node_h for name, node_h in fed.items()})
     worker_h = (hours * each).named(
         "worker_time_h",
         "Hours of the workers that feed nodes. Zhao et al., ISCA 2022 (workers by trainer node)",

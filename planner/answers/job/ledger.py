@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from carbon.federated import FederatedCarbon
@@ -11,16 +12,19 @@ from carbon.lines import Line, WaterLine
 from carbon.scopes import Category
 from carbon.signals import GridSignal
 from planner.answers.job.equations import WHOLE, share_fraction
-from planner.answers.job.footprint import Footprint, Phase
+from planner.answers.job.footprint import Footprint
 from planner.answers.job.scores import market_based, whole_kgco2e
+from planner.answers.job.work import Phase
 from planner.physics.surroundings import lines_kgco2e
-from planner.trace.quantities import Traced, chosen, derive
+from planner.physics.upstream import BOUNDARY, direct_fraction, of_whole_lives, scope_note
+from planner.trace.quantities import Fact, Traced, chosen, derive
 from planner.trace.records import Record
 
 TOLERANCE = 1e-9
 OWN_FIGURE = "average/direct/production"  # what a grid intensity without a signal is taken for
 _NAMES = {"fine_tuning": "fine-tuning", "end_of_life": "end of life"}
 _CATEGORIES = {"end_of_life": Category.WASTE}
+UPSTREAM = Category.FUEL_AND_ENERGY
 
 
 class TotalsDisagree(RuntimeError):
@@ -84,6 +88,30 @@ def _of_scope(footprint: Footprint, scope: str) -> Traced:
     return derive(lines_kgco2e, WHOLE, **held)
 
 
+def signal_of(footprint: Footprint) -> GridSignal:
+    """How the grid of the job was counted."""
+    return electricity_of(footprint.operational)
+
+
+def burnt_share(footprint: Footprint) -> Fact | None:
+    """Share of the electricity that power stations burn, where its factor is of whole lives; None else.
+
+    Electricity of phones is that of many grids, and stays in one.
+    """
+    setting, site = footprint.setting, footprint.setting.job.site
+    own = site.hourly is not None or site.grid_kgco2e_per_kwh is not None
+    many = any(phase.federated is not None for phase in footprint.phases)
+    if own or many or not of_whole_lives(signal_of(footprint)):
+        return None
+    return direct_fraction(setting.fact, setting.catalogue.has, site.grid)
+
+
+def upstream_note(footprint: Footprint) -> str:
+    """What scope 2 holds or leaves out; empty where upstream has a line of its own."""
+    tag = footprint.operational.boundary.get("grid")
+    return scope_note(tag, parted=burnt_share(footprint) is not None)
+
+
 def electricity_of(running: Traced) -> GridSignal:
     """How the grid intensity was counted; of one's own figure as `OWN_FIGURE` takes it."""
     return GridSignal.parse(running.boundary.get("grid", OWN_FIGURE))
@@ -97,17 +125,21 @@ def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator
         yield from zip(carbon.lines(electricity_of(footprint.operational)), parts.values(), strict=True)
         return
     if phase.operational is not None and phase.facility_kwh is not None:
-        energy = float(phase.facility_kwh.value)
+        energy, burnt, signal = float(phase.facility_kwh.value), phase.operational, signal_of(footprint)
+        if (share := burnt_share(footprint)) is not None:
+            burnt = (phase.operational * share).named("burnt_kgco2e")
+            rest = (phase.operational - burnt).named("upstream_kgco2e")
+            yield Line("upstream of electricity", name, 3, float(rest.value), BOUNDARY, UPSTREAM), rest
         electricity = Line(
             "electricity",
             name,
             2,
-            float(phase.operational.value),
+            float(burnt.value),
             "facility",
-            electricity=electricity_of(footprint.operational),
+            electricity=signal if share is None else replace(signal, scope="direct"),
             market_kgco2e=None if market is None else energy * market,
         )
-        yield electricity, phase.operational
+        yield electricity, burnt
     if phase.embodied is not None:
         category = _CATEGORIES.get(phase.name, Category.CAPITAL_GOODS)
         hardware = Line("hardware", name, 3, float(phase.embodied.value), phase.boundary, category)

@@ -40,11 +40,12 @@ def card_of(document: Record) -> str:
     carbon = totals["carbon"]
     said_of = {name: said(totals[name]["value"], totals[name]["unit"]) for name in totals}
     low, high = (said(carbon[end], carbon["unit"]) for end in ("p5", "p95"))
+    between = f"{low} to {high}, p5 to p95" if carbon["p5"] != carbon["p95"] else "nothing in it has a range"
     work = [f"{row['phase']}: {row['what']}" for row in document["phases"] if row["what"]]
     left_out = ", ".join(document["left_out"])
     return (
         f"{_hours(totals)}{said_of['energy']} at the meter. It caused {said_of['carbon']} "
-        f"({low} to {high}, p5 to p95): {said_of['operational']} from electricity (location-based, "
+        f"({between}): {said_of['operational']} from electricity (location-based, "
         f"{grid_said(document)}) and {said_of['embodied']} as the share of making the hardware. "
         f"Water: {said_of['water']}. Counted: {'; '.join(work)}. "
         + (f"Not counted: {left_out}." if left_out else "All phases are counted.")

@@ -66,7 +66,10 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
         "scopes",
         _section(
             "By scope",
-            ["A market-based figure is shown next to the total; it is no part of it and no saving."],
+            [
+                "A market-based figure is shown next to the total; it is no part of it and no saving.",
+                document.get("scope_note", ""),
+            ],
             scopes=document["scopes"],
         ),
     )

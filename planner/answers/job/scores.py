@@ -8,7 +8,8 @@ from carbon.operational import operational_kgco2e
 from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
 from carbon.states import WorkHours, work_carbon
 from planner.answers.job.equations import day_kgco2e
-from planner.answers.job.footprint import Footprint, Phase
+from planner.answers.job.footprint import Footprint
+from planner.answers.job.work import Phase
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 from planner.trace.units import DIMENSIONLESS
 
@@ -38,7 +39,10 @@ def market_based(footprint: Footprint) -> tuple[Traced, Traced] | None:
 
 
 def scores_of(footprint: Footprint) -> Named:
-    """Carbon for what the job gives; each is a software carbon intensity with its functional unit."""
+    """Carbon for what the job gives, of the phase that gives it alone.
+
+    A software carbon intensity shares the network, the building and the like among them: `--as sci` has it.
+    """
     found: Named = {}
     training = footprint.phase("training")
     if training is not None:
@@ -47,22 +51,22 @@ def scores_of(footprint: Footprint) -> Named:
     if given is not None and answers is not None:
         carbon = phase_kgco2e(answers)
         found["per_request"] = (
-            "per request",
+            "inference alone, per request",
             derive(answered_kgco2e_per_request, footprint_kgco2e=carbon, requests=given.requests),
         )
         found["per_million_tokens_written"] = (
-            "per million tokens written",
+            "inference alone, per million tokens written",
             derive(million_tokens_kgco2e, footprint_kgco2e=carbon, tokens=given.tokens),
         )
         if given.requests_per_day is not None:
             hours = footprint.setting.yours("inference.duration", _duration_h(footprint), "h")
             found["per_day"] = (
-                "per day of inference",
+                "inference alone, per day",
                 derive(day_kgco2e, footprint_kgco2e=carbon, duration_h=hours),
             )
         if answers.facility_kwh is not None:
             found["energy_per_request"] = (
-                "energy per request, at the meter",
+                "inference alone, energy per request",
                 (answers.facility_kwh / given.requests).named(
                     "answer_kwh_per_request", "Energy at the meter of one answered request"
                 ),
@@ -127,7 +131,7 @@ def _of_training(footprint: Footprint, training: Phase) -> Named:
     if work.tokens is not None:
         tokens = setting.yours("training.tokens", work.tokens, DIMENSIONLESS)
         found["per_million_tokens_trained"] = (
-            "per million tokens trained",
+            "training, per million tokens",
             derive(million_tokens_kgco2e, footprint_kgco2e=carbon, tokens=tokens),
         )
     return found

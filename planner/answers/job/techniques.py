@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from planner.answers.job.setting import Setting
-from planner.answers.job.work import Done
+from planner.answers.job.work import Done, Phase
 from planner.inputs.techniques import SERVING, Technique, technique_named, techniques
 from planner.performance.power import node_power_kw
 from planner.physics.nodes import host_facts
 from planner.physics.techniques import DATA_TIME, SERVING_TIME, TRAINING_TIME, effect_ratio, lowered_kwh
 from planner.trace.quantities import Traced, derive
-
-if TYPE_CHECKING:
-    from planner.answers.job.footprint import Phase
-
-AnyPhase = TypeVar("AnyPhase", bound="Phase")
 
 # Handles that change the hours of a phase at its meter. What changes a prediction of ours is in it already.
 TIME = {
@@ -59,7 +54,7 @@ def with_techniques(setting: Setting, phase: str, done: Done) -> Done:
     return replace(done, it_kwh=kwh)
 
 
-def with_less(setting: Setting, phase: AnyPhase) -> AnyPhase:
+def with_less(setting: Setting, phase: Phase) -> Phase:
     """Drives or devices that take less of everything, by the techniques in scope."""
     ratio = effect_ratio(setting.catalogue, in_scope_of(setting, phase.name), WITHOUT_NODES[phase.name])
     if ratio is None:

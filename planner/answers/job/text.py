@@ -20,7 +20,7 @@ def to_text(document: Record, why: bool = False) -> str:
     blocks = [document["title"], _totals(document), _phases(document), _scopes(document)]
     blocks += [block for block in (_failures(document), _scores(document), _changes(document)) if block]
     blocks += [
-        _tornado(document),
+        *([_tornado(document)] if document["tornado"] else []),
         "For a model card (--card adds tables and sources):",
         _wrapped(document["model_card"]),
     ]
@@ -50,7 +50,8 @@ def _totals(document: Record) -> str:
 def _scores(document: Record) -> str:
     if not document["scores"]:
         return ""
-    return "\n".join(["What it comes to (software carbon intensity)", *_body(_RANGED, document["scores"])])
+    head = "What a phase comes to (with its share of network and building: --as sci)"
+    return "\n".join([head, *_body(_RANGED, document["scores"])])
 
 
 _RANGED = (
@@ -58,7 +59,11 @@ _RANGED = (
     Column("value", lambda row: said(row["value"], row["unit"]), 14),
     Column(
         "  p5 .. p95",
-        lambda row: f"  {said(row['p5'], row['unit'])} .. {said(row['p95'], row['unit'])}",
+        lambda row: (
+            f"  {said(row['p5'], row['unit'])} .. {said(row['p95'], row['unit'])}"
+            if row["p5"] != row["p95"]
+            else "  no range"
+        ),
         right=False,
     ),
 )
@@ -70,7 +75,7 @@ def _body(columns: Sequence[Column], rows: Sequence[Record]) -> list[str]:
 
 
 def _weight(heading: str, key: str) -> Column:
-    return Column(heading, lambda row: _mass(row[key]), 13)
+    return Column(heading, lambda row: f" {_mass(row[key])}", 13)
 
 
 def _what(row: Record) -> str:
@@ -113,7 +118,9 @@ def _scopes(document: Record) -> str:
         _weight("", "kgco2e"),
         Column("", lambda row: "" if row["in_total"] == "yes" else apart, right=False),
     )
-    return "\n".join([f"By scope; grid: {grid_said(document)}", *_body(columns, document["scopes"])])
+    note = document.get("scope_note")  # documents that were saved earlier have none
+    lines = [f"By scope; grid: {grid_said(document)}", *_body(columns, document["scopes"])]
+    return "\n".join([*lines, *([_wrapped(note, "  ")] if note else [])])
 
 
 def _failures(document: Record) -> str:

@@ -8,13 +8,14 @@ from itertools import chain
 
 from planner.answers.job.equations import WHOLE, change_fraction, change_kgco2e
 from planner.answers.job.federated import federated_variants
-from planner.answers.job.footprint import Change, Footprint, Phase, footprint_of, variant
+from planner.answers.job.footprint import Change, Footprint, footprint_of, variant
 from planner.answers.job.inference import on_each_sku
 from planner.answers.job.setting import Setting
 from planner.answers.job.shifting import hour_changes
 from planner.answers.job.techniques import techniques_that_apply, turns
+from planner.answers.job.work import Phase
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.job.schema import Inference, Work
+from planner.inputs.job.schema_work import Inference, Work
 from planner.trace.errors import InputError
 from planner.trace.numbers import number_text, percent_text
 from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, TraceError, derive, pick, rows
@@ -90,7 +91,7 @@ def swings_of(footprint: Footprint, most: int) -> list[Record]:
 
 
 def _supposed_at(carbon: Traced, end: Fact, which: str) -> Traced:
-    return supposed(carbon, {end.key: end}).named("job_kgco2e", f"with {end.key} at its {which} end")
+    return on_other_facts(carbon, {end.key: end}).named("job_kgco2e", f"with {end.key} at its {which} end")
 
 
 def _at(fact: Fact, end: str) -> Fact:
@@ -225,7 +226,8 @@ def _techniques(footprint: Footprint) -> Iterator[Change]:
             continue
         facts = [setting.fact(key) for key in keys]
         least, most = (
-            float(supposed(changed.carbon, {fact.key: _at(fact, end) for fact in facts}).value) / before - 1.0
+            float(on_other_facts(changed.carbon, {fact.key: _at(fact, end) for fact in facts}).value) / before
+            - 1.0
             for end in ("low", "high")
         )
         span = " to ".join(percent_text(end, 1, sign=True) for end in (least, most))
@@ -264,7 +266,7 @@ def _minutes(hours: float) -> str:
     return f"{number_text(hours * 60, 3)} min"
 
 
-def supposed(node: Traced, facts: Mapping[str, Fact]) -> Traced:
+def on_other_facts(node: Traced, facts: Mapping[str, Fact]) -> Traced:
     """The same number on other facts, by key; what was chosen (layouts, intervals) stays as it is."""
     return _Again(facts).node(node)
 

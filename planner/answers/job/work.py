@@ -13,15 +13,16 @@ import numpy as np
 
 from carbon.energy import job_energy_kwh, job_energy_parts
 from planner.answers.job.equations import run_cycles
+from planner.answers.job.federated import FederatedWork
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
-from planner.inputs.job.schema import Work
+from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.software import default_stack
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.physics.equations.training import ettr_ratio, expected_duration_h
+from planner.physics.equations.training import ettr_ratio
 from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
@@ -61,6 +62,22 @@ class Done:
     start: date | None = None
     tool: str = ""  # that metered it
     tool_kgco2e: float | None = None  # its own figure
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase: electricity and hardware; None where it has none of it."""
+
+    name: str
+    it_kwh: Traced | None = None
+    facility_kwh: Traced | None = None
+    grid: Traced | None = None
+    operational: Traced | None = None
+    embodied: Traced | None = None
+    boundary: str = "server"
+    done: Done | None = None
+    federated: FederatedWork | None = None
+    said: str = ""
 
 
 def _contrasts(setting: Setting, sku: str, found: MeteredEnergy) -> Iterator[str]:
@@ -206,7 +223,7 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         row = {**row, "interval_h": setting.yours(f"{phase}.interval", work.interval_h, "h")}
     hours = derive_parts(hours_by_state, **row)
     ettr = derive(ettr_ratio, **hours)
-    duration = derive(expected_duration_h, useful_time_h=useful_h, ettr_ratio=ettr)
+    duration = (useful_h / ettr).named("expected_duration_h", "Expected hours from start to finish")
     nodes = setting.yours(f"{phase}.nodes", float(work.nodes or 0), "1")
     node_h = (nodes * duration).named("run_node_h", "Node-hours of a run")
     spent: dict[str, Traced] = {
@@ -295,10 +312,12 @@ deadline = {FIRST_YEAR + MOST_YEARS}-01-01
 nodes = [{work.nodes}]
 checkpoint_storage = "{work.checkpoint_storage or STORAGE}"
 """
-    return alone(setting, text, [sku], work.nodes or 1, work.failures or FAILURES)
+    return inputs_of_work(setting, text, [sku], work.nodes or 1, work.failures or FAILURES)
 
 
-def alone(setting: Setting, text: str, skus: Sequence[str], nodes: int, failures: str = FAILURES) -> Inputs:
+def inputs_of_work(
+    setting: Setting, text: str, skus: Sequence[str], nodes: int, failures: str = FAILURES
+) -> Inputs:
     """Inputs of one piece of work on nodes of each SKU that stand already, and nothing else."""
     fleet = "\n".join(
         f'[[fleet]]\nsku = "{sku}"\nsite = "site"\nnodes = {nodes}\nin_service = {FIRST_YEAR}-01-01'

@@ -28,7 +28,8 @@ from planner.program.table_placement import (
 )
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, number_text, percent_text, quantity_text
-from planner.trace.quantities import Traced, chosen, facts_of, ratio
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Traced, chosen, ratio
 from planner.trace.records import Record, numbered, plain_rows, total_records
 
 DRAWS = 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from planner.answers.plan.commitments import last_day
 from planner.trace.quantities import chosen
 from planner.trace.records import Record
 
@@ -56,7 +57,7 @@ def _actions(tables: Mapping[str, list[Record]], starts: Mapping[str, str]) -> I
             "sku": row["sku"],
             "where": row["location"],
             "cash_usd": row["rent_usd"],
-            "then": f"{row['commitment']}, to {row['ends']}",
+            "then": f"{row['commitment']}, to {last_day(row)}",
         }
     for row in tables["rental"]:
         yield {

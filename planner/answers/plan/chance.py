@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.promises import standing_by
-from planner.answers.plan.shared_runs import counted, groups_of
+from planner.answers.plan.shared_runs import counted_runs, groups_of
 from planner.physics.chance import (
     confidence,
     delivery_chance,
@@ -24,7 +24,7 @@ from planner.physics.chance import (
 from planner.physics.equations.chance import in_time_fraction, met_fraction
 from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
-from planner.program.solution import Solution, lent_work_h, totals_by
+from planner.program.solution import Solution, lent_work_h, nodes_of_runs, totals_by
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
@@ -37,7 +37,12 @@ _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
 
 def chance_records(plan: Plan, solution: Solution) -> list[Record]:
     """Each service and pool by period, each run by its deadline: what is needed for, provided, how sure."""
-    return [*_services(plan, solution), *_pools(plan, solution), *_runs(plan, solution)]
+    return [
+        *_services(plan, solution),
+        *_pools(plan, solution),
+        *_runs(plan, solution),
+        *_pausable(plan, solution),
+    ]
 
 
 def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
@@ -56,7 +61,8 @@ def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
         return [f"{doubt}: each service, pool and deadline is met with more than 99 %."]
     line = f"{doubt}: the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
     if confidence(plan.inputs) is None:
-        line += ' policy.confidence = "90 %" plans the headroom to be surer.'
+        line += ' policy.confidence = "90 %" plans the headroom to be surer;'
+        line += " everfleet sweep says what that costs."
     return [line]
 
 
@@ -104,7 +110,7 @@ def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
     works, pools = problem.work_options, inputs.scenario.pools
     if not pools:
         return
-    sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution)
+    sigmas, free = demand_sigmas(inputs, pools), free_nodes(plan, solution, for_pools=True)
     extra = np.asarray(pool_headroom(inputs, works.work, problem.node_groups.sku[works.node_group]).value)
     hours, lent = problem.node_groups.hours, lent_work_h(problem, solution)
     for w, pool in enumerate(pools):
@@ -184,14 +190,20 @@ def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list
     return found
 
 
-def free_nodes(plan: Plan, solution: Solution) -> NDArray[np.float64]:
-    """Nodes in service that nothing holds and that are no spares (P, T)."""
-    works, groups = plan.problem.work_options, plan.problem.node_groups
+def free_nodes(plan: Plan, solution: Solution, *, for_pools: bool = False) -> NDArray[np.float64]:
+    """Nodes in service that nothing holds and that are no spares (P, T).
+
+    When runs hold most; for pools, which take hours, over the hours of a period.
+    """
+    works, groups, runs = plan.problem.work_options, plan.problem.node_groups, plan.problem.run_options
     held = totals_by(works.node_group, len(groups), works.held_ratio * solution.work_node_h) / groups.hours
     reserved = plan.assembled.reserved.node_group
     there = solution.in_service.astype(float)
     there[reserved] = solution.rented[reserved]
     left = there - solution.in_use - solution.spares - held
+    if for_pools:
+        run_h = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None])
+        left += nodes_of_runs(plan.problem, solution.run) - run_h / groups.hours
     found: NDArray[np.float64] = np.maximum(left, 0.0)
     return found
 
@@ -201,7 +213,7 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
     if runs is None:
         return
     options = np.flatnonzero(solution.run).tolist()
-    done = zip(plan.ledger.run_rows.tolist(), options, counted(plan, solution).tolist(), strict=True)
+    done = zip(plan.ledger.run_rows.tolist(), options, counted_runs(plan, solution).tolist(), strict=True)
     for row, option, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
         job = inputs.scenario.training[runs.candidates.job[c]]
@@ -228,6 +240,44 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
                 run_variation_fraction=_at(progress.run_variation, c),
                 rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group]), job),
                 slack_h=slack,
+                late_p95_h=inputs.fact("planning.delivery_delay"),
+                **{name: _at(one, c) for name, one in progress.renewal.items()},
+                **doubt,
+            ),
+        }
+
+
+def _pausable(plan: Plan, solution: Solution) -> Iterator[Record]:
+    """Runs that pause: hours in which their nodes work for them, or are free, in their window."""
+    use, inputs = plan.ledger.pausable, plan.inputs
+    if use is None:
+        return
+    options, hours = plan.problem.pausable_options, plan.problem.node_groups.hours
+    free, progress = free_nodes(plan, solution, for_pools=True), use.jobs.progress
+    for c, e in zip(use.rows.tolist(), use.options.tolist(), strict=True):
+        job = inputs.scenario.training[int(options.job[e])]
+        group, held = int(options.node_group[e]), int(options.nodes[e])
+        runs = max(int(solution.chosen[e]), 1)
+        could = (solution.done_node_h[e] + free[group] * hours[group]) / runs
+        due = float(np.minimum(could, options.node_hours_limit[e]).sum()) / held
+        likely = float(np.asarray(progress.duration_h.value)[c])
+        sku = int(plan.problem.node_groups.sku[group])
+        doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
+        yield {
+            "work": job.name,
+            "period": f"by {job.deadline.isoformat()}",
+            "unit": "hours on its nodes",
+            "needed": due,
+            "provided": likely,
+            "headroom_fraction": due / likely - 1.0,
+            "delivery_fraction": 1.0,
+            "chance_fraction": derive(
+                in_time_fraction,
+                due_h=chosen("due_h", due, "on its nodes while they work for it or are free, in its window"),
+                useful_h=_at(progress.useful_h, c),
+                run_variation_fraction=_at(progress.run_variation, c),
+                rate_sigma=training_sigma(inputs, sku, job),
+                slack_h=chosen("slack_h", np.inf, "what its nodes wait for is not counted"),
                 late_p95_h=inputs.fact("planning.delivery_delay"),
                 **{name: _at(one, c) for name, one in progress.renewal.items()},
                 **doubt,

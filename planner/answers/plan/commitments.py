@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -69,9 +70,14 @@ def commitment_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
         begins = "Pay what is signed:" if row["signed"] else "Reserve"
         yield (
             f"{begins} {nodes_text(int(row['nodes']))} of {row['sku']} at {row['location']} for "
-            f"{_said(row)} from {row['period']}, to {row['ends']}, for {money(row['rent_usd'])} in the "
+            f"{_said(row)} from {row['period']}, to {last_day(row)}, for {money(row['rent_usd'])} in the "
             "horizon, used or not" + (after if row["due_usd"] > 0 else ".")
         )
+
+
+def last_day(row: Record) -> date:
+    """The last day of a term: a row states the first one after it."""
+    return date.fromisoformat(row["ends"]) - timedelta(days=1)
 
 
 def commitment_warnings(plan: Plan, solution: Solution) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.answers.plan.shared_runs import counted
+from planner.answers.plan.shared_runs import counted_runs
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.inputs.scenario import TrainingJob
 from planner.physics.data_mix import AMOUNTS, passes_of, share_of
@@ -81,7 +81,7 @@ def _done(plan: Plan, solution: Solution) -> Iterator[_Done]:
     found: list[tuple[TrainingCandidates, int, float]] = []
     if ledger.runs is not None:
         places = ledger.runs.candidate[ledger.run_rows].tolist()
-        counts = (solution.run[solution.run > 0] * counted(plan, solution)).tolist()
+        counts = (solution.run[solution.run > 0] * counted_runs(plan, solution)).tolist()
         found += [(ledger.runs.candidates, c, count) for c, count in zip(places, counts, strict=True)]
     if ledger.pausable is not None:
         options = ledger.pausable.options

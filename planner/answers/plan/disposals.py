@@ -13,7 +13,7 @@ from planner.answers.plan.unit_costs import free_node_h
 from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, reused
-from planner.trace.numbers import mass, money
+from planner.trace.numbers import count_text, mass, money
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 
@@ -53,7 +53,7 @@ def disposal_records(plan: Plan, solution: Solution) -> list[Record]:
         parts = {label: each for label, each in zip(labels[one.period :], one.held, strict=True)}
         row["keeping_usd_per_node"] = total("keeping_usd", parts, "from then on to the end of the horizon")
         row["what"] = _what(one)
-        row["because"] = "the end of their life" if one.at_end_of_life else "keeping costs more than parting"
+        row["because"] = "the end of their life" if one.at_end_of_life else _because(plan)
         found.append(row)
     return found
 
@@ -103,10 +103,26 @@ def undeclared_sentences(plan: Plan, solution: Solution) -> list[str]:
     stood = int(plan.problem.cohorts.nodes.sum())
     if early <= MUCH * stood:
         return []
+    leave, their, them = ("leaves", "its", "it") if early == 1 else ("leave", "their", "them")
+    reason = (
+        "the plan of least carbon has no work for"
+        if _carbon_first(plan)
+        else "no declared work pays for keeping"
+    )
     return [
-        f"{early} nodes leave before the end of their life ({stood} stand today), because no declared work "
-        'pays for keeping them: state the work that follows, or write policy.retirement = "end of life".'
+        f"{nodes_text(early)} {leave} before the end of {their} life ({count_text(stood)} stand today), "
+        f'because {reason} {them}: state the work that follows, or write policy.retirement = "end of life".'
     ]
+
+
+def _because(plan: Plan) -> str:
+    return "no work in the plan of least carbon" if _carbon_first(plan) else "keeping costs more than parting"
+
+
+def _carbon_first(plan: Plan) -> bool:
+    """Whether money decides only among plans of much the same carbon: nodes that would pay may go then."""
+    policy = plan.inputs.scenario.policy
+    return policy.objective == "carbon" or (policy.objective == "lexicographic" and policy.first == "carbon")
 
 
 def unused_sentences(plan: Plan, solution: Solution) -> list[str]:

@@ -13,7 +13,7 @@ from planner.answers.plan.conflict import conflict_records, conflict_text
 from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
-from planner.answers.plan.money import cost_label
+from planner.answers.plan.money import cost_label, minimised_label
 from planner.answers.plan.names import labels_of, limit_place
 from planner.answers.plan.notes import notes_of
 from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
@@ -38,7 +38,7 @@ from planner.report.shape import PLAN_SCHEMA
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
 from planner.trace.numbers import percent_text, seconds_text
-from planner.trace.quantities import facts_of
+from planner.trace.origins import facts_of
 from planner.trace.records import (
     Record,
     fact_record,
@@ -101,6 +101,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         "explanations": {},
         "cells": {},
         "steps": [],
+        "held": None,
         "clash": None if plan.infeasibility is None else _infeasibility(plan, plan.infeasibility),
     }
     whole = None if plan.answer.solution is None else whole_ledger(plan, plan.answer.solution)
@@ -121,6 +122,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["why"] += median_sentences(document["totals"])
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
         document["why"] += clean_energy_sentences(plan, tables["clean_energy"])
+        document["held"] = held.record()
         document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])
@@ -156,7 +158,7 @@ def _accounts(plan: Plan, steps: Steps, every: Sequence[Swing], watch: Watch) ->
             "Embodied share of standing nodes, sunk and not in the carbon above",
             ledger.sunk_carbon,
         ),
-        "objective": ("What the program minimised", ledger.objective),
+        "objective": (minimised_label(plan), ledger.objective),
     }
     if ledger.location_carbon is not None:
         named["carbon_location"] = ("For comparison: carbon, location-based", ledger.location_carbon)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.decisions import DECIDED
-from planner.answers.plan.feeding import fed_racks
 from planner.answers.plan.fleet import fleet_records, place, purchase_records
 from planner.answers.plan.money import period_records
+from planner.answers.plan.preprocessing import fed_racks
 from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution

@@ -189,13 +189,16 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
         )
         return cost, carbon
 
+    first = minimised_label(plan).partition(", ")[2]
+    objective = f"Second objective, {first}" if first else "Objective"
+
     def bought(of: Problem, one: Solution) -> float:
         return float((one.orders * of.node_groups.order_unit_nodes[:, None]).sum())
 
     return [
         measured(cost_label(plan), "USD", "cost", lambda _, one: one.usd),
         measured("Carbon in the horizon", "kgCO2e", "carbon", lambda _, one: one.kgco2e),
-        measured("Objective", objective_unit(problem.objective), "objective", lambda _, one: math.nan),
+        measured(objective, objective_unit(problem.objective), "objective", lambda _, one: math.nan),
         measured("Purchases, cash", "USD", "capex", lambda of, one: capex_usd(of, one.orders).sum()),
         measured("Nodes bought", "nodes", "", bought),
         measured("Nodes retired", "nodes", "", lambda _, one: one.retired.sum() + one.sold.sum()),
@@ -245,6 +248,14 @@ def cost_label(plan: Plan) -> str:
     if plan.inputs.scenario.policy.objective == "cash":
         return "Money spent in the horizon, purchases in full"
     return "Cost in the horizon, fall of value and interest included"
+
+
+def minimised_label(plan: Plan) -> str:
+    """What the objective of a plan is; of one after the other, the second, which is shown."""
+    policy = plan.inputs.scenario.policy
+    if policy.objective != "lexicographic":
+        return "What the program minimised"
+    return f"What the program minimised second, after {'carbon' if policy.first == 'carbon' else 'cost'}"
 
 
 def cost_labels(plan: Plan, labels: dict[str, str]) -> dict[str, str]:

@@ -82,7 +82,8 @@ def place_sentences(plan: Plan, solution: Solution) -> list[str]:
     said += _curtailment(plan, solution)
     if bills.peak_usd is not None:
         peaks = float(np.sum(bills.peak_usd.value))
-        said.append(f"Demand charges of the sites come to {money(peaks)}{_share(peaks, cost)}.")
+        if peaks > 0:
+            said.append(f"Demand charges of the sites come to {money(peaks)}{_share(peaks, cost)}.")
     return said
 
 

@@ -48,7 +48,7 @@ class Shortfall:
     needed: int  # of them, for the promise
 
 
-def kept(plan: Plan, solution: Solution, option: int, period: int) -> Traced:
+def kept_time_fraction(plan: Plan, solution: Solution, option: int, period: int) -> Traced:
     """Share of time in which enough nodes are up for a service where an option serves it.
 
     The nodes of all services of the node group that are promised as much share its spares.

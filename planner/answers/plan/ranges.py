@@ -29,7 +29,8 @@ from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import Solution, spares_at_hand
 from planner.trace.columns import Floats
 from planner.trace.numbers import money, percent_text
-from planner.trace.quantities import Fact, Traced, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Fact, Traced
 from planner.trace.recomputation import recomputed
 from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
@@ -52,12 +53,17 @@ class Held:
     whole: bool
     cost_usd: tuple[float, float] = (0.0, 0.0)  # p5 and p95
     owned_usd: tuple[float, float] = (0.0, 0.0)  # the same without what is rented by the hour beyond the plan
+    divisible: bool = True  # whether there are services or pools: runs stay as they are in every draw
 
     @property
     def rent_share(self) -> float:
         """The share of the width of the cost's range that is rent by the hour beyond the plan."""
         width, without = (high - low for low, high in (self.cost_usd, self.owned_usd))
         return max(1.0 - without / width, 0.0) if width > 0 else 0.0
+
+    def record(self) -> Record:
+        """The shares of draws, as the document keeps them."""
+        return {"draws": self.draws, "enough_fraction": self.share, "undone_fraction": self.undone}
 
 
 def ranged_totals(
@@ -109,16 +115,21 @@ def ranged_totals(
         whole=at.whole,
         cost_usd=ends[0],
         owned_usd=ends[1],
+        divisible=bool(plan.problem.services.name or plan.problem.work.name),
     )
     return total_records(named, draws, bands, _of_worlds(plan)), held
 
 
 def held_sentences(held: Held) -> list[str]:
     """What the ranges of totals stand on."""
-    where = "" if held.whole else ", where it is done already"
+    if not held.divisible:
+        return [
+            f"The ranges are of {held.draws} draws of facts; whether runs are done in time is said above."
+        ]
+    where = "" if held.whole else ", where they are done already"
     said = (
         f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
-        f"work is placed again on the fleet of this plan{where}: that is enough in "
+        f"services and pools are placed again on the fleet of this plan{where}: that is enough in "
         f"{percent_text(held.share, 0)}"
     )
     if held.share < 1.0:
@@ -201,8 +212,9 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
             stated.pools * np.exp(needed * normal["need"][:, [i]]),
             np.exp(rate * normal["rate"][groups.sku[serves.node_group], i]),
             np.exp(speed * normal["rate"][groups.sku[works.node_group], i]),
-            np.maximum(at.there - _late(plan, orders, normal["late"][:, i]), 0.0),
-        )
+            at.there,
+            at.at_once,
+        ).less(_late(plan, orders, normal["late"][:, i]))
         for i in range(draws)
     ]
 
@@ -252,9 +264,7 @@ def _less_failed(plan: Plan, solution: Solution, world: World, rate: Floats) -> 
         for value in (rate, np.asarray(plan.assembled.nodes.failure_rate_per_node_h.value))
     )
     missing = np.maximum(down - np.maximum(spares_at_hand(plan.problem, solution.spares), planned), 0.0)
-    return World(
-        world.services, world.pools, world.serving, world.working, np.maximum(world.there - missing, 0.0)
-    )
+    return world.less(missing)
 
 
 def _of_worlds(plan: Plan) -> list[Fact]:

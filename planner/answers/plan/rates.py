@@ -27,6 +27,14 @@ def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
         )
         for r in np.flatnonzero(solution.run)
     )
+    pausable = problem.pausable_options
+    trains += sorted(
+        (
+            int(problem.node_groups.sku[pausable.node_group[e]]),
+            error_key(inputs, inputs.scenario.training[int(pausable.job[e])]),
+        )
+        for e in np.flatnonzero(solution.done_node_h.sum(axis=1))
+    )
     serves: dict[int, set[int]] = {}
     for v in np.flatnonzero(np.any(solution.replicas > 0, axis=1)):
         sku = int(problem.node_groups.sku[problem.serve_options.node_group[v]])
@@ -34,11 +42,23 @@ def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
     bought = {int(problem.node_groups.sku[p]) for p in np.flatnonzero(np.any(solution.orders > 0, axis=1))}
     said = [_training(inputs, sku, key) for sku, key in trains]
     for sku, services in sorted(serves.items()):
-        said += _serving(inputs, sku, sorted(services))
+        said += _of_services(inputs, sku, sorted(services))
         name = inputs.skus[sku].name
         if sku in bought and not is_measured(inputs, inputs.skus[sku].accelerator):
             said.append(f"{name} is bought on that prior: a measurement of it may change what is best.")
     return list(dict.fromkeys(said))
+
+
+def _of_services(inputs: Inputs, sku: int, services: list[int]) -> Iterator[str]:
+    """Errors of serving rates on a SKU; where they differ by service, each says whose it is."""
+    title, whose = f"Rates of serving on {inputs.skus[sku].name}", dict[str, list[str]]()
+    for i in services:
+        whose.setdefault(_serving(inputs, sku, i, title), []).append(inputs.scenario.services[i].name)
+    if len(whose) == 1:
+        yield from whose
+        return
+    for said, names in whose.items():
+        yield said.replace(title, f"{title} ({', '.join(names)})", 1)
 
 
 def _training(inputs: Inputs, sku: int, key: str) -> str:
@@ -67,19 +87,12 @@ def _training(inputs: Inputs, sku: int, key: str) -> str:
     return f"{title}: {ends}, as no training run fixes its efficiency ({own.source.title})."
 
 
-def _serving(inputs: Inputs, sku: int, services: list[int]) -> Iterator[str]:
-    """Errors of serving rates on a SKU: of services whose model was measured there, and of the others."""
-    one = inputs.skus[sku]
-    title = f"Rates of serving on {one.name}"
-    for i in services:
-        service = inputs.scenario.services[i]
-        points = factors_of(inputs.catalogue, one.accelerator, service.model, service.precision, 1)
-        if points:
-            worst = max(float((fact.high or fact.value) / fact.value - 1.0) for _, fact in points)
-            count = f"{len(points)} own point{'s' * (len(points) != 1)}"
-            yield (
-                f"{title}, {service.model}: at worst ±{percent_text(worst, 0)} at other batches, from "
-                f"{count}."
-            )
-        else:
-            yield rate_error_text(title, rate_error(inputs, one.accelerator, service.model))
+def _serving(inputs: Inputs, sku: int, i: int, title: str) -> str:
+    """Error of serving rates on a SKU: of a service whose model was measured there, or of others."""
+    one, service = inputs.skus[sku], inputs.scenario.services[i]
+    points = factors_of(inputs.catalogue, one.accelerator, service.model, service.precision, 1)
+    if not points:
+        return rate_error_text(title, rate_error(inputs, one.accelerator, service.model))
+    worst = max(float((fact.high or fact.value) / fact.value - 1.0) for _, fact in points)
+    count = f"{len(points)} own point{'s' * (len(points) != 1)}"
+    return f"{title}, {service.model}: at worst ±{percent_text(worst, 0)} at other batches, from {count}."

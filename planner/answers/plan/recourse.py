@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.physics.procurement import catalogue_usd_per_h, rented_node_usd_per_h
+from planner.physics.procurement import catalogue_usd_per_h
 from planner.program.operation import NONE, Desk, Means, More, Operation, Prices, World, operate
 from planner.program.plan import Plan
 from planner.program.solution import Solution, bought_usd, racks_in_use, totals_by
 from planner.trace.numbers import count_text, percent_text
-from planner.trace.quantities import derive
 
 MOVE = "move work to free nodes"
 KEEP = "keep {nodes} of {name} that the plan sells"
@@ -70,13 +69,14 @@ class Recourse:
 
     def _own(self, world: World) -> World:
         """The world with no more of the offers by the hour than the plan takes."""
-        there, groups = world.there.copy(), len(world.there)
+        groups = len(world.there)
         hired, at = self.at.hired, self.at
         serves, works = at.problem.serve_options, at.problem.work_options
         used = totals_by(serves.node_group, groups, self.stated.serving)
         used += totals_by(works.node_group[at.work], groups, self.stated.working[at.work] * at.held)
-        there[hired] = used[hired] * (1.0 + 1e-9)
-        return replace(world, there=there)
+        there, at_once = world.there.copy(), world.at_once.copy()
+        there[hired] = at_once[hired] = used[hired] * (1.0 + 1e-9)
+        return replace(world, there=there, at_once=at_once)
 
     def _operated(self, world: World, means: Means) -> Operation | None:
         return operate(self.at, world, means, self.prices)
@@ -150,11 +150,10 @@ class Recourse:
         rented: list[More] = []
         for p in np.flatnonzero(np.isfinite(prices.hourly["usd"]).all(axis=1)).tolist():
             k = int(groups.sku[p])
-            price = derive(
-                rented_node_usd_per_h,
-                price_usd_per_h=catalogue_usd_per_h(inputs, YEAR, inputs.skus[k].accelerator),
-                accelerators=inputs.server("accelerators")[k],
-            )
+            price = (
+                catalogue_usd_per_h(inputs, YEAR, inputs.skus[k].accelerator)
+                * inputs.server("accelerators")[k]
+            ).named("rented_node_usd_per_h", "Price of a node for an hour in use, its electricity included")
             making = float(prices.hourly["kgco2e"][p, first:].sum())
             rented.append(More(p, first, float(price.value) * year_h, making, np.inf, on_site=False))
         yield rented, "rent {nodes} of {sku} for a year from " + labels[first] + ", paid to its end"

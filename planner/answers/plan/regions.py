@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.inputs.scenario import Service
 from planner.physics.users import latency_at, places
 from planner.program.plan import Plan
 from planner.program.solution import Solution, carried_by_option
+from planner.trace.columns import Floats
 from planner.trace.numbers import percent_text, seconds_text
-
-Floats = NDArray[np.float64]
 
 NOTHING = 0.005  # of the requests of a region, of which nothing is said
 

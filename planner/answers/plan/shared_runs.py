@@ -13,7 +13,7 @@ from planner.program.solution import Solution
 from planner.trace.records import Record
 
 
-def counted(plan: Plan, solution: Solution) -> NDArray[np.bool_]:
+def counted_runs(plan: Plan, solution: Solution) -> NDArray[np.bool_]:
     """Of the rows of runs that are done, those that count as a run: one of each that two sites share."""
     found: NDArray[np.bool_] = plan.problem.run_options.counts[solution.run > 0]
     return found

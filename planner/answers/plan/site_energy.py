@@ -38,6 +38,9 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             else ""
         )
         usd, carbon = float(row["usd"].value), float(row["kgco2e"].value)
+        if not sun and bought <= 1.0:
+            yield f"At {row['site']} {held}: it would take more than it saves."
+            continue
         more = f"{_more(money(abs(usd)), usd)} and {_more(mass(abs(carbon)), carbon)}"
         yield f"At {row['site']} {held}{sun}: {more} with price and making, the demand charge apart."
 

@@ -12,13 +12,13 @@ from planner.trace.numbers import mass, money, percent_text
 
 # What is short where a further replica of another deployment would break a rule of the plan.
 SHORT = {
-    "nodes in use": "no node is free there",
-    "node-hours": "no hours are free there",
-    "power": "no power is left there",
+    "nodes in use": "no node is free",
+    "node-hours": "no hours of nodes are free",
+    "power": "no power is left",
     "shared power": "the sites that share power have none left",
-    "spares": "no node is left there as a spare",
-    "promise": "the availability promised is not kept there",
-    "term": "nodes that are rented by the period would have to be rented there",
+    "spares": "no node is left as a spare",
+    "promise": "the availability promised would not be kept",
+    "term": "nodes would have to be rented for a term",
 }
 
 
@@ -40,7 +40,7 @@ def _sentence(plan: Plan, one: SmallDeployment) -> str:
 def _reasons(plan: Plan, one: SmallDeployment) -> Iterator[str]:
     if one.dearer is None:
         short = [SHORT[rule] for rule in one.broken if rule in SHORT]
-        yield from short or ["its other deployments have no room for it"]
+        yield f"where else it runs, {' and '.join(short) or 'there is no room'}"
     elif one.dearer >= 0:
         yield f"more replicas of another deployment would take {_amount(plan, one.dearer)} more"
     else:

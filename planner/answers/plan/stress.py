@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,17 @@ from planner.answers.plan.recourse import Recourse, Way
 from planner.physics.chance import demand_sigmas
 from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
-from planner.program.solution import Solution, nodes_of_runs, spares_at_hand, totals_by
+from planner.program.solution import (
+    RunOptions,
+    Solution,
+    nodes_of_runs,
+    nodes_under_way,
+    spares_at_hand,
+    totals_by,
+)
 from planner.trace.numbers import count_text, fixed_text, mass, money, percent_text
-from planner.trace.quantities import chosen, facts_of
+from planner.trace.origins import facts_of
+from planner.trace.quantities import chosen
 from planner.trace.recomputation import recompute
 from planner.trace.records import Record, plain_rows
 
@@ -112,9 +120,10 @@ def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
 
 def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> tuple[Record, list[Way]]:
     """What is short in a case, where first, and the ways out, the cheapest first."""
-    needed, works = _needed(plan, solution, case)
-    have = _there(plan, solution, case)
-    short = np.maximum(needed - have, 0.0)
+    at_once, over_time, works = _needed(plan, solution, case)
+    have, moved = _there(plan, solution, case), solution.moved
+    on_the_way, lost = (nodes_under_way(plan.problem, moved, mean=mean) for mean in (False, True))
+    short = np.maximum(np.maximum(at_once + on_the_way, over_time + lost) - have, 0.0)
     short[short < 1e-6] = 0.0
     late = _late_run(plan, solution, case)
     labels = plan.inputs.scenario.horizon.period_labels
@@ -132,7 +141,7 @@ def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> 
         best = recourse.moved(world) or Way("", 0.0, 0.0, 0.0)
     said = [best.text] if short.any() else []
     if late is not None:
-        said.append(f"put training.{late.job}.deadline {count_text(late.days)} days later")
+        said.append(f"put training.{late.job}.deadline {late.days_text} later")
     row: Record = {
         "case": case.title,
         "holds": "no" if said else "yes",
@@ -152,43 +161,78 @@ def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
     short = solution.in_service - solution.spares - _there(plan, solution, case)
     short[~np.isfinite(short)] = 0.0
     short[plan.assembled.reserved.node_group] = 0.0
+    runs, slow = problem.run_options, _slower_runs(plan, solution, case)
+    longer_h = totals_by(
+        runs.node_group, len(groups), (slow.node_hours - runs.node_hours) * solution.run[:, None]
+    )
+    as_slow = replace(problem, run_options=slow)
+    more = nodes_of_runs(as_slow, solution.run) - nodes_of_runs(problem, solution.run)
     return World(
         stated.services * case.demand.get("services", 1.0),
         stated.pools * case.demand.get("pools", 1.0),
         rate[serves.node_group],
         np.where(own, 1.0, rate[works.node_group]),
-        np.maximum(stated.there - short, 0.0),
-    )
+        np.maximum(stated.there - longer_h / groups.hours, 0.0),
+        np.maximum(stated.at_once - more, 0.0),
+    ).less(short)
 
 
-def _needed(plan: Plan, solution: Solution, case: Case) -> tuple[Nodes, dict[tuple[int, int], set[str]]]:
-    """Nodes that the work of each node group takes in a case (P, T), and whose they are."""
+def _needed(
+    plan: Plan, solution: Solution, case: Case
+) -> tuple[Nodes, Nodes, dict[tuple[int, int], set[str]]]:
+    """Nodes that the work of each node group takes in a case: at once, over the hours (P, T); and whose.
+
+    As in the program: pools take hours, those too that a run leaves when it ends within a period.
+    """
     problem = plan.problem
-    groups, found = problem.node_groups, np.zeros(solution.in_service.shape)
+    groups = problem.node_groups
+    over_time, pools = np.zeros(solution.in_service.shape), np.zeros(solution.in_service.shape)
     slower = np.array([1.0 / case.rate.get(int(k), 1.0) for k in groups.sku])
     names: dict[tuple[int, int], set[str]] = {}
 
-    def add(group: NDArray[np.intp], nodes: Nodes, of: NDArray[np.intp], every: tuple[str, ...]) -> None:
-        np.add.at(found, group, nodes)
+    def add(
+        to: Nodes, group: NDArray[np.intp], nodes: Nodes, of: NDArray[np.intp], every: tuple[str, ...]
+    ) -> None:
+        np.add.at(to, group, nodes)
         for row, t in np.argwhere(nodes > 0).tolist():
             names.setdefault((int(group[row]), t), set()).add(every[int(of[row])])
 
-    runs, serves, works, pausable = (
-        problem.run_options, problem.serve_options, problem.work_options, problem.pausable_options
-    )  # fmt: skip
-    # A run keeps its nodes; if it is slower, it ends later.
-    add(runs.node_group, (runs.nodes * solution.run[:, None]).astype(float), runs.job, problem.jobs.name)
-    found[:] = nodes_of_runs(problem, solution.run)  # of those that follow one another, the most at once
-    add(pausable.node_group, solution.done_node_h / groups.hours, pausable.job, problem.jobs.name)
+    serves, works, pausable = problem.serve_options, problem.work_options, problem.pausable_options
+    runs = _slower_runs(plan, solution, case)
+    hours = groups.hours
+    run_nodes = runs.node_hours * solution.run[:, None] / hours
+    add(over_time, runs.node_group, run_nodes, runs.job, problem.jobs.name)
+    of_runs = over_time.copy()
+    add(over_time, pausable.node_group, solution.done_node_h / hours, pausable.job, problem.jobs.name)
     more = case.demand.get("services", np.ones((len(problem.services.name), problem.periods)))
     served = serves.nodes[:, None] * solution.replicas
     times = more[serves.service] * slower[serves.node_group][:, None]
-    add(serves.node_group, _with_room(plan, solution, served, times), serves.service, problem.services.name)
+    room = _with_room(plan, solution, served, times)
+    add(over_time, serves.node_group, room, serves.service, problem.services.name)
+    at_once = over_time - of_runs + nodes_of_runs(replace(problem, run_options=runs), solution.run)
     more = case.demand.get("pools", np.ones((len(problem.work.name), problem.periods)))
-    done = works.held_ratio * solution.work_node_h / groups.hours
+    done = works.held_ratio * solution.work_node_h / hours
     own = np.where(_in_own_hours(plan), 1.0, slower[works.node_group])[:, None]
-    add(works.node_group, done * more[works.work] * own, works.work, problem.work.name)
-    return found, names
+    add(pools, works.node_group, done * more[works.work] * own, works.work, problem.work.name)
+    return at_once, over_time + pools, names
+
+
+def _slower_runs(plan: Plan, solution: Solution, case: Case) -> RunOptions:
+    """Runs that keep their nodes and hold them longer, where their SKU delivers less in a case."""
+    runs, groups = plan.problem.run_options, plan.problem.node_groups
+    nodes, node_h, to_h = runs.nodes.copy(), runs.node_hours.copy(), runs.to_h.copy()
+    for r in np.flatnonzero(solution.run > 0).tolist():
+        rate = case.rate.get(int(groups.sku[runs.node_group[r]]), 1.0)
+        if rate == 1.0 or not node_h[r].any():
+            continue
+        left, held = float(node_h[r].sum()) / rate, int(nodes[r].max())
+        nodes[r], node_h[r] = 0, 0.0
+        for t in range(int(runs.start[r]), plan.problem.periods):
+            from_h = float(runs.from_h[r, t])
+            taken = min(left, held * (float(groups.hours[t]) - from_h))
+            nodes[r, t], node_h[r, t], to_h[r, t] = held if taken > 0 else 0, taken, from_h + taken / held
+            left -= taken
+    return replace(runs, nodes=nodes, node_hours=node_h, to_h=to_h)
 
 
 def _in_own_hours(plan: Plan) -> NDArray[np.bool_]:
@@ -251,7 +295,12 @@ class Late:
     @property
     def text(self) -> str:
         """How late it is."""
-        return f"{self.job} is done {count_text(self.days)} days after its deadline (95 % chance)"
+        return f"{self.job} is done {self.days_text} after its deadline (95 % chance)"
+
+    @property
+    def days_text(self) -> str:
+        """The days in words."""
+        return f"{count_text(self.days)} day{'s' * (self.days != 1)}"
 
 
 def _late_run(plan: Plan, solution: Solution, case: Case) -> Late | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
 from planner.answers.plan.chosen_ways import adoption_sentences, way_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
@@ -12,8 +14,8 @@ from planner.answers.plan.disposals import (
     undeclared_sentences,
     unused_sentences,
 )
-from planner.answers.plan.feeding import feeding_sentences
 from planner.answers.plan.fleet import (
+    nodes_text,
     ownership_sentences,
     purchase_sentences,
 )
@@ -23,6 +25,7 @@ from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
 from planner.answers.plan.placements import placement_sentences
 from planner.answers.plan.places import place_sentences
+from planner.answers.plan.preprocessing import feeding_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.regions import region_sentences
@@ -46,7 +49,7 @@ from planner.program.baselines import (
 )
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status
-from planner.trace.numbers import mass, money, percent_text, tonne_price
+from planner.trace.numbers import count_text, energy, mass, money, percent_text, tonne_price
 
 MOST_PRICES = 8  # the table holds them all
 
@@ -141,11 +144,13 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
         return []
     cheap = found.solution
     dearer, cleaner = solution.usd - cheap.usd, cheap.kgco2e - solution.kgco2e
-    ours, theirs = placements(plan, solution), placements(plan, cheap)
+    ours, theirs = (placements(plan, each) | _beyond_nodes(plan, each) for each in (solution, cheap))
     changes = [
-        f"{name}: {ours[name]} (cost only: {theirs[name]})" for name in ours if ours[name] != theirs.get(name)
+        f"{name}: {ours[name]} (cost only: {theirs.get(name, 'none')})"
+        for name in ours
+        if ours[name] != theirs.get(name)
     ]
-    if not changes:
+    if not changes and abs(dearer) < 1.0 and abs(cleaner) < 1.0:
         return [
             "The cost-only plan decides the same: at this carbon price the cheapest plan is also the best."
         ]
@@ -164,6 +169,33 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
             said += f", {'below' if paid <= price else 'above'} the carbon price of {tonne_price(price)}"
             said += "" if paid <= price else " (both plans are proved only to within the gap)"
     return [f"{said}.", *(f"It differs in {change}." for change in changes)]
+
+
+def _beyond_nodes(plan: Plan, solution: Solution) -> dict[str, str]:
+    """What was decided of terms, clean energy, techniques, curtailment and batteries."""
+    problem, names = plan.problem, plan.problem.site_names
+    rented = solution.committed.sum(axis=1)
+    every = {
+        "nodes under a term": [
+            f"{nodes_text(int(rented[p]))} of {problem.node_group_name(int(p))}"
+            for p in np.flatnonzero(rented)
+        ],
+        "clean energy": [
+            f"{energy(float(kwh))} under {one.name}"
+            for one, kwh in zip(plan.inputs.scenario.contracts, solution.matched_kwh.sum(axis=1), strict=True)
+            if kwh > 0.5
+        ],
+        "techniques": [
+            f"{problem.adoptions.name[a]} for {problem.work.name[problem.adoptions.work[a]]}"
+            for a in np.flatnonzero(solution.adopted)
+        ],
+        "curtailment": [names[s] for s in np.flatnonzero(solution.signed)],
+        "batteries": [
+            f"{energy(float(solution.battery_kwh[s]))} at {names[s]}"
+            for s in np.flatnonzero(solution.battery_kwh > 0.5)
+        ],
+    }
+    return {what: ", ".join(said) or "none" for what, said in every.items()}
 
 
 def _against_today(plan: Plan, solution: Solution) -> list[str]:
@@ -195,7 +227,7 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
     dearer = found.solution.usd - solution.usd
     return [
         f"Keeping every node to the end of its life would cost {money(abs(dearer))} "
-        f"{'more' if dearer >= 0 else 'less'} than parting with {parted}."
+        f"{'more' if dearer >= 0 else 'less'} than parting with {count_text(parted)}."
     ]
 
 
@@ -207,7 +239,7 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
     if found.solution is None:
         if found.status is Status.INFEASIBLE:
             return ["As operators usually plan, no plan keeps every limit."]
-        return []
+        return ["What operators would usually plan was not found in the time allowed."]
     saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
     if abs(saved) < 1.0 and abs(cleaner) < 1.0:
         return ["As operators usually plan, the answer is the same."]

@@ -9,7 +9,6 @@ from planner.answers.plan.clean_energy import clean_energy_records
 from planner.answers.plan.commitments import commitment_records
 from planner.answers.plan.data_mix import data_records
 from planner.answers.plan.disposals import disposal_records
-from planner.answers.plan.feeding import feeding_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.hours import hour_records, lever_records
 from planner.answers.plan.limit_prices import price_records
@@ -25,6 +24,7 @@ from planner.answers.plan.money import (
 )
 from planner.answers.plan.placements import placement_records
 from planner.answers.plan.places import place_records
+from planner.answers.plan.preprocessing import feeding_records
 from planner.answers.plan.site_energy import site_energy_records
 from planner.answers.plan.stress import stress_tables
 from planner.answers.plan.unit_costs import accelerator_hour_records, unit_cost_records, use_records

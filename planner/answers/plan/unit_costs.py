@@ -320,8 +320,7 @@ def _served(plan: Plan, solution: Solution, service: int) -> tuple[str, Traced]:
         key = "images" if one.candidates is None else "candidates"
         each = (inputs.yours(f"{where}.{key}", one.items, "1") * 1.0).named("items")
         item = item_of(inputs.catalogue, one.model)
-        unit = f"million {item}" if item == "samples" else f"thousand {item}"
-        count = 1e3 if unit.startswith("thousand") else 1e6
+        unit, count = (f"billion {item}", 1e9) if item == "samples" else (f"thousand {item}", 1e3)
     parts = {}
     for t, label in enumerate(inputs.scenario.horizon.period_labels):
         peak = inputs.yours(f"{where}.peak_rate[{t}]", one.peak_requests_per_s[t], "1/s")

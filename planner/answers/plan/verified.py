@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from planner.answers.plan.fleet import place
 from planner.answers.plan.promises import standing_by
 from planner.inputs.resolved import Inputs
+from planner.inputs.service_requests import arrival_scv, mix_of, request_tokens, trace_rate, windows_of
 from planner.performance.arrivals import Crew, Demand, dealt_stream, drawn_outages
 from planner.performance.capacity import replica_queue
 from planner.performance.engine import with_values
@@ -243,13 +244,13 @@ def _cases(plan: Plan) -> list[_Case]:
 
 def _demand(inputs: Inputs, service: int, requests_per_s: float) -> Demand:
     stated = inputs.scenario.services[service]
-    prompt, answer = inputs.request_tokens(stated)
-    windows = inputs.windows(stated)  # of a recording, each a request of its own
+    prompt, answer = request_tokens(inputs, stated)
+    windows = windows_of(inputs, stated)  # of a recording, each a request of its own
     return Demand(
         requests_per_s=requests_per_s * (1.0 if windows is None else float(windows.value)),
-        trace_per_s=float(inputs.trace_rate(stated).value),
-        trace_scv_ratio=float(inputs.arrival_scv(stated).value),
-        mix=inputs.request_mix(stated),
+        trace_per_s=float(trace_rate(inputs, stated).value),
+        trace_scv_ratio=float(arrival_scv(inputs, stated).value),
+        mix=mix_of(inputs, stated),
         input_tokens=float(prompt.value),
         output_tokens=float(answer.value),
     )

@@ -8,7 +8,7 @@ standing nodes, network, storage, building, end of life. They are in no total th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,12 @@ from planner.physics.surroundings import (
     storage_share,
     water_of,
 )
+from planner.physics.upstream import BOUNDARY, direct_fraction, of_whole_lives, scope_note
 from planner.program.market_based import at_location
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import amount_text, mass, percent_text
-from planner.trace.quantities import Traced, chosen, derive, rows, total
+from planner.trace.quantities import Fact, Traced, chosen, derive, rows, total
 from planner.trace.records import Record
 
 WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
@@ -171,6 +172,8 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
             f"nodes of your own{rented}. All of it is {mass(whole)}, of which "
             f"{percent_text((whole - counted) / whole, 0)} weighs in no decision."
         )
+    if note := upstream_note(plan):
+        yield note
     onsite = sum(float(one.value) for _, one, _ in found.water)
     offsite = sum(float(one.value) for _, _, one in found.water)
     if onsite + offsite > 0:
@@ -187,14 +190,8 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         if (contract := ledger.kgco2e_terms.get("contract_kgco2e")) is not None and own is not None:
             own = total("electricity_kgco2e", {"grid": own, "contracts": contract})
         if own is not None:
-            yield Entry(
-                "electricity of nodes",
-                2,
-                "facility",
-                own,
-                True,
-                location=_electricity(plan, ~off, location=True) if market else None,
-            )
+            place = _electricity(plan, ~off, location=True) if market else None
+            yield from _parted("nodes", own, _burnt(plan), True, place)
     goods, capital = Category.PURCHASED_GOODS_AND_SERVICES, Category.CAPITAL_GOODS
     if others is not None:
         yield Entry("electricity of rented nodes", 3, "facility", others, True, goods)
@@ -225,6 +222,52 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
             yield Entry(name, 3, WHERE.get(term, "server"), one, True, category)
 
 
+def _parted(
+    what: str, whole: Traced, burnt: Traced | None, minimised: bool, location: Traced | None = None
+) -> Iterator[Entry]:
+    """Electricity of something: what stations burn for it, and what lies upstream where that is known."""
+    name = f"electricity of {what}"
+    yield Entry(name, 2, "facility", burnt or whole, minimised, location=location)
+    if burnt is not None:
+        rest = (whole - burnt).named("upstream_kgco2e")
+        yield Entry(f"upstream of {name}", 3, BOUNDARY, rest, minimised, Category.FUEL_AND_ENERGY)
+
+
+def burnt_fraction(plan: Plan, site: int) -> Fact | None:
+    """Share of a site's electricity that power stations burn; None where its factor does not tell it.
+
+    Market-based figures are of contracts, and hours of one's own say nothing of their fuels.
+    """
+    inputs, stated = plan.inputs, plan.inputs.scenario.sites[site]
+    if plan.ledger.location_carbon is not None or stated.grid is None or stated.hourly is not None:
+        return None
+    if not of_whole_lives(GridSignal.parse(inputs.fact(f"grid.{stated.grid}.intensity").boundary["grid"])):
+        return None
+    return direct_fraction(inputs.fact, inputs.has, stated.grid)
+
+
+def _burnt(plan: Plan) -> Traced | None:
+    """What stations burn for the nodes of all sites of one's own; None where one does not tell it."""
+    groups, parts = plan.problem.node_groups, dict[str, Traced]()
+    for s, site in enumerate(plan.inputs.scenario.sites):
+        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site)
+        if drawn is None or not drawn.value:
+            continue
+        fraction = burnt_fraction(plan, s)
+        if fraction is None:
+            return None
+        parts[site.name] = (drawn * fraction).named("burnt_kgco2e")
+    return total("burnt_kgco2e", parts) if parts else None
+
+
+def upstream_note(plan: Plan) -> str:
+    """What scope 2 holds or leaves out; empty where upstream has lines of its own, or contracts count."""
+    own = _electricity(plan, ~plan.problem.node_groups.off_site)
+    if own is None or plan.ledger.location_carbon is not None:
+        return ""
+    return scope_note(own.boundary.get("grid"), parted=_burnt(plan) is not None)
+
+
 def _around(
     plan: Plan, solution: Solution, made: Traced | None, site_kwh: Mapping[int, Traced]
 ) -> Iterator[Entry]:
@@ -237,12 +280,16 @@ def _around(
         share = network_share(
             inputs, it_kwh=it, operational=operational, server=made, pue=(meter / it).named("pue")
         )
-        yield Entry("electricity of the network", 2, "facility", share.operational, False)
+        burnt = _burnt(plan)
+        of_network = burnt and (share.operational * (burnt / operational)).named("burnt_kgco2e")
+        yield from _parted("the network", share.operational, of_network, False)
         yield Entry("making of the network", 3, "network", share.made, False, capital)
     for s, site in enumerate(inputs.scenario.sites):
         kept = storage_share(inputs, s)
         if kept is not None:
-            yield Entry(f"electricity of storage at {site.name}", 2, "facility", kept.operational, False)
+            fraction = burnt_fraction(plan, s)
+            of_storage = fraction and (kept.operational * fraction).named("burnt_kgco2e")
+            yield from _parted(f"storage at {site.name}", kept.operational, of_storage, False)
             yield Entry(f"making of storage at {site.name}", 3, "storage", kept.made, False, capital)
     building, end = dict[str, Traced](), dict[str, Traced]()
     for k, sku in enumerate(inputs.skus):
@@ -353,6 +400,8 @@ def _check(plan: Plan, found: WholeLedger) -> None:
     tags = [(one.location or one.kgco2e).boundary.get("grid", "market") for one in found.entries]
     # A market-based figure says nothing of the grid: where no line does, it is taken as one's own.
     signal = GridSignal.parse(next((tag for tag in tags if tag != "market"), OWN_FIGURE))
+    if any(one.category is Category.FUEL_AND_ENERGY for one in found.entries):
+        signal = replace(signal, scope="direct")  # the rest has lines of its own
     lines = []
     for one in found.entries:
         value, place = float(one.kgco2e.value), one.location or one.kgco2e

@@ -17,15 +17,15 @@ from planner.answers.plan.fleet import (
     place,
     rental_sentences,
 )
-from planner.answers.plan.promises import kept, standing_by
+from planner.answers.plan.promises import kept_time_fraction, standing_by
 from planner.answers.plan.quality import quality_columns
-from planner.answers.plan.shared_runs import columns_of, counted, options_of, other_half
+from planner.answers.plan.shared_runs import columns_of, counted_runs, options_of, other_half
 from planner.answers.plan.stages import stage_columns
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.inputs.software import default_stack
-from planner.performance.layouts import RECOMPUTE_NAMES
+from planner.performance.layouts import recompute_says
 from planner.physics.batch_serving import in_batches
 from planner.physics.denoiser_training import HELD
 from planner.physics.engines import engine_title
@@ -160,7 +160,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     **_user_latency(plan, int(replicas.candidates.service[row])),
                     **shares.get((int(v), t), {}),
                     **stage_columns(plan, int(v)),
-                    "availability_fraction": kept(plan, solution, int(v), t),
+                    "availability_fraction": kept_time_fraction(plan, solution, int(v), t),
                 }
             )
     return sorted(found, key=lambda record: (record["service"], labels.index(record["period"])))
@@ -270,12 +270,12 @@ def need_records(plan: Plan) -> list[Record]:
 
 def _layout(layout: Any, row: int) -> str:
     one = {name: int(column[row]) for name, column in layout.items()}
+    recompute = recompute_says(float(layout["recompute"][row]))
     parts = [f"TP{one['tp']}", f"PP{one['pp']}" + (f"x{one['interleave']}" if one["interleave"] > 1 else "")]
     if one["cp"] > 1:
         parts.append(f"CP{one['cp']}")
     if one["ep"] > 1:
         parts.append(f"EP{one['ep']}")
-    recompute = RECOMPUTE_NAMES[one["recompute"]]
     return (
         " ".join(parts) + f", micro-batch {one['micro_batch']}, recompute {recompute}, ZeRO-{one['sharding']}"
     )
@@ -370,8 +370,8 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         yield (
             f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
-            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance; "
-            "checkpoint every "
+            f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
+            "where only failures vary; checkpoint every "
             f"{count_text(interval_h * 60)} min."
         )
 
@@ -470,7 +470,9 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         return []
     horizon = plan.inputs.scenario.horizon
     said = []
-    done = zip(plan.ledger.run_rows, solution.run[solution.run > 0], counted(plan, solution), strict=True)
+    done = zip(
+        plan.ledger.run_rows, solution.run[solution.run > 0], counted_runs(plan, solution), strict=True
+    )
     for row, count, _ in filter(itemgetter(2), done):
         c = int(runs.candidate[row])
         job, other = plan.inputs.scenario.training[runs.candidates.job[c]], other_half(plan, c)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from planner.report.cells import Number, below, close, explanation_of, kept, kept_for, value_of
+from planner.report.cells import Number, below, close, explanation_of, kept_explanation, kept_for, value_of
 from planner.report.charts.compared import UNITS
 from planner.trace.explain import Explanation
 from planner.trace.numbers import share_of
@@ -71,7 +71,7 @@ def _total_of(record: Record, name: str, number: int, value: float) -> Explanati
 
 def _term_of(record: Record, name: str, number: int, value: float) -> Explanation | None:
     """A term, which its plan keeps as one of the inputs of the total."""
-    whole = kept({"explanations": record["explanations"][number]}, name)
+    whole = kept_explanation({"explanations": record["explanations"][number]}, name)
     inputs = () if whole is None else whole.steps[0].inputs.values()
     for at in inputs:
         if whole is not None and close(whole.steps[at].value, value):

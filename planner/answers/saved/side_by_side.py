@@ -11,7 +11,7 @@ from planner.answers.saved.compare import common_currency, flat_inputs, head_of
 from planner.inputs.scenario.bundle import restored
 from planner.report.cells import FORMER_TERMS
 from planner.store.store import Store
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 from planner.trace.numbers import share_of
 from planner.trace.records import Record
 
@@ -59,7 +59,7 @@ def side_by_side(plans: Sequence[Compared]) -> Record:
         "terms": {name: _terms(documents, name, unit) for name, unit in TERMS.items()},
         "headlines": [document["headline"] for document in documents],
         "explanations": [
-            {name: found.to_dict() for name in TERMS if (found := opened(document, name)) is not None}
+            {name: found.to_dict() for name in TERMS if (found := kept_step(document, name)) is not None}
             for document in documents
         ],
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answers.opening import open_answer
-from planner.answers.planning_again import scenario_from_here
+from planner.answers.rolling_horizon import scenario_from_here
 from planner.answers.track import track_document
 from planner.inputs.actuals import Actual, read_actuals
 from planner.inputs.catalogue import load_catalogue

@@ -5,7 +5,7 @@ Results go into a store as they come, so that a sweep that was stopped goes on w
 
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses, Outcome
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records, sweep_result
-from planner.program.grids import Grid, GridError, drawn, pareto, varied
+from planner.program.grids import Grid, GridError, drawn_points, pareto, varied
 
 __all__ = [
     "DaskCluster",
@@ -16,7 +16,7 @@ __all__ = [
     "LocalProcesses",
     "Outcome",
     "SweepResult",
-    "drawn",
+    "drawn_points",
     "pareto",
     "run_sweep",
     "sweep_records",

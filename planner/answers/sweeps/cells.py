@@ -18,8 +18,28 @@ TOTALS = {
     "energy_kwh": "energy",
     "capex_usd": "capex",
 }
+# Column -> what the draws of a plan say of it.
+OF_DRAWS = {
+    "median_cost_usd": "median of the cost over the draws of this plan, rent where nodes are short included",
+    "p95_cost_usd": "95th percentile of the cost over the draws of this plan",
+    "enough_fraction": "share of the draws of this plan in which its own nodes are enough",
+}
 NUMBER = "number of the point, in the order of the grid"
 CHANGED = "changed in the scenario for this point"
+
+
+def with_risk(rows: Sequence[Record], document_of: Callable[[str], Mapping[str, Any]]) -> list[Record]:
+    """The rows of few points with what the draws of their plans say of the cost, and of enough nodes."""
+    if len(rows) > MOST_OPENED:
+        return list(rows)
+    found = []
+    for row in rows:
+        document = document_of(row["plan"]) if row["plan"] else {"totals": []}
+        cost: Mapping[str, Any] = next((each for each in document["totals"] if each["name"] == "cost"), {})
+        held = document.get("held") or {}
+        drawn = (cost.get("p50"), cost.get("p95"), held.get("enough_fraction"))
+        found.append({**row, **dict(zip(OF_DRAWS, drawn, strict=True))})
+    return found
 
 
 def point_steps(rows: Sequence[Record], document_of: Callable[[str], Mapping[str, Any]]) -> Record:
@@ -52,6 +72,8 @@ def _taken(steps: Gathered, document: Mapping[str, Any]) -> dict[str, int]:
 def _stated(key: str, row: Record) -> Step:
     about = NUMBER if key == "point" else CHANGED
     unit = column_unit(key) or "1"
+    if key in OF_DRAWS:
+        about = OF_DRAWS[key]
     if key in TOTALS:
         about = f"{TOTALS[key]} of plan {row['plan']}, which the store keeps whole"
         unit = row["objective_unit"] if key == "objective_value" else unit

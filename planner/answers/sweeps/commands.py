@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from planner.answers.sweeps.cells import point_steps
+from planner.answers.sweeps.cells import point_steps, with_risk
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
 from planner.inputs.scenario import Scenario
-from planner.program.grids import Grid, GridError, drawn, pareto, varied
+from planner.program.grids import Grid, GridError, drawn_points, pareto, varied
 from planner.report.columns import aligned, words
 from planner.report.data import csv_text
 from planner.report.saving import FolderKind, write_folder
 from planner.report.shape import answer_json
 from planner.store import open_store
 from planner.trace.currency import currency_of, currency_record, in_its_currency, showing
-from planner.trace.numbers import mass, money
+from planner.trace.numbers import mass, money, percent_text
 from planner.trace.records import Record
 
+# What draws of a point's plan say -> its column, and how it is told there.
+RISK_WORDS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "median_cost_usd": ("median", money),
+    "p95_cost_usd": ("p95", money),
+    "enough_fraction": ("enough in", lambda share: percent_text(share, 0)),
+}
 SWEEP = FolderKind("a sweep folder", "sweep.json", "everfleet_sweep", ("sweep.json", "csv"))
 
 
@@ -54,7 +60,7 @@ def grid_for(
     if prices is not None:
         return pareto(prices)
     if draws is not None:
-        return drawn(scenario, load_catalogue(), draws=draws, seed=seed)
+        return drawn_points(scenario, load_catalogue(), draws=draws, seed=seed)
     return varied(vary)
 
 
@@ -69,7 +75,7 @@ def sweep_document(
     scenario: Scenario, grid: Grid, result: SweepResult, document_of: Callable[[str], Record]
 ) -> Record:
     """A sweep as plain data; `document_of` gives the one of a saved plan, which opens its totals."""
-    rows = sweep_records(result)
+    rows = with_risk(sweep_records(result), document_of)
     return {
         "everfleet_sweep": 2,
         "digest": result.digest,
@@ -93,7 +99,11 @@ def save_sweep(document: Record, folder: Path) -> list[Path]:
 
 @in_its_currency
 def sweep_text(document: Record) -> str:
-    """The table of all points: what varies, what it comes to, a star on the front of cost and carbon."""
+    """The table of all points: what varies, what it comes to, a star on the front of cost and carbon.
+
+    Of few points also the median and p95 of the cost, rent where nodes are short included, and the share of
+    draws in which the fleet is enough.
+    """
     rows = document["points"]
     # Draws change tens of facts at once: the number of the draw says more than they do.
     paths = [] if document["kind"] == "draws" else list(dict.fromkeys(p for row in rows for p in _paths(row)))
@@ -102,11 +112,20 @@ def sweep_text(document: Record) -> str:
         *((path, partial(_changed, path)) for path in paths),
         ("status", lambda row: row["status"]),
         ("cost", lambda row: "" if row["cost_usd"] is None else money(row["cost_usd"])),
+        *(
+            (name, partial(_drawn, key, words_of))
+            for key, (name, words_of) in RISK_WORDS.items()
+            if any(row.get(key) is not None for row in rows)
+        ),
         ("carbon", lambda row: "" if row["cost_usd"] is None else mass(row["carbon_kgco2e"])),
         ("plan", lambda row: (row["plan"] or "")[:10]),
     )
     failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]
     return "\n".join([*aligned(columns, rows), "", "* no other point is as cheap and as clean", *failed])
+
+
+def _drawn(key: str, words_of: Callable[[float], str], row: Record) -> str:
+    return "" if row.get(key) is None else words_of(row[key])
 
 
 def _paths(row: Record) -> list[str]:

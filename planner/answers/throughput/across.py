@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -267,9 +267,7 @@ def _row(
         "step_s": step,
         "rate_per_s": rate,
         "million_kwh": derive(million_kwh, drawn_kw=drawn, rate_per_s=rate),
-        "million_kgco2e": derive(
-            million_operational_kgco2e, hour_kgco2e=_joined(list(carbons.values())), rate_per_s=rate
-        ),
+        "million_kgco2e": derive(million_operational_kgco2e, hour_kgco2e=_joined(carbons), rate_per_s=rate),
     }
     if waits is not None:
         row |= {"link_s": waits.link_s, "link_gb": waits.link_gb}
@@ -286,24 +284,12 @@ def _row(
     return row
 
 
-def _joined(carbons: Sequence[Traced]) -> Traced:
+def _joined(carbons: Mapping[str, Traced]) -> Traced:
     """Carbon of several sites, each as its grid is published; `_notes` says where these differ."""
-    whole, *others = carbons
-    for other in others:
-        same = whole.boundary == other.boundary
-        tag = "" if same else "grid=as each grid is published"
-        whole = derive(both_kgco2e, tag, some_kgco2e=whole, other_kgco2e=other)
-    return whole
-
-
-def both_kgco2e(*, some_kgco2e: float, other_kgco2e: float) -> float:
-    """Carbon of two sites together.
-
-    C = a + b
-
-    Source: definition.
-    """
-    return some_kgco2e + other_kgco2e
+    first, *others = carbons.values()
+    same = all(first.boundary == other.boundary for other in others)
+    tag = "" if same else "grid=as each grid is published"
+    return total("both_kgco2e", carbons, "Carbon of the sites together", gives=tag)
 
 
 def tokens_of_step_per_s(*, global_batch: float, sequence_tokens: float, step_s: float) -> float:

@@ -11,7 +11,6 @@ from planner.answers.throughput.setting import Setting, Table, every_size, range
 from planner.inputs.model_kinds import item_of
 from planner.performance.throughput import exposed_communication_fraction
 from planner.physics.denoiser_training import HELD, denoiser_columns, no_step, stages
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.requests import given
 from planner.physics.training_options import cannot_train
@@ -38,7 +37,7 @@ def denoising_table(setting: Setting, sizes: Sequence[int]) -> Table:
         return Table(unit, listed, [], {}, about, notes)
     nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
+    accelerators = (nodes * per_node).named("accelerators_in_use")
     found, drawn = denoiser_columns(
         inputs, question.model, question.precision, sku, given("batch", float(batch), "1"), accelerators
     )

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from planner.answers.throughput.setting import Row, Setting, Table
 from planner.inputs.resolved import Inputs
-from planner.physics.apart import cache_way, in_less_time, knowing_prompts, ports_of, prompts_alone
-from planner.physics.serving import EngineLaw, engine_law, serving_candidates, sharing
+from planner.physics.disaggregation import cache_way, in_less_time, knowing_prompts, ports_of, prompts_alone
+from planner.physics.engine_law import EngineLaw, engine_law
+from planner.physics.replica_kinds import sharing
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates, requests_of
 from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, pick

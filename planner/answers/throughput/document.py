@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planner.answers.throughput.batch_serving import generation_table, scoring_table
 from planner.answers.throughput.costs import best_rows, costs_note, grid_of
 from planner.answers.throughput.denoising import denoising_table
 from planner.answers.throughput.equations import needed_per_s
@@ -14,7 +15,6 @@ from planner.answers.throughput.recommendation import recommendation_table
 from planner.answers.throughput.serving import serving_table
 from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
-from planner.answers.throughput.whole import generation_table, scoring_table
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.hardware_question import DRAW, GENERATE, LOOK, RECOMMEND, SCORE, WRITTEN, Question
 from planner.inputs.models import with_model_cards

@@ -13,6 +13,7 @@ from planner.answers.throughput.training import work_of
 from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.hardware_question import TEXT, VISION, Question
 from planner.inputs.models import with_model_cards
+from planner.performance.memory import redone_fraction
 from planner.physics.requests import inputs_of
 from planner.report.chakra import COLLECTIVE_NODE, COMPUTE_NODE, RECEIVE_NODE, SEND_NODE, Operation
 from planner.trace.errors import InputError
@@ -89,7 +90,7 @@ def _sizes(run: StepRun, parameters: float) -> dict[str, float]:
         return {}
     values = layout.micro_batch * held["sequence_tokens"] / layout.cp * held["hidden"] * VALUE_BYTES
     own = VALUE_BYTES * parameters / (layout.tp * layout.pp)
-    passes = 3.0 if layout.recompute == 2 else 2.0
+    passes = 2.0 + float(redone_fraction(recompute=layout.recompute))
     return {
         "tensor-parallel sums": 2.0 * passes * held["layers"] / layout.pp * values,
         "to the next stage": values / layout.tp,

@@ -15,7 +15,7 @@ from planner.answers.throughput.traffic import asking
 from planner.answers.throughput.training import Work, layout_of, work_of
 from planner.inputs.catalogue import make_fact
 from planner.inputs.fits import factor_fact, factor_key, read_calibration
-from planner.inputs.scenario.problems import near, shown
+from planner.inputs.scenario.problems import nearest_remedy, shown
 from planner.performance.bundles import step_bundles
 from planner.performance.calibrate import calibrated_efficiency_fraction
 from planner.performance.calibrate_serving import measured_rate_per_s
@@ -161,7 +161,7 @@ def _read(setting: Setting) -> tuple[str, int, float, str]:
 def _sku(setting: Setting, name: str) -> str:
     known = setting.catalogue.skus
     if name not in known:
-        raise InputError(f"--measured: the catalogue has no SKU {shown(name)}; {near(name, known)}")
+        raise InputError(f"--measured: the catalogue has no SKU {shown(name)}; {nearest_remedy(name, known)}")
     return name
 
 

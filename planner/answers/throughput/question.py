@@ -24,7 +24,7 @@ from planner.inputs.model_kinds import DIFFUSION, LANGUAGE, RECOMMENDATION, SPEE
 from planner.inputs.model_kinds import VISION as SEES
 from planner.inputs.placement_question import WAYS
 from planner.inputs.scenario import Problem, ScenarioError
-from planner.inputs.scenario.problems import near, near_or_own, shown
+from planner.inputs.scenario.problems import near_or_own, nearest_remedy, shown
 from planner.physics.precisions import FORMATS
 
 PRECISIONS = tuple(FORMATS)
@@ -132,7 +132,8 @@ def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
         yield from _without_precision(question, catalogue)
     if question.mix is not None and question.mix not in (named := mixes(catalogue)):
         yield Problem(
-            "--mix", f"the catalogue has no request mix {shown(question.mix)}; {near(question.mix, named)}"
+            "--mix",
+            f"the catalogue has no request mix {shown(question.mix)}; {nearest_remedy(question.mix, named)}",
         )
     if question.grid is not None and question.grid not in (grids := catalogue.names("grid", "intensity")):
         yield Problem(
@@ -143,7 +144,8 @@ def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
     if question.engine is not None and question.engine not in engines:
         yield Problem(
             "--engine",
-            f"the catalogue has no serving engine {shown(question.engine)}; {near(question.engine, engines)}",
+            f"the catalogue has no serving engine {shown(question.engine)}; "
+            f"{nearest_remedy(question.engine, engines)}",
         )
 
 

@@ -13,7 +13,6 @@ from planner.inputs.embedding_tables import read_tables
 from planner.inputs.scenario.schema_tables import Tables
 from planner.inputs.scenario.table_files import of_another_model
 from planner.performance.throughput import exposed_communication_fraction
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.placed_tables import imbalance_column, no_room
 from planner.physics.requests import given
@@ -88,7 +87,7 @@ def _columns(
     inputs, fact = setting.inputs, setting.fact
     nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
+    accelerators = (nodes * per_node).named("accelerators_in_use")
     found = sample_step(
         inputs,
         setting.question.model,

@@ -12,8 +12,8 @@ from planner.answers.throughput.equations import yield_per_kwh
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, worst
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
-from planner.physics.engines import engine_title, model_fact
-from planner.physics.equations.serving import shared_node_kw
+from planner.inputs.service_requests import request_tokens, windows_of
+from planner.physics.engines import engine_title
 from planner.physics.hybrids import crossover, is_hybrid
 from planner.physics.measured_serving import (
     Points,
@@ -23,7 +23,9 @@ from planner.physics.measured_serving import (
     rate_error,
     rate_error_text,
 )
-from planner.physics.serving import Kinds, replica_kinds, serving_candidates
+from planner.physics.replica_kinds import Kinds, replica_kinds
+from planner.physics.served_models import model_fact
+from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
 from planner.trace.columns import Indices
@@ -76,12 +78,12 @@ def _working(setting: Setting, candidates: ServingCandidates, rows: dict[tuple[s
 
 def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:
     """What a replica of each row gives and draws at its planned load."""
-    replica_kw = derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes)
+    replica_kw = (kinds.busy_kw * kinds.nodes).named("shared_node_kw", "Power of a replica")
     capacity = {CARRIED.get(name, name): part for name, part in kinds.capacity.items()}
     inputs = setting.inputs
     service = inputs.scenario.services[0]
-    _, answer = inputs.request_tokens(service)
-    if (windows := inputs.windows(service)) is not None:
+    _, answer = request_tokens(inputs, service)
+    if (windows := windows_of(inputs, service)) is not None:
         answer = (answer * windows).named("tokens", "of all windows of a recording")
     tokens = (capacity["rate_per_s"] * answer).named(
         "written_tokens_per_s", "Tokens that are written for requests"

@@ -11,7 +11,6 @@ from planner.answers.throughput.setting import Setting, Table, every_size, range
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
 from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.trace.columns import Indices
@@ -56,7 +55,7 @@ def _columns(
     inputs = setting.inputs
     nodes = chosen("nodes", nodes_at.astype(float), "enumerated: a size to look at")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
+    accelerators = (nodes * per_node).named("accelerators_in_use")
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
     rate = (each * accelerators).named("system_per_s", "Rate of a whole system")
     law = derive(

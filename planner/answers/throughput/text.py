@@ -10,7 +10,7 @@ from planner.answers.throughput.question import WORDS
 from planner.inputs.hardware_question import DRAW, HEAR, RECOMMEND, TEXT, WHOLE, WRITTEN
 from planner.report.columns import Column, aligned
 from planner.report.spreadsheets import csv_of
-from planner.trace.explain import opened
+from planner.trace.explain import kept_step
 from planner.trace.numbers import NONE, count_text, fixed_text, number_text, percent_text
 from planner.trace.records import Record
 
@@ -255,7 +255,7 @@ def _drawn(row: Record) -> float:
 
 def _why(document: Record) -> Iterator[str]:
     for name in ("rate_per_s", "low_per_s", "node_kw", "replica_kw", "replicas"):
-        if found := opened(document, name):
+        if found := kept_step(document, name):
             yield f"{document['why']}, {name}"
             yield found.to_text(1 if name == "low_per_s" else None)
             yield ""

@@ -7,12 +7,13 @@ from dataclasses import replace
 from planner.answers.throughput.question import mixes
 from planner.answers.throughput.setting import Setting
 from planner.inputs.model_kinds import SPEECH, kind_of_model
+from planner.inputs.service_requests import request_tokens, windows_of
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas
-from planner.physics.equations.serving import needed_replicas, replica_nodes
+from planner.physics.equations.serving import needed_replicas
 from planner.physics.promises import outage_correlation
+from planner.physics.replica_kinds import Kinds
 from planner.physics.requests import FIRST_TOKEN, PER_TOKEN, SERVICE, given, inputs_of, peak_demand_per_s
-from planner.physics.serving import Kinds
 from planner.trace.quantities import Traced, chosen, convert, derive
 from reliability.spares import node_availability_fraction
 
@@ -51,10 +52,10 @@ def asking(setting: Setting) -> Setting:
 def about(setting: Setting) -> dict[str, object]:
     """What is asked of replicas: requests and targets."""
     service = setting.inputs.scenario.services[0]
-    prompt, answer = setting.inputs.request_tokens(service)
+    prompt, answer = request_tokens(setting.inputs, service)
     sound: dict[str, object] = {}
     if service.audio_s is not None:
-        windows = setting.inputs.windows(service)
+        windows = windows_of(setting.inputs, service)
         sound = {"audio_s": service.audio_s, "windows": 1.0 if windows is None else float(windows.value)}
     return {
         **sound,
@@ -86,7 +87,9 @@ def replicas_for(setting: Setting, kinds: Kinds, replica_kw: Traced) -> dict[str
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    share = derive(replica_nodes, tp=kinds.accelerators, accelerators=accelerators)
+    share = (kinds.accelerators / accelerators).named(
+        "replica_nodes", "Nodes of a replica: its accelerators over those of a node"
+    )
     repair_h, restart_h = (
         convert(fact(key), "h") for key in ("reliability.repair_time.mean", "reliability.restart_time")
     )

@@ -20,7 +20,6 @@ from planner.performance.throughput import (
     samples_per_s,
 )
 from planner.physics.batch_work import IMAGE_PIXELS, image_tokens
-from planner.physics.equations.training import accelerators_in_use
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_speed import throughput, training_accelerator_kw
@@ -174,7 +173,7 @@ def _columns(
     sku = np.array([row[0] for row in found], dtype=np.intp)
     nodes = chosen("nodes", np.array([float(row[1]) for row in found]), "enumerated: a size to look at")
     per_node = inputs.of_sku(inputs.server("accelerators"), sku)
-    accelerators = derive(accelerators_in_use, nodes=nodes, accelerators=per_node)
+    accelerators = (nodes * per_node).named("accelerators_in_use")
     arguments = _in_columns(work, sku)
     for name in LAYOUT:
         values = np.array([float(getattr(row[3], name)) for row in found])

@@ -19,8 +19,7 @@ from planner.inputs.editing.fields import (
 )
 from planner.inputs.editing.found import Found
 from planner.inputs.editing.grid_series import SIGNALS, series_found, signal_of
-from planner.inputs.editing.price_series import prices_found
-from planner.inputs.editing.traffic import traffic_found
+from planner.inputs.editing.series import prices_found, traffic_found
 
 __all__ = [
     "SIGNALS",

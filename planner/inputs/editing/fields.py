@@ -13,21 +13,8 @@ from planner.inputs.catalogue import Catalogue, load_catalogue
 from planner.inputs.model_kinds import models_of
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.base import Part, SiteRef, is_list, part_in, rule_of
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    Day,
-    EachPeriod,
-    Exchange,
-    Flag,
-    Fraction,
-    Number,
-    Overrides,
-    Quantity,
-    Rule,
-    Several,
-    Text,
-)
+from planner.inputs.scenario.fields import Choice, Count, Day, Flag, Fraction, Number, Quantity, Rule, Text
+from planner.inputs.scenario.fields_nested import EachPeriod, Exchange, Overrides, Several
 from planner.inputs.scenario.problems import place
 from planner.inputs.scenario.schema_futures import Values
 from planner.trace.quantities import Fact

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.inputs.job.schema import Job, Work
+from planner.inputs.job.schema import Job
+from planner.inputs.job.schema_work import Work
 from planner.inputs.scenario import Problem
 from planner.inputs.scenario.parts import reported
 

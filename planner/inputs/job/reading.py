@@ -22,8 +22,8 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.known_names import own_fact_problems, own_facts
 from planner.inputs.scenario.own import own_in, with_regions
-from planner.inputs.scenario.parts import keys_of, meant, once, read_far, read_part
-from planner.inputs.scenario.problems import near, near_or_own, shown
+from planner.inputs.scenario.parts import keys_of, once, read_far, read_part, without_slips
+from planner.inputs.scenario.problems import near_or_own, nearest_remedy, shown
 from planner.trace.errors import InputError
 from planner.trace.numbers import EXACT, many_text, number_text, written_text
 from planner.trace.units import parse_quantity
@@ -158,7 +158,7 @@ def read_job(
         document = {key: held for key, held in document.items() if key != "data"} | {
             "own_data": document["data"]
         }
-    meaning = meant(Job, document)
+    meaning = without_slips(Job, document)
     folder = path.parent if path is not None else Path() if by_flags else None
     own = own_in(meaning.document.get("own_data"), folder)
     catalogue = catalogue.with_own(own if isinstance(own, OwnFacts) else None)
@@ -222,9 +222,11 @@ def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
         weights = federated.get(mix) if isinstance(federated, dict) else None
         for name in weights if isinstance(weights, dict) else ():
             if name not in known.grids:
+                near = nearest_remedy(name, known.grids)
                 yield Problem(
                     f"federated.{mix}",
-                    f"the catalogue has no grid region {shown(name)}; {near(name, known.grids)}",
+                    f"the catalogue has no grid region {shown(name)}; {near}{'.' * (near[-1] != '?')} "
+                    "`everfleet add region` writes one of your own",
                 )
     yield from own_fact_problems(own_facts(document), known)
 

@@ -15,20 +15,13 @@ from planner.inputs.scenario.files import read_text, read_toml, write_toml
 from planner.inputs.scenario.known_names import Known, unknown_names
 from planner.inputs.scenario.problems import Problem, ScenarioError
 from planner.inputs.scenario.reading import Reading, checked, read
-from planner.inputs.scenario.schema import (
-    Horizon,
-    Policy,
-    Pool,
-    Reliability,
-    Scenario,
-    Service,
-    Site,
-    Solve,
-    TrainingJob,
-    UserRegion,
-)
+from planner.inputs.scenario.schema import Horizon, Policy, Reliability, Scenario, Solve
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
+from planner.inputs.scenario.schema_places import Site
+from planner.inputs.scenario.schema_pools import Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.schema_services import Service, UserRegion
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.scenario.writing import at_path, change, tables
 
 __all__ = [

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.inputs.scenario.base import rule_of
-from planner.inputs.scenario.fields import EachPeriod, Frame
+from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.parts import keys_of
 from planner.inputs.scenario.problems import Problem, place
-from planner.inputs.scenario.schema import Service
+from planner.inputs.scenario.schema_services import Service
 from planner.performance.demand import peak_recordings_per_s
 from planner.trace.units import convert_factor
 

@@ -6,16 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 from pydantic.fields import FieldInfo
 
-from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Several, Text
+from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Text
+from planner.inputs.scenario.fields_nested import Several
 from planner.trace.currency import Stated
 from planner.trace.units import SUFFIX_UNITS
 
@@ -28,6 +23,9 @@ class SiteRef(Text):
 _CARD, _SKU, _SITE = ModelName('"llama-3.1-70b"'), Text('"h100-8"'), SiteRef('"dallas"')
 
 CardName = Annotated[str, _CARD]
+MODEL_SAYS = (
+    "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
+)
 SkuName = Annotated[str, _SKU]
 SiteName = Annotated[str, _SITE]
 SkuNames = Annotated[tuple[str, ...] | None, Several(_SKU)]

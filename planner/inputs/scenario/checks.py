@@ -12,11 +12,10 @@ from typing import Any
 
 from planner.inputs.fits import FittedFleet
 from planner.inputs.scenario.data_mix import price_of_another
-from planner.inputs.scenario.data_places import data_in_whole
 from planner.inputs.scenario.fleet_checks import OF_COHORTS, OF_MOVES, OF_OFFERS, late_cohorts
 from planner.inputs.scenario.parts import entries_of, reported
-from planner.inputs.scenario.problems import Problem, near, place, shown
-from planner.inputs.scenario.schema import Horizon, Policy, TrainingJob
+from planner.inputs.scenario.problems import Problem, nearest_remedy, place, shown
+from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
     Move,
@@ -37,6 +36,7 @@ from planner.inputs.scenario.schema_places import (
 )
 from planner.inputs.scenario.schema_pools import Pool, one_way, quantiles_in_order
 from planner.inputs.scenario.schema_rental import Rental, between_periods, needless_terms
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.scenario.service_checks import request_problems
 from planner.inputs.scenario.training_checks import (
     OF_JOBS,
@@ -288,7 +288,7 @@ def _all_words(document: Mapping[str, Any], *places: tuple[str, str]) -> set[str
 
 def _absent(path: str, name: object, said: str, known: set[str] | None) -> Iterator[Problem]:
     if isinstance(name, str) and known and name not in known:
-        yield Problem(path, f"{shown(name)} {said}; {near(name, known)}")
+        yield Problem(path, f"{shown(name)} {said}; {nearest_remedy(name, known)}")
 
 
 def _words(document: Mapping[str, Any], section: str, key: str) -> set[str]:
@@ -299,3 +299,25 @@ def list_in(entry: Mapping[str, Any], key: str) -> list[Any]:
     """A list of a table; empty where it is none."""
     value = entry.get(key)
     return value if isinstance(value, list) else []
+
+
+MOVED = {
+    "training": {"data_moved": '"40 TB"'},
+    "pools": {"data_moved": '"40 GB"'},
+    "services": {"data_moved": '"140 GB"', "logs_moved": '"2 TB/month"'},
+}
+
+
+def data_in_whole(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Where data lie and how much of them moves are stated together."""
+    for section, keys in MOVED.items():
+        for i, entry in entries_of(document, section):
+            at = place((section, i), document)
+            stated = [key for key in keys if key in entry]
+            if "data_site" in entry and not stated:
+                lacking = " or ".join(keys)
+                example = f"data_moved = {keys['data_moved']}"
+                yield Problem(f"{at}.data_site", f"needs {lacking} next to it, for example {example}")
+            elif stated and "data_site" not in entry:
+                example = 'data_site = "dallas"'
+                yield Problem(f"{at}.{stated[0]}", f"needs data_site next to it, for example {example}")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.parts import read_far
-from planner.inputs.scenario.problems import Problem, near, place, shown
-from planner.inputs.scenario.schema import Horizon, TrainingJob
+from planner.inputs.scenario.problems import Problem, nearest_remedy, place, shown
+from planner.inputs.scenario.schema import Horizon
 from planner.inputs.scenario.schema_pools import Pool
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.techniques import techniques
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _filled(
     if "growth" in pool:
         refused = "says what the pool writes, and growth changes it: remove growth"
     elif name not in by_name:
-        refused = f"there is no training run {shown(name)}; {near(name, by_name)}"
+        refused = f"there is no training run {shown(name)}; {nearest_remedy(name, by_name)}"
     elif "generated" not in by_name[name]:
         refused = f"{shown(name)} has no generated share: write for example generated = 0.3 there"
     items = None

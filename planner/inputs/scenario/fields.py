@@ -1,17 +1,16 @@
-"""Rules for days, words and lists; those for numbers are in `numbers`."""
+"""Rules of keys that hold one value: numbers with their units, days and words."""
 
 from __future__ import annotations
 
 import math
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from planner.inputs.exchange import default_rates, unknown
-from planner.inputs.scenario.problems import NAME, FieldError, shown, shown_key
+from planner.inputs.scenario.problems import NAME, shown
 from planner.trace.currency import CODE, USD, Stated, code_in
 from planner.trace.units import UnitError, parse_quantity
 
@@ -93,7 +92,9 @@ class Quantity(Rule):
 
     def read(self, value: object, frame: Frame) -> float:
         """The number in `unit`."""
-        number = _money(value, self, frame) if USD in self.unit else _parsed(value, self.unit, self.example)
+        number = (
+            _money(value, self, frame) if USD in self.unit else quantity_in(value, self.unit, self.example)
+        )
         self.range.check(number, value, self.unit)
         return number
 
@@ -171,7 +172,7 @@ class Fraction(Rule):
         """The share, as a number from 0 to 1."""
         if isinstance(value, str):
             try:
-                number = _parsed(value, "1", self.example)
+                number = quantity_in(value, "1", self.example)
             except ValueError:
                 remedy = f"write for example {self.example} or '{float(self.example) * 100:g} %'"
                 raise ValueError(f"{shown(value)} is not a share: {remedy}") from None
@@ -229,7 +230,8 @@ def quantity_like(text: str) -> bool:
     return len(text) <= _MAX_QUANTITY and _QUANTITY.fullmatch(text) is not None
 
 
-def _parsed(value: object, unit: str, example: str) -> float:
+def quantity_in(value: object, unit: str, example: str) -> float:
+    """A number with its unit, in `unit`; what cannot be one is refused, with the example."""
     refused = f"{shown(value)} is not a number with a unit: write for example {example}"
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(refused)
@@ -250,10 +252,10 @@ def _money(value: object, rule: Quantity, frame: Frame) -> float:
     """Money in USD; what is written in another currency is converted, and kept next to it."""
     code = code_in(value) if isinstance(value, str) and quantity_like(value) else ""
     if not code or not isinstance(value, str):
-        return _parsed(value, rule.unit, rule.example)
+        return quantity_in(value, rule.unit, rule.example)
     if code not in frame.known_rates:
         raise ValueError(f"{shown(value)}: {unknown(code, frame.known_rates)}")
-    amount = _parsed(value.replace(code, USD), rule.unit, rule.example)
+    amount = quantity_in(value.replace(code, USD), rule.unit, rule.example)
     return Stated(amount * frame.known_rates[code], amount, code)
 
 
@@ -379,140 +381,6 @@ class Flag(Rule):
         return {"type": "boolean", "examples": [self.example == "true"]}
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class EachPeriod(Rule):
-    """One value for the whole horizon, or a list with one for each period."""
-
-    rule: Rule
-
-    def __init__(self, rule: Rule) -> None:
-        object.__setattr__(self, "example", rule.example)
-        object.__setattr__(self, "rule", rule)
-
-    def read(self, value: object, frame: Frame) -> tuple[Any, ...]:
-        """One value for each period."""
-        if not isinstance(value, list | tuple):
-            return (self.rule.read(value, frame),) * (frame.periods or 1)
-        if frame.periods is not None and len(value) != frame.periods:
-            raise ValueError(
-                f"the list has {_count(len(value), 'value')} and the horizon has "
-                f"{_count(frame.periods, 'period')}: write one value, or one for each period"
-            )
-        return _each(self.rule, value, frame)
-
-    def write(self, value: Sequence[Any]) -> Any:
-        """One value where all are the same, else the list."""
-        same = all(entry == value[0] for entry in value)
-        return self.rule.write(value[0]) if same else [self.rule.write(entry) for entry in value]
-
-    def schema(self) -> dict[str, Any]:
-        """One value or a list."""
-        one = self.rule.schema()
-        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class Several(Rule):
-    """A list without repetition."""
-
-    rule: Rule
-    most: int
-    least: int
-
-    def __init__(self, rule: Rule, most: int = 64, least: int = 1, example: str = "") -> None:
-        object.__setattr__(self, "example", example or f"[{rule.example}]")
-        object.__setattr__(self, "rule", rule)
-        object.__setattr__(self, "most", most)
-        object.__setattr__(self, "least", least)
-
-    def read(self, value: object, frame: Frame) -> tuple[Any, ...]:
-        """The entries, in the order written."""
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"{shown(value)} is not a list: write for example {self.example}")
-        if not self.least <= len(value) <= self.most:
-            raise ValueError(f"the list has {_count(len(value), 'value')}: write {self.least} to {self.most}")
-        entries = _each(self.rule, value, frame)
-        for i, entry in enumerate(entries):
-            if entry in entries[:i]:
-                raise ValueError(f"{shown(entry)} is in the list twice: keep one")
-        return entries
-
-    def write(self, value: Sequence[Any]) -> list[Any]:
-        """The entries."""
-        return [self.rule.write(entry) for entry in value]
-
-    def schema(self) -> dict[str, Any]:
-        """An array without repetition."""
-        bounds = {"minItems": self.least, "maxItems": self.most, "uniqueItems": True}
-        return {"type": "array", "items": self.rule.schema(), **bounds}
-
-
-@dataclass(frozen=True, slots=True)
-class Table(Rule):
-    """A table whose keys are the writer's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Overrides(Table):
-    """Your own values for facts of the catalogue: fact key -> number with unit."""
-
-    def read(self, value: object, frame: Frame) -> dict[str, str]:
-        """The texts; they are converted where the units of the facts are known."""
-        if not isinstance(value, dict):
-            raise ValueError(f"{shown(value)} is not a table: write [facts] and below it {self.example}")
-        wrong = [(f".{shown_key(key)}", said) for key, entry in value.items() if (said := self._wrong(entry))]
-        if wrong:
-            raise FieldError(wrong)
-        return {key: str(entry) for key, entry in value.items()}
-
-    def write(self, value: Mapping[str, str]) -> dict[str, str]:
-        """A copy: the scenario stays as it is."""
-        return dict(value)
-
-    def _wrong(self, entry: object) -> str:
-        if isinstance(entry, dict):
-            return f"is a table: write the whole key in quotes, for example {self.example}"
-        bare = isinstance(entry, bool) or not isinstance(entry, str | int | float)
-        if bare or not quantity_like(str(entry)):
-            return f"{shown(entry)} is not a number with a unit: write for example {self.example}"
-        return ""
-
-    def schema(self) -> dict[str, Any]:
-        """A table of texts and numbers."""
-        return {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
-
-
-@dataclass(frozen=True, slots=True)
-class Times(Table):
-    """Times by name, such as those to sites: name -> number with unit."""
-
-    most_s: float
-
-    def read(self, value: object, frame: Frame) -> dict[str, float]:
-        """Seconds by name."""
-        if not isinstance(value, dict) or not value:
-            raise ValueError(f"{shown(value)} is not a table of times: write for example {self.example}")
-        time, wrong, read = Quantity('"40 ms"', "s", Range(0, self.most_s)), [], {}
-        for name, entry in value.items():
-            try:
-                read[name] = time.read(entry, frame)
-            except ValueError as error:
-                wrong.append((f".{shown_key(name)}", str(error)))
-        if wrong:
-            raise FieldError(wrong)
-        return read
-
-    def write(self, value: Mapping[str, float]) -> dict[str, str]:
-        """Each number with its unit."""
-        return {name: f"{seconds!r} s" for name, seconds in value.items()}
-
-    def schema(self) -> dict[str, Any]:
-        """A table of texts."""
-        examples = [tomllib.loads(f"of = {self.example}")["of"]]
-        texts = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
-        return {**texts, "examples": examples}
-
-
 @dataclass(frozen=True, slots=True)
 class CurrencyCode(Rule):
     """A currency of which a rate is known."""
@@ -530,65 +398,3 @@ class CurrencyCode(Rule):
     def schema(self) -> dict[str, Any]:
         """Three letters."""
         return {"type": "string", "pattern": f"^{CODE.pattern}$", "examples": [self.example.strip('"')]}
-
-
-_RATE = Range(1e-7, 1e4)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange(Table):
-    """What one of a currency is in USD, by its three letters; and `date`, the day of these rates."""
-
-    def read(self, value: object, frame: Frame) -> dict[str, Any]:
-        """The texts as they are written, and the day."""
-        if not isinstance(value, dict):
-            raise ValueError(f"{shown(value)} is not a table: write [exchange] and below it {self.example}")
-        wrong = [
-            (f".{shown_key(key)}", said) for key, one in value.items() if (said := self._wrong(key, one))
-        ]
-        if wrong:
-            raise FieldError(wrong)
-        return dict(value)
-
-    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy: the scenario stays as it is."""
-        return dict(value)
-
-    def _wrong(self, key: str, entry: object) -> str:
-        try:
-            if key == "date":
-                Day("2026-11-20").read(entry, Frame())
-            elif not CODE.fullmatch(key) or key == USD:
-                return f"is no other currency: write its three letters, for example {self.example}"
-            elif isinstance(entry, str) and code_in(entry):
-                return f"{shown(entry)} is not in USD: write what one {key} is in USD, as {self.example}"
-            else:
-                _RATE.check(_parsed(entry, USD, self.example.partition(" = ")[2]), entry, USD)
-        except ValueError as error:
-            return str(error)
-        return ""
-
-    def schema(self) -> dict[str, Any]:
-        """A table of texts, and a day."""
-        day = {"type": "string", "format": "date", "description": "The day of the rates"}
-        return {
-            "type": "object",
-            "properties": {"date": day},
-            "additionalProperties": {"type": "string"},
-        }
-
-
-def _each(rule: Rule, values: Sequence[object], frame: Frame) -> tuple[Any, ...]:
-    read, wrong = [], []
-    for i, value in enumerate(values):
-        try:
-            read.append(rule.read(value, frame))
-        except ValueError as error:
-            wrong.append((f"[{i}]", str(error)))
-    if wrong:
-        raise FieldError(wrong)
-    return tuple(read)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.inputs.scenario.base import Part, rule_of
-from planner.inputs.scenario.fields import EachPeriod, Frame
+from planner.inputs.scenario.fields import Frame
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.parts import keys_of
 from planner.inputs.scenario.problems import Problem, place
-from planner.inputs.scenario.schema import Horizon, Service
+from planner.inputs.scenario.schema import Horizon
 from planner.inputs.scenario.schema_pools import WAYS, Pool
+from planner.inputs.scenario.schema_services import Service
 from planner.performance.demand import growth_ratio
 
 KEY = "growth"

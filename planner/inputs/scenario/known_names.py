@@ -11,7 +11,7 @@ from planner.inputs.ranges import Ranges
 from planner.inputs.scenario.checks import LISTS, list_in
 from planner.inputs.scenario.fields import CARD, quantity_like
 from planner.inputs.scenario.parts import entries_of
-from planner.inputs.scenario.problems import Problem, near, near_or_own, place, shown, shown_key
+from planner.inputs.scenario.problems import Problem, near_or_own, nearest_remedy, place, shown, shown_key
 from planner.trace.units import UnitError, parse_quantity
 
 
@@ -94,7 +94,7 @@ def own_fact_problems(facts: Mapping[str, str], known: Known) -> Iterator[Proble
     for key, text in facts.items():
         path = f"facts.{shown_key(key)}"
         if key not in known.fact_units:
-            yield Problem(path, f"the catalogue has no such fact; {near(key, known.fact_units)}")
+            yield Problem(path, f"the catalogue has no such fact; {nearest_remedy(key, known.fact_units)}")
             continue
         if idle := known.ranges.without_effect(key):
             yield Problem(path, f"{idle}; remove it")

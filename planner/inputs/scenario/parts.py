@@ -19,7 +19,7 @@ from planner.inputs.scenario.problems import (
     MAX_PROBLEMS,
     FieldError,
     Problem,
-    near,
+    nearest_remedy,
     place,
     shown,
     shown_key,
@@ -53,7 +53,7 @@ def keys_of(kind: type[BaseModel]) -> dict[str, str]:
     return {field.alias or name: name for name, field in kind.model_fields.items()}
 
 
-def meant(root: type[Part], document: Mapping[str, Any]) -> Meant:
+def without_slips(root: type[Part], document: Mapping[str, Any]) -> Meant:
     """The tables with each unknown key told once: what would only follow from a slip of the pen is not."""
     written: dict[str, str] = {}
     unknown: list[Problem] = []
@@ -69,7 +69,7 @@ def meant(root: type[Part], document: Mapping[str, Any]) -> Meant:
                 continue
             if key not in keys:
                 at = place((*loc, key), document)
-                unknown.append(Problem(at, f"is not known here; {near(key, keys)}"))
+                unknown.append(Problem(at, f"is not known here; {nearest_remedy(key, keys)}"))
                 close = difflib.get_close_matches(key[:64], keys.keys() - held.keys(), 1, _MISSPELT)
                 if not close or close[0] in found:
                     continue
@@ -188,7 +188,7 @@ def _translated(
             yield Problem(path, f"is missing: {_remedy(loc, root)}")
         case "extra_forbidden":
             known = keys_of(_part_of(root, loc[:-1]))
-            yield Problem(path, f"is not known here; {near(str(loc[-1]), known)}")
+            yield Problem(path, f"is not known here; {nearest_remedy(str(loc[-1]), known)}")
         case _:
             said = "is one table of several" if isinstance(error["input"], dict) else "is not a table"
             value = "" if isinstance(error["input"], dict) else f"{shown(error['input'])} "

@@ -65,7 +65,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 
-def near(name: str, known: Collection[str]) -> str:
+def nearest_remedy(name: str, known: Collection[str]) -> str:
     """A remedy for an unknown name: the nearest known ones, else what there is."""
     found = difflib.get_close_matches(name[:64], known, n=3, cutoff=0.6)
     if found:
@@ -81,10 +81,13 @@ _ADDED_AS = {"SKU": "gpu", "model": "model", "grid region": "region"}
 def near_or_own(kind: str, name: str, known: Collection[str]) -> str:
     """The same of what a person may add: `everfleet add` writes one of their own."""
     added = _ADDED_AS.get(kind)
-    said = near(name, known)
+    said = nearest_remedy(name, known)
     if not added:
         return said
-    return f"{said}{'' if said.endswith('?') else '.'} `everfleet add {added}` writes one of your own"
+    own = f"`everfleet add {added}` writes one of your own"
+    if kind == "grid region":
+        own += ", or state grid_intensity in place of grid"
+    return f"{said}{'' if said.endswith('?') else '.'} {own}"
 
 
 def label(entry: object, section: str, entries: Sequence[object]) -> str:

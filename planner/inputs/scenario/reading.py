@@ -19,13 +19,15 @@ from planner.inputs.scenario.data_mix import with_feeds
 from planner.inputs.scenario.fields import Frame
 from planner.inputs.scenario.growth import with_growth
 from planner.inputs.scenario.own import own_in, with_regions
-from planner.inputs.scenario.parts import Meant, meant, once, read_far, read_part
+from planner.inputs.scenario.parts import Meant, once, read_far, read_part, without_slips
 from planner.inputs.scenario.problems import Problem, ScenarioError, label, shown
-from planner.inputs.scenario.schema import Horizon, Policy, Pool, Scenario, TrainingJob
+from planner.inputs.scenario.schema import Horizon, Policy, Scenario
 from planner.inputs.scenario.schema_fleet import Cohort, Move, Offer
 from planner.inputs.scenario.schema_futures import Future, Uncertainty
 from planner.inputs.scenario.schema_places import Site
+from planner.inputs.scenario.schema_pools import Pool
 from planner.inputs.scenario.schema_rental import Rental
+from planner.inputs.scenario.schema_training import TrainingJob
 from planner.inputs.scenario.series import shapes_in, with_series
 from planner.inputs.scenario.table_files import tables_of, with_tables
 from planner.inputs.scenario.writing import change, tables
@@ -75,7 +77,7 @@ def read(document: Mapping[str, Any], name: str, folder: Path | None) -> Reading
         if isinstance(entries, list) and len(entries) > MAX_ENTRIES:
             problem = Problem(section, f"has {len(entries):,} entries: write at most {MAX_ENTRIES}")
             return Reading(name, folder, Meant(dict(document), {}), None, (problem,), 0, {}, None)
-    meaning = meant(Scenario, document)
+    meaning = without_slips(Scenario, document)
     own = own_in(meaning.document.get("data"), folder)
     known_facts = load_catalogue().with_own(own if isinstance(own, OwnFacts) else None)
     document, lost = with_regions(meaning.document, known_facts)

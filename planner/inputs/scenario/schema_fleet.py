@@ -9,17 +9,8 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SiteName, SiteNames, SkuName
-from planner.inputs.scenario.fields import (
-    Count,
-    Day,
-    EachPeriod,
-    Flag,
-    Fraction,
-    Number,
-    Quantity,
-    Range,
-    Text,
-)
+from planner.inputs.scenario.fields import Count, Day, Flag, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.problems import Problem
 
 _LIFE = Range(0, 30, open=True)

@@ -11,17 +11,8 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part
-from planner.inputs.scenario.fields import (
-    Count,
-    EachPeriod,
-    Fraction,
-    Frame,
-    Number,
-    Range,
-    Several,
-    Table,
-    Text,
-)
+from planner.inputs.scenario.fields import Count, Fraction, Frame, Number, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod, Several, Table
 from planner.inputs.scenario.problems import FieldError, Problem, shown, shown_key
 
 _TIMES = Range(0, 100, open=True)

@@ -8,18 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SiteRef
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    EachPeriod,
-    Flag,
-    Fraction,
-    Number,
-    Quantity,
-    Range,
-    Several,
-    Text,
-)
+from planner.inputs.scenario.fields import Choice, Count, Flag, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod, Several
 from planner.inputs.scenario.problems import Problem
 
 _SITE = Text('"dallas"')

@@ -12,20 +12,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.inputs.scenario.base import CardName, Part, SiteNames, SiteRef, SkuName, SkuNames, TechniqueNames
-from planner.inputs.scenario.fields import (
-    Choice,
-    Count,
-    EachPeriod,
-    Fraction,
-    Number,
-    Quantity,
-    Range,
-    Text,
+from planner.inputs.scenario.base import (
+    MODEL_SAYS,
+    CardName,
+    Part,
+    SiteNames,
+    SiteRef,
+    SkuName,
+    SkuNames,
+    TechniqueNames,
 )
+from planner.inputs.scenario.fields import Choice, Count, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.problems import Problem
 
-_MODEL = "Model of the catalogue, or the path of its Hugging Face config.json from the folder of the scenario"
 GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
 _TIME, _PER_D = Range(1, 1e12, or_none=True), Range(1e-6, 1e18, or_none=True)
@@ -37,7 +37,7 @@ class Pool(Part):
     """Many small jobs that together need node-hours, whichever they run on."""
 
     name: Annotated[str, Text('"fine-tuning"')] = Field(description="Name, unique among the pools")
-    model: CardName = Field(description=f"{_MODEL}; it represents the work")
+    model: CardName = Field(description=f"{MODEL_SAYS}; it represents the work")
     reference: SkuName = Field(
         description="SKU in whose accelerator-hours the need is stated, or shown where it is stated otherwise"
     )

@@ -9,7 +9,8 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SkuName
-from planner.inputs.scenario.fields import Choice, Count, Day, EachPeriod, Flag, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields import Choice, Count, Day, Flag, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.problems import Problem
 
 

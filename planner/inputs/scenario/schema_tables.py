@@ -8,7 +8,8 @@ from pydantic import Field
 
 from planner.inputs.placement_question import TIERS, WAYS
 from planner.inputs.scenario.base import Part
-from planner.inputs.scenario.fields import Choice, Several, Text
+from planner.inputs.scenario.fields import Choice, Text
+from planner.inputs.scenario.fields_nested import Several
 
 
 class Tables(Part):

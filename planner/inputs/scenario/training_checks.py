@@ -12,8 +12,8 @@ from planner.inputs.scenario.data_mix import (
     without_price,
 )
 from planner.inputs.scenario.problems import Problem
-from planner.inputs.scenario.schema import Horizon, TrainingJob
-from planner.inputs.scenario.schema_ingestion import pausable_fed
+from planner.inputs.scenario.schema import Horizon
+from planner.inputs.scenario.schema_training import TrainingJob
 
 TOKENS = {"tokens": "2e12", "sequence_tokens": "8192", "batch_tokens": "4e6"}
 SAMPLES = {"samples": "4e12", "batch_samples": "65536"}
@@ -95,6 +95,15 @@ def target_without_curve(job: TrainingJob, at: str) -> Iterator[Problem]:
     """A loss is reached along a curve."""
     if job.has("target_loss") and not job.has("curve"):
         yield Problem(f"{at}.target", 'has no effect without curve: write for example curve = "runs.csv"')
+
+
+def pausable_fed(job: Any, at: str) -> Iterator[Problem]:
+    """Workers stand by a run that holds its nodes in one piece."""
+    if job.has("ingestion") and job.pausable:
+        yield Problem(
+            f"{at}.ingestion",
+            "is of runs in one piece, and this job may pause: remove one of them",
+        )
 
 
 OF_DATA = (bought_twice, without_price, generated_samples, generated_for_nothing)

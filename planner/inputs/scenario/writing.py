@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.inputs.scenario.base import is_list, rule_of
-from planner.inputs.scenario.problems import Problem, label, near
-from planner.inputs.scenario.schema import Scenario, part_in
+from planner.inputs.scenario.base import is_list, part_in, rule_of
+from planner.inputs.scenario.problems import Problem, label, nearest_remedy
+from planner.inputs.scenario.schema import Scenario
 
 # Sections that are one table, which a file may leave out where all in it has a default.
 _TABLES = {
@@ -75,7 +75,7 @@ def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] |
     if not isinstance(held, list):
         return Problem(
             path,
-            f"leads nowhere: there is no {section}; {near(section, document)}"
+            f"leads nowhere: there is no {section}; {nearest_remedy(section, document)}"
             if held is None
             else f"leads nowhere: {section} is no table",
         )
@@ -88,7 +88,7 @@ def at_path(document: dict[str, Any], path: str) -> tuple[dict[str, Any], str] |
     # Names may hold dots: the longest that fits is meant.
     fits = [i for i, name in enumerate(names) if name and rest.startswith(f"{name}.")]
     if not fits:
-        remedy = near(rest.rpartition(".")[0], [name for name in names if name])
+        remedy = nearest_remedy(rest.rpartition(".")[0], [name for name in names if name])
         return Problem(path, f"leads nowhere: no entry of {section} is called so; {remedy}")
     best = max(fits, key=lambda i: len(names[i]))
     return held[best], rest[len(names[best]) + 1 :]

@@ -7,16 +7,8 @@ from datetime import date
 from typing import Any
 
 from planner.inputs.scenario.base import rule_of
-from planner.inputs.scenario.fields import (
-    Count,
-    Day,
-    EachPeriod,
-    Fraction,
-    Number,
-    Rule,
-    Several,
-    Times,
-)
+from planner.inputs.scenario.fields import Count, Day, Fraction, Number, Rule
+from planner.inputs.scenario.fields_nested import EachPeriod, Several, Times
 from planner.inputs.scenario.parts import keys_of
 from planner.inputs.sheets.kinds import FED, part_of
 

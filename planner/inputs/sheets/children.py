@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.scenario.problems import near
+from planner.inputs.scenario.problems import nearest_remedy
 from planner.inputs.sheets.defaults import Making
 from planner.inputs.sheets.kinds import CHILDREN, FED, PARENT, WORKERS
 from planner.inputs.sheets.reading import Sheet
@@ -34,7 +34,7 @@ def children_of(sheets: Iterable[Sheet], making: Making) -> Children:
             where = f"{sheet.where}, line {line}"
             if row.get(PARENT) not in services:
                 said = f"'{row[PARENT]}' is in no table of services" if row.get(PARENT) else "is empty"
-                making.wrong(where, f"{PARENT}: {said}; {near(row.get(PARENT, ''), services)}")
+                making.wrong(where, f"{PARENT}: {said}; {nearest_remedy(row.get(PARENT, ''), services)}")
                 continue
             entry = {
                 key: making.read(sheet.table, key, text, where) for key, text in row.items() if key != PARENT

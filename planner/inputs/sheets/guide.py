@@ -266,7 +266,9 @@ def words(key: str, table: str = "") -> str:
     return _WORDS.get(f"{table}.{key}") or _WORDS.get(key, key.replace("_", " "))
 
 
-def made(answers: Answers, catalogue: Catalogue, *, title: str, today: date, data: str | None) -> Made:
+def stated_tables(
+    answers: Answers, catalogue: Catalogue, *, title: str, today: date, data: str | None
+) -> Made:
     """The tables of the scenario that the answers state.
 
     Raises:

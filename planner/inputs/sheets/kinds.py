@@ -23,8 +23,8 @@ from planner.inputs.model_kinds import (
     models_of,
 )
 from planner.inputs.scenario.base import Part
-from planner.inputs.scenario.schema import RequestClass, UserRegion
-from planner.inputs.scenario.schema_ingestion import Ingestion
+from planner.inputs.scenario.schema_services import RequestClass, UserRegion
+from planner.inputs.scenario.schema_training import Ingestion
 
 Row = Mapping[str, str]
 Ways = tuple[str, ...]  # keys of which one has to be stated

@@ -21,11 +21,24 @@ from planner.performance.bundles import (
 )
 from planner.performance.columns import Column
 from planner.performance.layouts.candidates import RECOMPUTE_CODES, evenly_divided
-from planner.performance.memory import TrainingMemory, memory_shortage, training_memory_parts
+from planner.performance.memory import (
+    TrainingMemory,
+    memory_shortage,
+    redone_fraction,
+    stage_layers,
+    training_memory_parts,
+)
 from planner.performance.throughput import exposed_communication_fraction, tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 
+WHOLE, BARELY = 2.0, 1.0 + 1e-9  # codes: whole layers are redone in all of them, and in nearly none
 RECOMPUTE_NAMES = {0: "none", 1: "selective", 2: "full"}
+
+
+def recompute_says(code: float) -> str:
+    """What a code of recomputation means, in words."""
+    share = float(redone_fraction(recompute=code))
+    return f"full in {share:.0%} of layers" if 0 < share < 1 else RECOMPUTE_NAMES[round(code)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class Layout:
     cp: int
     dp: int
     micro_batch: int
-    recompute: int
+    recompute: float
     sharding: int
     memory_gb: float
     step_s: float
@@ -54,7 +67,7 @@ class Layout:
         experts = f" EP{self.ep}" if self.ep > 1 else ""
         return (
             f"TP{self.tp} {pipeline} CP{self.cp} DP{self.dp}{experts}, micro-batch {self.micro_batch}, "
-            f"recompute {RECOMPUTE_NAMES[self.recompute]}, ZeRO-{self.sharding}"
+            f"recompute {recompute_says(self.recompute)}, ZeRO-{self.sharding}"
         )
 
 
@@ -87,7 +100,8 @@ def best_layout(
     chunks of a stage; of what is alike, the fastest.
 
     Of layouts that differ only in recomputation the one that recomputes least is kept before any step
-    is timed: recomputation never makes this model's step shorter.
+    is timed: recomputation never makes this model's step shorter. Where whole layers have to be redone, they
+    are as few of each stage as fit.
     """
     require_positive(memory_gb=memory_gb)
     require_open_share(usable_fraction=usable_fraction)
@@ -125,7 +139,17 @@ def best_layout(
         return NoLayout(f"the smallest of {enumerated} layouts {why}", float(needed.min()))
     fitting = np.flatnonzero(fits.any(axis=0))
     least = fits.argmax(axis=0)[fitting]  # the first recomputation that fits
-    tried = {name: column[fitting] for name, column in columns.items()} | {"recompute": codes[least, 0]}
+    tried = {name: column[fitting] for name, column in columns.items()}
+    takes_gb, tried["recompute"] = needed[least, fitting], codes[least, 0]
+    redone = np.flatnonzero(tried["recompute"] == WHOLE)
+    few = {name: column[redone] for name, column in tried.items()} | {"recompute": np.array(BARELY)}
+    barely = training_memory_parts(model=model, run=run, layout=TrainingLayout(**few, **split_as), kept=kept)
+    tried["recompute"][redone], takes_gb[redone] = _fewest_layers(
+        np.asarray(barely.total_gb),
+        takes_gb[redone],
+        usable_fraction * memory_gb,
+        stage_layers(layers=model.layers, pp=few["pp"]),
+    )
     layouts = TrainingLayout(**tried, **split_as)
     steps = training_step_s(model=model, run=run, layout=layouts, chip=chip, software=software)
     times = np.asarray(steps.total_s)
@@ -142,9 +166,10 @@ def best_layout(
     )
     exposed = exposed_communication_fraction(**{name: _at(getattr(steps, name), first) for name in waits})
     return Layout(
-        **{name: int(column[first]) for name, column in tried.items()},
+        **{name: int(column[first]) for name, column in tried.items() if name != "recompute"},
+        recompute=_code(float(tried["recompute"][first])),
         dp=int(ranks[fitting[first]]),
-        memory_gb=float(needed[least[first], fitting[first]]),
+        memory_gb=float(takes_gb[first]),
         step_s=step_s,
         tokens_per_s_per_gpu=float(
             tokens_per_s_per_gpu(
@@ -158,6 +183,24 @@ def best_layout(
         fitting=int(fits.sum()),
         exposed_communication_fraction=float(exposed),
     )
+
+
+def _code(recompute: float) -> float:
+    """A code as it is written: those without a share are whole numbers."""
+    return int(recompute) if recompute.is_integer() else recompute
+
+
+def _fewest_layers(
+    barely_gb: NDArray[np.float64], whole_gb: NDArray[np.float64], usable_gb: float, deep: Column
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Codes of the fewest layers of a stage that are redone so that it fits, and what it takes then.
+
+    Between (nearly) no layer and all of them the memory falls in proportion.
+    """
+    falls = np.maximum(barely_gb - whole_gb, np.finfo(np.float64).tiny)
+    layers = np.ceil((barely_gb - usable_gb) / falls * deep - 1e-9)
+    share = np.clip(layers, 1.0, deep) / deep
+    return 1.0 + share, barely_gb - share * falls
 
 
 def _simplest(

@@ -1,7 +1,7 @@
 """Memory of one accelerator: weights, optimizer and activations in training, weights and cache in serving.
 
 Layout codes used throughout this room:
-recompute 0 nothing, 1 attention only ("selective"), 2 whole layers ("full");
+recompute 0 nothing, 1 attention only ("selective"), 2 whole layers ("full"), 1 + x a share x of the layers;
 sharding 0 nothing, 1 optimizer state, 2 and gradients, 3 and weights (the ZeRO stages).
 """
 
@@ -12,6 +12,7 @@ from planner.performance.memory.ranks import (
     layer_parameters,
     rank_expert_parameters,
     rank_parameters,
+    redone_fraction,
     stage_layers,
 )
 from planner.performance.memory.serving import (
@@ -41,6 +42,7 @@ __all__ = [
     "memory_shortage",
     "rank_expert_parameters",
     "rank_parameters",
+    "redone_fraction",
     "replica_weights_gb",
     "serving_weights_gb",
     "stage_layers",

@@ -5,7 +5,7 @@ import numpy as np
 from planner.performance._checks import require_not_negative, require_positive
 from planner.performance.bundles import TrainingLayout
 from planner.performance.columns import Column
-from planner.performance.memory.ranks import stage_layers
+from planner.performance.memory.ranks import redone_fraction, stage_layers
 
 
 def activation_gb(
@@ -23,7 +23,8 @@ def activation_gb(
 
     With sequence parallelism 10 + 24/t becomes 34/t. The attention scores, 5 a s/(h t), are kept
     neither by selective recompute nor by fused (flash) attention. Full recompute keeps 2 bytes per
-    value (2/t with sequence parallelism) and one whole layer at a time. The interleaving factor holds
+    value (2/t with sequence parallelism) and one whole layer at a time; where it redoes a share of the
+    layers, the others keep what they do with selective recompute. The interleaving factor holds
     where v > 1. `sequence_parallel` and `fused_attention` are 1 or 0; context parallelism divides the
     tokens by c. Logits are left out, see `logits_gb`.
 
@@ -40,10 +41,12 @@ def activation_gb(
         5.0 * heads * sequence_tokens / (hidden * layout.tp) * np.where(layout.fused_attention == 0, 1.0, 0.0)
     )
     kept = np.where(layout.recompute == 0, linear + scores, linear)
-    kept = np.where(layout.recompute == 2, np.where(layout.sequence_parallel > 0, 2.0 / layout.tp, 2.0), kept)
+    redone = redone_fraction(recompute=layout.recompute)
+    inputs_alone = np.where(layout.sequence_parallel > 0, 2.0 / layout.tp, 2.0)
+    kept = (1.0 - redone) * kept + redone * inputs_alone
     ahead = np.where(layout.interleave > 1, 1.0 + (layout.pp - 1.0) / (layout.pp * layout.interleave), 1.0)
     in_flight = np.minimum(micro_batches, layout.pp) * ahead
-    working_layer = np.where(layout.recompute == 2, linear + scores, 0.0)
+    working_layer = np.where(redone > 0, linear + scores, 0.0)
     result: Column = (
         values * (stage_layers(layers=layers, pp=layout.pp) * kept * in_flight + working_layer) / 1e9
     )

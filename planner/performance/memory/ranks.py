@@ -95,3 +95,14 @@ def rank_expert_parameters(*, layers: Column, routed_parameters: Column, pp: Col
     require_positive(ep=ep)
     require_not_negative(routed_parameters=routed_parameters)
     return stage_layers(layers=layers, pp=pp) * routed_parameters / ep
+
+
+def redone_fraction(*, recompute: Column) -> Column:
+    """Share of the layers that are computed again as a whole for their backward pass.
+
+    x = min(max(r - 1, 0), 1)
+
+    Source: definition of the code between 1 and 2; Megatron-LM, `--recompute-num-layers` (method "block").
+    """
+    result: Column = np.clip(np.asarray(recompute, dtype=np.float64) - 1.0, 0.0, 1.0)
+    return result

@@ -44,16 +44,6 @@ def looked_up_gb(*, samples: Column, lookups: Column, embedding_dim: Column, tab
     return samples * lookups * np.asarray(embedding_dim) * table_bytes / 1e9
 
 
-def rank_samples(*, global_batch: Column, accelerators: Column) -> Column:
-    """Samples of a step on one accelerator.
-
-    b = B / n
-
-    Source: definition.
-    """
-    return np.divide(global_batch, accelerators)
-
-
 def kept_values(*, tables: Column, embedding_dim: Column, elementwise_values: Column) -> Column:
     """Values of a sample that are kept for the backward pass of a recommendation model.
 
@@ -109,16 +99,6 @@ def all_tokens(*, latent_tokens: Column, text_tokens: Column) -> Column:
     Source: Esser et al., arXiv 2403.03206 (joint attention over both).
     """
     return latent_tokens + np.asarray(text_tokens)
-
-
-def matrix_rows(*, tokens: Column, passes: Column, batch: Column) -> Column:
-    """Rows of a matrix multiplication of one step.
-
-    r = s g b
-
-    Source: definition.
-    """
-    return tokens * passes * np.asarray(batch)
 
 
 def counted_tflop(*, linear: Column, convolution: Column, attention: Column) -> NDArray[Any]:
@@ -188,6 +168,27 @@ def sample_tflop(
     return result
 
 
+def crossing_gb(*, moved_gb: NDArray[Any], crossing_fraction: Column) -> Column:
+    """Bytes of operators that cross the memory, where fused kernels keep the others on the chip.
+
+    B' = x B
+
+    Source: definition.
+    """
+    result: Column = np.multiply(moved_gb, crossing_fraction)
+    return result
+
+
+def tiled_efficiency_fraction(*, efficiency_fraction: Column, tiles_ratio: Column) -> Column:
+    """Share of the peak that the multiplications counted of a model get, where whole tiles are multiplied.
+
+    e' = e / r
+
+    Source: definition.
+    """
+    return efficiency_fraction / tiles_ratio
+
+
 def element_gb(*, batch: Column, passes: Column, step_gb: NDArray[Any]) -> Column:
     """Bytes that element-wise work moves in one step of a batch.
 
@@ -220,16 +221,6 @@ def tables_gb(
     """
     rows = np.multiply(embedding_rows, np.multiply(embedding_dim, table_bytes) + row_state_bytes)
     return (rows + np.multiply(dense_parameters, dense_state_bytes)) / 1e9
-
-
-def shared_samples_per_s(*, samples_per_s: Column, accelerators: Column) -> Column:
-    """Rate of one of the accelerators that train together.
-
-    x = X / n
-
-    Source: definition.
-    """
-    return np.divide(samples_per_s, accelerators)
 
 
 def weights_cut(

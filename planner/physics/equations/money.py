@@ -128,17 +128,6 @@ def book_usd(*, price_usd: Column, age_y: Column, life_y: Column) -> Column:
     return left
 
 
-def egress_usd(*, moved_gb: Column, egress_usd_per_gb: Column) -> Column:
-    """What it costs to move data to another site.
-
-    B = m * p
-
-    Source: definition; clouds charge what leaves a region, not what comes in.
-    """
-    bill: Column = moved_gb * egress_usd_per_gb
-    return bill
-
-
 def egress_kgco2e(
     *,
     moved_gb: Column,

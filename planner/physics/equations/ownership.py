@@ -91,18 +91,6 @@ def replacement_kgco2e(
     return failure_rate_per_node_h * hours_h * replacement_fraction * server_kgco2e / accelerators
 
 
-def racks_per_node(*, rack_units: Column, usable_rack_units: Column) -> Column:
-    """Share of a rack that a node fills.
-
-    n = U / U_rack
-
-    Power may fill a rack before space does: `powered_racks_per_node`.
-
-    Source: EIA-310 rack units.
-    """
-    return rack_units / usable_rack_units
-
-
 def powered_racks_per_node(*, racks: Column, node_kw: Column, rack_kw: Column) -> Column:
     """Share of a rack that a node fills where racks have a power of their own.
 
@@ -114,13 +102,3 @@ def powered_racks_per_node(*, racks: Column, node_kw: Column, rack_kw: Column) -
     """
     fits = np.floor(np.divide(rack_kw, node_kw) * (1.0 + 1e-6))
     return np.maximum(racks, 1.0 / np.maximum(fits, 1.0))
-
-
-def facility_power_kw(*, it_power_kw: Column, pue: Column) -> Column:
-    """Power at the meter of the building.
-
-    P_facility = P_IT * PUE
-
-    Source: definition of PUE.
-    """
-    return it_power_kw * pue

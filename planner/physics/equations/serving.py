@@ -159,26 +159,6 @@ def _bursts(trace_scv_ratio: Column) -> NDArray[np.float64]:
     return np.maximum(np.asarray(trace_scv_ratio, dtype=np.float64) - 1.0, 0.0)
 
 
-def replica_nodes(*, tp: Column, accelerators: Column) -> Column:
-    """Nodes, or the share of one, that a replica takes.
-
-    n = t / a
-
-    Source: definition.
-    """
-    return tp / accelerators
-
-
-def shared_node_kw(*, node_kw: Column, replica_nodes: Column) -> Column:
-    """Power of the part of a node that a replica takes; the host is shared by accelerators.
-
-    P = P_node * n
-
-    Source: definition.
-    """
-    return node_kw * replica_nodes
-
-
 def standby_ratio(*, carrying: Column, standby: Column) -> Column:
     """Standby replicas for each that carries, where they are too many to be counted one by one.
 

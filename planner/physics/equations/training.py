@@ -1,8 +1,9 @@
-"""Equations of a training run beyond the leaves: its useful hours, checkpoints, ETTR, duration and power."""
+"""Equations of a training run beyond the leaves: its hours, checkpoints, ETTR, power, and its periods."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from planner.trace.columns import Column
@@ -11,16 +12,6 @@ from reliability.finish import finish_quantile_h
 # What failures add is cut into slices of chance, fine at both ends (Gauss and Legendre).
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _HALVINGS = 30  # of the bracket of a finish: to 1e-9 of it
-
-
-def accelerators_in_use(*, nodes: Column, accelerators: Column) -> Column:
-    """Accelerators of a run.
-
-    n = N * a
-
-    Source: definition.
-    """
-    return nodes * accelerators
 
 
 def useful_time_h(*, tokens: Column, tokens_per_s_per_gpu: Column, accelerators: Column) -> Column:
@@ -104,16 +95,6 @@ def ettr_ratio(*, useful_h: Column, checkpoint_h: Column, lost_h: Column, restar
     Source: Kokolis et al., arXiv 2410.21680, section II; hours by state in the exact renewal form.
     """
     return useful_h / (useful_h + checkpoint_h + lost_h + restart_h)
-
-
-def expected_duration_h(*, useful_time_h: Column, ettr_ratio: Column) -> Column:
-    """Expected hours from start to finish.
-
-    T = U / ETTR
-
-    Source: definition of ETTR.
-    """
-    return useful_time_h / ettr_ratio
 
 
 def run_finish_quantile_h(
@@ -230,3 +211,27 @@ def run_increment_kw(
     Source: definition.
     """
     return nodes * np.maximum(0.0, np.asarray(training_kw) - idle_kw) * pue * held
+
+
+def active_h(
+    *, start_h: Column, duration_h: Column, period_start_h: Column, period_end_h: Column
+) -> NDArray[np.float64]:
+    """Hours of each period in which a run is active.
+
+    h = max(0, min(start + duration, end_t) - max(start, start_t))
+
+    Source: overlap of two intervals.
+    """
+    end_h = np.asarray(start_h) + duration_h
+    overlap: NDArray[np.float64] = np.minimum(end_h, period_end_h) - np.maximum(start_h, period_start_h)
+    return np.maximum(0.0, overlap)
+
+
+def late_h(*, start_h: Column, finish_h: Column, deadline_h: Column) -> NDArray[np.float64]:
+    """Hours by which a run misses its deadline.
+
+    late = max(0, start + finish - deadline)
+
+    Source: definition.
+    """
+    return np.maximum(0.0, np.asarray(start_h) + finish_h - deadline_h)

@@ -21,7 +21,7 @@ from planner.report.charts.placement import PLACEMENT_PICTURES
 from planner.report.charts.plans import PLAN_PICTURES, TIMELINE_KEY
 from planner.report.charts.throughput import THROUGHPUT_MEASURES, side_by_side
 from planner.report.charts.track import TRACK_PICTURES
-from planner.trace.records import Document, Record, every
+from planner.trace.records import Document, Record, evenly_taken
 
 __all__ = [
     "AHEAD_KEY",
@@ -43,7 +43,7 @@ __all__ = [
     "Picture",
     "Record",
     "checkpoint_curve",
-    "every",
+    "evenly_taken",
     "interval_map",
     "policy_curves",
     "side_by_side",

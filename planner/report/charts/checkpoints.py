@@ -12,7 +12,7 @@ import altair as alt
 from planner.report.charts.drawing import PALETTE, Picture, chart_of, columns
 from planner.trace.currency import USD, shown, shown_value
 from planner.trace.numbers import count_text, number_text, percent_text
-from planner.trace.records import Document, Record, every
+from planner.trace.records import Document, Record, evenly_taken
 
 MEASURES = {
     "ettr_fraction": "share of time that trains, ETTR (%)",
@@ -43,7 +43,7 @@ MOST_POINTS = 400
 
 def checkpoint_curve(document: Document, measure: str = "ettr_fraction") -> Picture | None:
     """A measure against the interval: optima marked, the flat region shaded, a band for the failure rate."""
-    points = _points(every(document["rows"], MOST_POINTS), measure)
+    points = _points(evenly_taken(document["rows"], MOST_POINTS), measure)
     if not points:
         return None
     marks = [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import altair as alt
 
 from planner.report.charts.drawing import INK, OUTLINE, PALETTE, Picture, chart_of, columns
+from planner.report.charts.label_places import PLACES, places_of
 from planner.trace.numbers import quantity_text, scale_of
 from planner.trace.records import Document, Record
 
@@ -89,6 +91,8 @@ def _front(rows: Sequence[Record], x: alt.X, y: alt.Y, line: Any, opened: int | 
     legend = alt.Legend(
         title=None, orient="top", columns=columns(present), labelLimit=220, symbolStrokeWidth=0
     )
+    at = places_of([(_number(row["x"]), row["y"], row["label"]) for row in rows])
+    rows = [row | {"place": place} for row, place in zip(rows, at, strict=True)]
     base = chart_of(rows).encode(x=x, y=y)
     kept = "datum.state == 'on the front' || datum.state == 'knee' || datum.label == \"today's deadline\""
     walk = base.transform_filter(kept).mark_line(color=OUTLINE, interpolate=line)
@@ -105,12 +109,19 @@ def _front(rows: Sequence[Record], x: alt.X, y: alt.Y, line: Any, opened: int | 
     ring = chart_of([row for row in rows if row["point"] == opened and opened is not None]).encode(x=x, y=y)
     around = ring.mark_point(shape="square", size=420, color=INK, strokeWidth=2)
     names = [
-        base.transform_filter(f"datum.state {sign} 'baseline'")
-        .mark_text(color=INK, align="left", dx=12, dy=dy, fontSize=12)
+        base.transform_filter(f"datum.place == {place}")
+        .mark_text(
+            color=INK, align=PLACES[place].align, dx=PLACES[place].dx, dy=PLACES[place].dy, fontSize=12
+        )
         .encode(text="label:N")
-        for sign, dy in (("!=", -12), ("==", 14))  # below a star, so that it is no name of the front
+        for place in sorted({row["place"] for row in rows})
     ]
     return alt.layer(walk, marks, around, *names).properties(height=340)
+
+
+def _number(x: Any) -> float:
+    """A place along the axis: of a day, its number."""
+    return float(x) if isinstance(x, int | float) else float(date.fromisoformat(str(x)[:10]).toordinal())
 
 
 def _words(points: Sequence[Record], said: Any, references: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from planner.report.charts.drawing import (
     row_axis,
 )
 from planner.trace.numbers import number_text
-from planner.trace.records import Document, Record, every
+from planner.trace.records import Document, Record, evenly_taken
 
 HOURS_KEY = (
     "Mean nodes that work for pools and jobs, lent ones included; the darker, the more. Hours are UTC, "
@@ -29,7 +29,7 @@ def hours(document: Document) -> Picture | None:
     names = list(dict.fromkeys(_names(row) for row in shown))
     if not names:
         return None
-    kept = every(names, min(len(names), MOST_ROWS))
+    kept = evenly_taken(names, min(len(names), MOST_ROWS))
     types = {row["day_type"] for row in shown}
     drawn = [
         {

@@ -15,7 +15,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.trace.numbers import number_text, percent_text
-from planner.trace.records import Document, every
+from planner.trace.records import Document, evenly_taken
 
 MOST_DEVICES = 32
 PARTS = {"lookup_s": "look-up", "exchange_s": "exchange"}
@@ -27,7 +27,7 @@ def device_loads(document: Document) -> Picture | None:
     if not devices:
         return None
     meant = max(devices, key=lambda row: row["device_s"])
-    shown = every(devices, MOST_DEVICES)
+    shown = evenly_taken(devices, MOST_DEVICES)
     shown = shown if meant in shown else [meant, *shown[1:]]
     rows = [
         {
@@ -80,7 +80,7 @@ def device_bytes(document: Document) -> Picture | None:
     tiers = [row["tier"] for row in document.get("tiers", []) if row["held_gb"] > 0]
     if not devices or not tiers:
         return None
-    shown = every(devices, MOST_DEVICES)
+    shown = evenly_taken(devices, MOST_DEVICES)
     rows, ends = [], []
     for row in shown:
         reached = 0.0

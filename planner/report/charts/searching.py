@@ -8,7 +8,7 @@ import altair as alt
 
 from planner.report.charts.drawing import PALETTE, Picture, chart_of, tall
 from planner.trace.numbers import count_text, quantity_text, scale_of
-from planner.trace.records import Record, every
+from planner.trace.records import Record, evenly_taken
 
 LINES = {"incumbent": "best so far", "bound": "bound: nothing is below"}
 MOST_STEPS = 400
@@ -19,7 +19,7 @@ def search_trace(steps: Sequence[Record], unit: str) -> Picture | None:
     known = [step for step in steps if step["incumbent"] is not None and step["bound"] is not None]
     if not known:
         return None
-    drawn = every(known, MOST_STEPS)
+    drawn = evenly_taken(known, MOST_STEPS)
     divisor, shown = scale_of(unit, (step["incumbent"] for step in drawn))
     rows = [
         {"seconds": step["elapsed_s"], "line": label, "value": step[key] / divisor}

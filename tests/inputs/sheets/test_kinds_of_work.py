@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planner.answers.check import check
-from planner.answers.plan.feeding import feeding_records
+from planner.answers.plan.preprocessing import feeding_records
 from planner.answers.plan.work import job_records, pool_records, service_records
 from planner.answers.start import Guided, guided, uploads_found
 from planner.inputs.catalogue import load_catalogue

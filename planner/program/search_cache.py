@@ -31,7 +31,7 @@ from solver.problem import Problem, Solution
 from solver.solution import Decisions, SlotUse
 from solver.verify import objective_value, verify
 
-EDITION = 4  # of what is written, and of the way it is searched: a better way is not told an older find
+EDITION = 5  # of what is written, and of the way it is searched: a better way is not told an older find
 TOLERANCE = 1e-6  # of rules, as of a plan that was just found
 EQUAL = 1e-9  # share by which an objective may differ from the one that was kept: rounding
 ENDED = (*PROVEN, Status.TIME_LIMIT)  # how a search ends that nobody stopped, with a plan

@@ -14,9 +14,9 @@ from solver_cases import changed, cohort, node_groups, one_job, problem, run_opt
 
 from planner.answers.plan.document import plan_document
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
-from planner.program import found_before, plan
-from planner.program.found_before import DIGEST_BYTES, searched, searched_ties
+from planner.program import plan, search_cache
 from planner.program.plan import plan_fleet
+from planner.program.search_cache import DIGEST_BYTES, searched, searched_ties
 from planner.report.tables import provenance
 from planner.store.packing import repeatable
 from solver import backend
@@ -135,7 +135,7 @@ def test_another_question_is_searched() -> None:
 def test_another_version_searches_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, case = Dict(), two_sites()
     ask(memory, case)
-    monkeypatch.setattr(found_before, "version", lambda library: "0.0.0")
+    monkeypatch.setattr(search_cache, "version", lambda library: "0.0.0")
 
     with pytest.raises(AssertionError, match="searched again"):
         ask(memory, case, never)
@@ -203,7 +203,7 @@ def resealed(memory: Dict, change: Callable[[dict[str, Any]], None]) -> None:
     change(held)
     written = io.BytesIO()
     np.savez_compressed(written, **held)
-    memory[key] = found_before._seal(key, written.getvalue()) + written.getvalue()
+    memory[key] = search_cache._seal(key, written.getvalue()) + written.getvalue()
 
 
 def cut(memory: Dict, change: Callable[[bytes], bytes]) -> None:

@@ -17,7 +17,6 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.performance.ingestion import preprocessing_workers, supplied_fraction, workers_in_use
 from planner.performance.power import node_power_kw, stalled_power_kw
-from planner.physics.equations.ownership import racks_per_node
 from planner.physics.hours import had_usd, made_kgco2e
 from planner.physics.nodes import host_facts, working_node_kw
 from planner.physics.shared_runs import Halves
@@ -103,10 +102,8 @@ def _of_run(inputs: Inputs, job: TrainingJob, nodes: int) -> tuple[Traced, Trace
         most = inputs.yours(f"{at}.workers", float(stated.workers), "1")
         there = derive(workers_in_use, needed_workers=wanted, stated_workers=most)
     host, count = host_facts(inputs.fact, sku), inputs.fact(f"server.{sku.server}.accelerators")
-    room = derive(
-        racks_per_node,
-        rack_units=inputs.fact(f"server.{sku.server}.rack_units"),
-        usable_rack_units=inputs.fact("rack.usable_units"),
+    room = (inputs.fact(f"server.{sku.server}.rack_units") / inputs.fact("rack.usable_units")).named(
+        "racks_per_node", "Share of a rack that a node fills, by its units"
     )
     return (
         there,

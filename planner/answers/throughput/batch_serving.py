@@ -11,10 +11,9 @@ import numpy as np
 from planner.answers.throughput.setting import Row, Setting, Table
 from planner.answers.throughput.single_device import alone_table
 from planner.inputs.model_kinds import RECOMMENDATION, VISION, item_of, kind_of_model, models_of
-from planner.physics.equations.serving import shared_node_kw
+from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import SERVICE_OF_ITEMS, inputs_of, peak_demand_per_s
-from planner.physics.serving import replica_kinds, serving_candidates
-from planner.trace.quantities import derive
+from planner.physics.serving import serving_candidates
 
 CAPACITY = {"requests_per_s": "requests_per_s", "limit_requests_per_s": "limit_per_s", "ttft_s": "response_s"}
 
@@ -71,7 +70,7 @@ def _with_units(setting: Setting, table: Table) -> Table:
     ]
     if len(candidates):
         kinds, _ = replica_kinds(inputs, candidates)
-        kw = np.asarray(derive(shared_node_kw, node_kw=kinds.busy_kw, replica_nodes=kinds.nodes).value)
+        kw = np.asarray((kinds.busy_kw * kinds.nodes).named("shared_node_kw", "Power of a replica").value)
         for at, k in enumerate(kinds.sku):
             row: dict[str, Any] = {
                 "sku": inputs.skus[k].name,

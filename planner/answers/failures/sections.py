@@ -1,14 +1,11 @@
-"""What may be asked of a log, and how a section of the answer looks."""
+"""How a section of the answer about a log looks, and the words that several have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from planner.inputs.log_question import FitQuestion
 from planner.trace.records import Record, plain_rows
-
-__all__ = ["DAY_H", "NO_PRIOR", "FitQuestion", "Section", "ends"]
 
 DAY_H = 24.0
 NO_PRIOR = "none"

@@ -13,7 +13,7 @@ from typing import Any
 from planner.inputs.actuals import Actual
 from planner.inputs.editing.edits import with_rows, with_values
 from planner.inputs.editing.fields import is_table_list, rules_of, sections
-from planner.inputs.scenario.fields import EachPeriod
+from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.files import read_toml
 from planner.report.standards.periods import Period, periods_of
 from planner.trace.errors import InputError

@@ -8,13 +8,12 @@ requests cross the network ports of its accelerators.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.performance.capacity import Guesses, Requests
+from planner.performance.bundles import Guesses, Requests
 from planner.performance.disaggregation import (
     Pair,
     best_pairs,
@@ -28,6 +27,7 @@ from planner.performance.disaggregation import (
 )
 from planner.performance.engine import attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token
+from planner.physics.engine_law import EngineLaw, engine_law
 from planner.physics.serving_options import (
     UNIT_COLUMNS,
     ServingCandidates,
@@ -38,31 +38,12 @@ from planner.physics.serving_options import (
 from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
-if TYPE_CHECKING:
-    from planner.physics.serving import EngineLaw
-
 for _function in (dealt_scv_ratio, unit_capacity, unit_accelerator_kw, shared_per_s):
     each_row(_function)
 
 MOST = 6  # replicas of one kind in a unit
 WHOLE = "the cache is sent after the prompt, so that its whole way is waited for"
 CALM = chosen("arrival_scv_ratio", 1.0, "Poisson, to compare units")
-
-
-class OfEngines(Protocol):
-    """Makes the law of engines of services on SKUs, by accelerators, groups and stages of each row."""
-
-    def __call__(
-        self,
-        inputs: Inputs,
-        service: Indices,
-        sku: Indices,
-        size: Indices,
-        groups: Indices,
-        stages: Indices,
-        requests: Requests,
-    ) -> EngineLaw:
-        """The law."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +61,7 @@ class CacheWay:
 
 
 @dataclass(frozen=True)
-class ApartLaw:
+class DisaggregatedLaw:
     """What units of a service do at any load; one row for each."""
 
     reading: EngineLaw
@@ -123,10 +104,13 @@ class ApartLaw:
         """The service of each row."""
         return self.reading.service
 
-    def pooled(self, units: Traced) -> ApartLaw:
+    def pooled(self, units: Traced) -> DisaggregatedLaw:
         """The same where the replicas of each kind in so many units take requests from one queue."""
         readers, writers = (
-            derive(replicas_of_units, units=units, replicas=count) for count in (self.readers, self.writers)
+            (units * count).named(
+                "replicas_of_units", "Replicas of one kind in some units, which take requests from one queue"
+            )
+            for count in (self.readers, self.writers)
         )
         return replace(self, reading=self.reading.pooled(readers), writing=self.writing.pooled(writers))
 
@@ -151,17 +135,17 @@ class ApartLaw:
         self.whole.check(limit_per_s)
 
 
-def apart_law(
-    inputs: Inputs, service: Indices, sku: Indices, size: Indices, unit: Indices, of_engines: OfEngines
-) -> ApartLaw:
+def disaggregated_law(
+    inputs: Inputs, service: Indices, sku: Indices, size: Indices, unit: Indices
+) -> DisaggregatedLaw:
     """The law of units of services on SKUs; `unit` has a row of `ServingCandidates.unit` for each."""
     readers, *reads = unit[:, :4].T
     writers, *writes = unit[:, 4:].T
     requests = requests_of(inputs, service)
-    reading = of_engines(inputs, service, sku, reads[0], reads[1], reads[2], prompts_alone(requests))
-    writing = of_engines(inputs, service, sku, writes[0], writes[1], writes[2], requests)
+    reading = engine_law(inputs, service, sku, reads[0], reads[1], reads[2], prompts_alone(requests))
+    writing = engine_law(inputs, service, sku, writes[0], writes[1], writes[2], requests)
     way = cache_way(inputs, service, ports_of(*reads[:2]), ports_of(*writes[:2]), sku, sku)
-    return ApartLaw(
+    return DisaggregatedLaw(
         reading=in_less_time(reading, way),
         writing=knowing_prompts(writing),
         whole=replace(writing, size=size),
@@ -171,13 +155,12 @@ def apart_law(
     )
 
 
-def apart_units(inputs: Inputs, every: ServingCandidates, of_engines: OfEngines) -> ServingCandidates:
+def disaggregated_units(inputs: Inputs, every: ServingCandidates) -> ServingCandidates:
     """Units on every node group: of each size the one that carries most, where that may save accelerators.
 
     Args:
         inputs: the inputs.
         every: layouts of replicas of services that read and write apart.
-        of_engines: law of engines.
     """
     sku_of = inputs.node_group_sku[every.node_group]
     found = list[tuple[int, int, int, int, tuple[int, ...]]]()
@@ -186,7 +169,7 @@ def apart_units(inputs: Inputs, every: ServingCandidates, of_engines: OfEngines)
         own = np.flatnonzero((every.service == i) & (sku_of == k))
         groups = np.unique(every.node_group[own]).tolist()
         layouts = every.some(own[every.node_group[own] == groups[0]])
-        for size, batch, unit in _units(inputs, layouts, k, of_engines):
+        for size, batch, unit in _units(inputs, layouts, k):
             found += [(i, p, size, batch, unit) for p in groups]
     service, group, size_, batch_ = (np.array([one[c] for one in found], dtype=np.intp) for c in range(4))
     alone = np.ones(len(found), dtype=np.intp)
@@ -202,17 +185,15 @@ def apart_units(inputs: Inputs, every: ServingCandidates, of_engines: OfEngines)
     )
 
 
-def _units(
-    inputs: Inputs, layouts: ServingCandidates, sku: int, of_engines: OfEngines
-) -> list[tuple[int, int, tuple[int, ...]]]:
+def _units(inputs: Inputs, layouts: ServingCandidates, sku: int) -> list[tuple[int, int, tuple[int, ...]]]:
     """Units of one service on one SKU: accelerators, requests that are held, and a row of `unit`."""
     many, columns = len(layouts), (layouts.accelerators, layouts.groups, layouts.stages)
     requests, skus = requests_of(inputs, layouts.service), np.full(many, sku, dtype=np.intp)
     size, groups, stages = columns
-    writing = knowing_prompts(of_engines(inputs, layouts.service, skus, size, groups, stages, requests))
+    writing = knowing_prompts(engine_law(inputs, layouts.service, skus, size, groups, stages, requests))
     r, w = (one.ravel() for one in np.meshgrid(np.arange(many), np.arange(many), indexing="ij"))
     service, prompts = layouts.service[r], prompts_alone(requests_of(inputs, layouts.service[r]))
-    reading = of_engines(inputs, service, skus[r], size[r], groups[r], stages[r], prompts)
+    reading = engine_law(inputs, service, skus[r], size[r], groups[r], stages[r], prompts)
     ports = ports_of(size, groups)
     way = cache_way(inputs, service, ports[r], ports[w], skus[r], skus[r])
     carried = np.asarray(in_less_time(reading, way).capacity(CALM).requests_per_s.value)
@@ -332,16 +313,6 @@ def ports_of(accelerators: Indices, groups: Indices) -> Indices:
 
 def _whole(size: Indices, said: str) -> Traced:
     return chosen("accelerators", size.astype(float), f"enumerated: accelerators {said}")
-
-
-def replicas_of_units(*, units: Column, replicas: Column) -> Column:
-    """Replicas of one kind in some units, which take requests from one queue.
-
-    c = u n
-
-    Source: definition.
-    """
-    return np.multiply(units, replicas)
 
 
 def longest_tokens(*, input_tokens: Column, input_ratio: Column, share_fraction: Column) -> Column:

@@ -18,7 +18,6 @@ from planner.physics.equations.serving import (
     starting_kgco2e,
     starting_usd,
 )
-from planner.physics.equations.time import node_h
 from planner.physics.procurement import Rented
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import served_models
@@ -113,7 +112,7 @@ def start_columns(inputs: Inputs, replicas: Replicas, rented: Rented) -> Starts:
     kwh = (replicas.facility_kwh * hours / inputs.period_h).named(
         "started_kwh", "Energy of a replica while it starts, at its mean power of the period"
     )
-    taken_h = derive(node_h, nodes=rows(replicas.nodes, tall), active_h=hours)
+    taken_h = (rows(replicas.nodes, tall) * hours).named("node_h")
     return Starts(
         hours=hours,
         usd=derive(

@@ -1,0 +1,71 @@
+"""Scope 2 is what power stations burn; what lies upstream of them is scope 3, category 3."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from planner.answers.job import job_document, read_job
+from planner.inputs.catalogue import load_catalogue
+
+JOB = """
+title = "A thousand hours"
+site = {{ {site}, pue = 1.1 }}
+hardware = {{ sku = "h100-8" }}
+training = {{ accelerator_hours = 1000 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("site", "note"),
+    [
+        ('grid = "fr"', ""),
+        ('grid = "us-srvc"', "Not counted: what lies upstream of power stations"),
+        ('grid_intensity = "57 g/kWh"', "is not stated: all of it stands in scope 2"),
+    ],
+)
+def test_scope_2_is_what_power_stations_burn_where_that_is_known(site: str, note: str) -> None:
+    """A country's factor is of whole lives, that of eGRID of combustion; of one's own it is not known."""
+    document = job_document(read_job(tomllib.loads(JOB.format(site=site)), "job.toml", load_catalogue()))
+    scopes = {row["scope"]: row["kgco2e"] for row in document["scopes"]}
+    totals = {total["name"]: total["value"] for total in document["totals"]}
+    upstream = scopes.get("3.3, fuel and energy", 0.0)
+
+    assert scopes["2, location-based"] + upstream == pytest.approx(totals["operational"], rel=1e-9)
+    assert (upstream > 0) is (note == "")
+    assert bool(document["scope_note"]) is bool(note)
+    assert note in document["scope_note"]
+    if upstream:
+        share = load_catalogue().fact("grid.fr.direct_fraction").value
+        assert scopes["2, location-based"] == pytest.approx(share * totals["operational"], rel=1e-9)
+
+
+def test_the_share_that_is_burnt_is_that_of_the_mix() -> None:
+    """Germany of 2023: its generation by source, by IPCC's factors of combustion over those of whole lives.
+
+    The same sum is 350 g/kWh of whole lives; CodeCarbon has 381 g/kWh for that year, Ember 336 for the next.
+    """
+    catalogue = load_catalogue()
+    mix = {"coal": 0.2681, "gas": 0.1506, "oil": 0.0399, "biomass": 0.0912, "hydropower": 0.0386}
+    mix |= {"nuclear": 0.0173, "solar": 0.122, "wind": 0.272, "geothermal": 0.0004}
+    life_cycle, burnt = (
+        sum(share * catalogue.fact(f"energy_source.{name}.{kind}").value for name, share in mix.items())
+        for kind in ("intensity", "direct")
+    )
+
+    assert burnt / life_cycle == pytest.approx(catalogue.fact("grid.de.direct_fraction").value, abs=0.002)
+    assert life_cycle == pytest.approx(0.381, rel=0.1)
+
+
+def test_every_factor_of_whole_lives_says_what_of_it_is_burnt() -> None:
+    """More where fossil plants make the power: Poland, not Norway; nothing in Iceland."""
+    catalogue = load_catalogue()
+    held = {
+        name: catalogue.fact(f"grid.{name}.direct_fraction").value
+        for name in catalogue.names("grid", "intensity")
+        if catalogue.fact(f"grid.{name}.intensity").boundary.get("grid") == "average/life-cycle/production"
+    }
+
+    assert len(held) > 50
+    assert held["pl"] > held["de"] > held["fr"] > held["no"] > held["is"] == 0.0

@@ -1,0 +1,129 @@
+"""Least of one thing under a cap on another, by prices: against trying everything, and bounds by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from test_solver_frontier import every_plan, three_skus
+from test_solver_optimum import draw_more
+
+from solver import within_cap
+from solver.answer import Answer, answer
+from solver.backend import Status
+from solver.frontier import CARBON, MONEY
+from solver.problem import Objective, Problem
+from solver.verify import objective_value, verify
+from solver.within_cap import Supports, answer_within_cap
+
+
+def found(case: Problem, **options: object) -> Answer:
+    plain: dict[str, object] = {"gap_fraction": 0.0, "time_limit_s": 20.0}
+    return answer_within_cap(case, **(plain | options))  # type: ignore[arg-type]
+
+
+def under_money(usd: float) -> Problem:
+    """Three SKUs, five replicas: the least carbon for no more money."""
+    case = three_skus()
+    return replace(case, objective=CARBON, limits=replace(case.limits, money_cap_usd=usd))
+
+
+def by_prices_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain search has no time, so that all is left to prices and to what plans use."""
+    monkeypatch.setattr(within_cap, "DIRECT_FIRST", 0.0)
+
+
+@pytest.mark.parametrize("usd", [575.0, 640.0, 700.0, 790.0, 900.0, 950.0])
+def test_the_cleanest_plan_within_a_cap_on_money(usd: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by trying all 21 divisions, whether the plain search ends or prices have to."""
+    best = min(kgco2e for paid, kgco2e in every_plan() if paid <= usd + 1e-6)
+    assert found(under_money(usd)).objective == pytest.approx(best)
+    by_prices_alone(monkeypatch)
+    by_prices = found(under_money(usd))
+    assert by_prices.solution is not None
+    assert verify(under_money(usd), by_prices.solution, 1e-6) == []
+    assert by_prices.objective == pytest.approx(best)
+    assert by_prices.bound <= best + 1e-6
+
+
+def test_the_cheapest_plan_within_a_cap_on_carbon(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_prices_alone(monkeypatch)
+    case = three_skus(carbon_cap_kgco2e=140.0)
+    best = min(usd for usd, kgco2e in every_plan() if kgco2e <= 140.0 + 1e-6)
+    assert found(case).objective == pytest.approx(best)
+
+
+def test_prices_bound_every_cap() -> None:
+    """At 0.4 kg a dollar each replica is best on the second SKU: 26 + 0.4 * 140 kg for each of five.
+
+    So 575 USD more than 700 cannot bring less than 130 - 0.4 * 200 kg, whatever the fleet.
+    """
+    case = replace(three_skus(), objective=Objective(0.4, 1.0))
+    least = answer(case, gap_fraction=0.0, time_limit_s=20.0).bound
+    assert least == pytest.approx(5 * (26 + 0.4 * 140))
+    supports = Supports(bounds={0.4: least})
+    assert supports.bound(700.0) == pytest.approx(130.0)
+    for usd in (575.0, 640.0, 900.0):
+        best = min(kgco2e for paid, kgco2e in every_plan() if paid <= usd + 1e-6)
+        assert supports.bound(usd) <= best + 1e-6
+    assert Supports().bound(700.0) == -math.inf
+
+
+def test_what_one_cap_found_serves_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans beyond the cap are kept with those within it, as plain plans are, and prices with bounds."""
+    supports = Supports()
+    alone = found(under_money(790.0), supports=supports)
+    assert alone.solution is not None
+    assert [plan.usd for plan in supports.plans] == [alone.solution.usd]
+    by_prices_alone(monkeypatch)
+    wide = found(under_money(900.0), supports=supports)
+    priced = dict(supports.bounds)
+    assert any(plan is wide.solution for plan in supports.plans)
+    near = found(under_money(640.0), supports=supports)
+    assert near.solution is not None
+    assert set(priced) <= set(supports.bounds)
+    assert near.solution.usd <= 640.0 * (1 + 1e-6)
+
+
+def test_no_plan_within_the_cap() -> None:
+    """Five replicas cost at least 575 USD."""
+    assert found(under_money(570.0)).status is Status.INFEASIBLE
+
+
+def test_without_a_cap_it_is_the_answer_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where the cap is on what is minimised alone: no price would say more."""
+    by_prices_alone(monkeypatch)
+    for case in (
+        replace(three_skus(), objective=MONEY),
+        replace(under_money(600.0), objective=MONEY),
+        replace(three_skus(carbon_cap_kgco2e=200.0), objective=CARBON),
+    ):
+        assert found(case).status is Status.OPTIMAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 11, 35, 41])
+def test_drawn_fleets_by_prices_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halfway in money between the cheapest and the cleanest: as the plain search."""
+    case = draw_more(seed)
+    ends = [
+        answer(replace(case, objective=one), gap_fraction=0.0, time_limit_s=20.0).solution
+        for one in (MONEY, CARBON)
+    ]
+    cheap, clean = ends
+    assert cheap is not None
+    assert clean is not None
+    capped = replace(
+        case,
+        objective=CARBON,
+        limits=replace(case.limits, money_cap_usd=(cheap.usd + clean.usd) / 2),
+    )
+    best = answer(capped, gap_fraction=0.0, time_limit_s=20.0)
+    by_prices_alone(monkeypatch)
+    again = found(capped)
+    assert again.solution is not None
+    assert verify(capped, again.solution, 1e-6) == []
+    assert again.bound <= best.objective + 1e-6 * abs(best.objective)
+    assert again.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-6)
+    assert objective_value(capped, again.solution) == pytest.approx(again.objective)

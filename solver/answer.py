@@ -15,6 +15,7 @@ from solver.operating import best_operation
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
+from solver.spare_rows import add_spare_rows
 from solver.start import first_plan, plan_of_choices
 from solver.totals import charged
 
@@ -115,6 +116,7 @@ def answer(
             return _checked(program, start, within, floor, elapsed_s, tolerance)
     head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
     if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
+        add_spare_rows(program)
         start, stopped, bound = first_plan(
             program, gap_fraction=gap_fraction, time_limit_s=head_start_s, should_stop=should_stop
         )

@@ -37,13 +37,17 @@ def choose(
     parts: Floats | None = None,
     *,
     at_once: bool = False,
+    again: bool = False,
 ) -> backend.Outcome:
     """The best options found where the rebates are those of the start; where none are, with any rebates.
 
     Nodes and replicas have to be fractions; the choices stay open. Where `parts` of rebates are known, others
-    are tried before. `at_once` options are rounded.
+    are tried before. `at_once` options are rounded, and searched from there on where they are `again`.
     """
     found = _rounded(program, search, start) if at_once else None
+    if found is not None and again and not found.stopped:
+        better = with_rebates(program, search, found.values, SHARE_OF_LARGE, again=True)
+        found = better if better.stopped or better.status.has_plan else found
     if parts is not None:
         start = {**start, **_better_rebates(program, search, start, parts)}
     found = found or with_rebates(program, search, start, SHARE_OF_LARGE if at_once else SHARE)
@@ -53,12 +57,17 @@ def choose(
 
 
 def with_rebates(
-    program: Program, search: Search, values: Mapping[str, float], share: float = SHARE
+    program: Program,
+    search: Search,
+    values: Mapping[str, float],
+    share: float = SHARE,
+    *,
+    again: bool = False,
 ) -> backend.Outcome:
-    """The best options for these rebates, all of them open."""
+    """The best options for these rebates, all of them open; `again` from those that are known."""
     open_ones = ranges(program)
     hold([program.tier], values)
-    found = search(program, None, share, backend.Looking.SOME)
+    found = search(program, values if again else None, share, backend.Looking.SOME)
     restore(open_ones)
     return found
 

@@ -33,7 +33,7 @@ PAYS = 1e-6  # an exchange that wins less than this share is none
 def dive(program: Program, search: Search, start: Mapping[str, float]) -> backend.Outcome | None:
     """Whole rebates, those of the start or better ones, and whole options for them; all else as fractions.
 
-    None where what is rounded leaves no plan. The program stays as it is.
+    None where no option of a job leaves a plan. The program stays as it is.
     """
     fractions = search.fractions(program, SHARE)
     choose_rebates(program, fractions, start, search.within(REBATES))
@@ -130,6 +130,7 @@ class _Dive:
         self._open = [job for job, own in enumerate(self._places) if own.size]
         self._chosen: dict[int, Whole] = {}  # of each job that is held
         self._most = {job: np.zeros(self._places[job].size) for job in self._open}  # ever seen of each option
+        self._barred: dict[int, list[int]] = {}  # options of each job that leave no plan
         self._alone: list[int] = []  # jobs that were held alone, the least sure last
         self.values: dict[str, float] = {}  # of all variables, at the least cost with all jobs held
 
@@ -138,7 +139,9 @@ class _Dive:
 
     def _release(self, job: int) -> None:
         own = self._places[job]
-        self._fractions.move(own, np.zeros(own.size), np.full(own.size, self._count[job]))
+        most = np.full(own.size, self._count[job])
+        most[self._barred.get(job, [])] = 0
+        self._fractions.move(own, np.zeros(own.size), most)
 
     def down(self) -> float:
         """Hold all jobs, the surest first. What that costs; infinite where it leaves no plan."""
@@ -156,6 +159,8 @@ class _Dive:
             cost = self._hold_all(several, near)
             if math.isinf(cost) and len(several) > 1:
                 cost = self._hold_all(several[:1], near)
+            if math.isinf(cost):
+                cost = self._without(several[0], near)
         return cost
 
     def _nearest(self) -> dict[int, tuple[Whole, float]]:
@@ -182,6 +187,13 @@ class _Dive:
             for job in several:
                 self._release(job)
         return cost
+
+    def _without(self, job: int, near: dict[int, tuple[Whole, float]]) -> float:
+        """What it costs without the options of a job that leave no plan; infinite where that was none."""
+        options = np.flatnonzero(near[job][0])
+        self._barred.setdefault(job, []).extend(options.tolist())
+        self._release(job)
+        return self._fractions.solve() if options.size else math.inf
 
     def _all_held(self, near: dict[int, tuple[Whole, float]]) -> float:
         for job, (whole, _) in near.items():

@@ -19,6 +19,7 @@ import pulp
 
 from solver import backend
 from solver.build import THOUSAND
+from solver.by_periods import better_by_periods, plan_by_periods
 from solver.choosing import choose, with_rebates
 from solver.floor import MANY, Floor
 from solver.problem import Solution
@@ -71,6 +72,8 @@ def first_plan(
         if not rebates and pays():
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
         found = _whole_plan(program, chosen, search, floor)
+        if program.reaches:  # where nodes have spares, no search for a bound is over before the time is
+            found = _improved(program, found, search, floor)
         best = floor.end(at_once=found.stopped or floor.near)
         while not (found.stopped or best.stopped or floor.near):
             lifts = rebates and best.status.has_plan and pays()
@@ -86,7 +89,8 @@ def first_plan(
             if not lifts:
                 break
             best = floor.end(at_once=found.stopped or floor.near)
-        better = not rebates and cost(best) < cost(chosen) * (1 - PAYS)
+        # Choices made next to fractions of spares are no measure of those made next to whole ones.
+        better = not (rebates or program.reaches) and cost(best) < cost(chosen) * (1 - PAYS)
         if better and not (found.stopped or best.stopped or floor.near):
             restore(as_it_was)  # better choices may be among what was barred
             program.count_replicas()
@@ -157,9 +161,13 @@ def _chosen(
         start |= {each.name: float(part > MOSTLY) for each, part in zip(program.tier, parts, strict=True)}
     if parts is None:
         bar_the_rest(program, relaxed, any_pace=large)
-    count([*nodes(program), program.replicas], pulp.LpContinuous)
-    chosen = choose(program, search, start, parts, at_once=large)
-    count(nodes(program), pulp.LpInteger)
+    with_spares, kinds = bool(program.reaches), ranges(program)
+    once = {each for part in choices(program) for each in part}
+    counted = [each for each in kinds if each not in once] if with_spares else []
+    count([*nodes(program), program.replicas, np.array(counted, dtype=object)], pulp.LpContinuous)
+    rounded = large or (with_spares and parts is None)
+    chosen = choose(program, search, start, parts, at_once=rounded, again=with_spares)
+    restore(kinds)
     program.count_replicas()
     return chosen if chosen.status.has_plan else replace(chosen, values=start)
 
@@ -187,7 +195,13 @@ def _improved(program: Program, found: backend.Outcome, search: Search, floor: F
         return found
     promising = ranges(program)
     hold(choices(program), found.values)
-    found = improve(program, found, search)
+    if program.reaches:
+        for better in better_by_periods(program, found, search):
+            found = _with_floor_raised(program, better, floor)
+            if floor.near:
+                break
+    else:
+        found = improve(program, found, search)
     restore(promising)
     return _with_floor_raised(program, found, floor)
 
@@ -202,6 +216,7 @@ def _made_whole(program: Program, values: Mapping[str, float], search: Search) -
     """A plan with these choices, or where none is found, with any of the promising."""
     promising = ranges(program)
     hold(choices(program), values)
-    found = make_whole(program, search) or search(program, None)
+    by_hand = plan_by_periods if program.reaches else make_whole
+    found = by_hand(program, search) or search(program, None)
     restore(promising)
     return found if found.stopped or found.status.has_plan else search(program, None)

@@ -33,7 +33,6 @@ from solver.program import Program
 from solver.steps import hold_within, nodes, reader
 from solver.verify import objective_value
 
-DIRECT_FIRST = 0.2  # of the time, for the plain search: what it proves needs no prices
 FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
@@ -73,11 +72,13 @@ def answer_within_cap(
     engine: str = "highs",
     tolerance: float = 1e-6,
     supports: Supports | None = None,
+    plain_fraction: float = 0.5,
 ) -> Answer:
     """The answer, by prices where a cap over the horizon keeps the plain search from its end.
 
     Without a cap, with one that is no part of the objective alone, or with another engine than HiGHS, it is
     that of `answer`. `supports` are of the same problem with other caps: what is found is added.
+    `plain_fraction` of the time is for the plain search: what it proves, or is near to, needs no prices.
     """
     cap = _Cap.of(problem)
 
@@ -99,7 +100,7 @@ def answer_within_cap(
     ends = began + time_limit_s
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
-    direct = plain(DIRECT_FIRST * time_limit_s, search.better_than(start))
+    direct = plain(plain_fraction * time_limit_s, search.better_than(start))
     search.take(direct.solution)
     if direct.status in ENDED:
         return direct
@@ -107,6 +108,8 @@ def answer_within_cap(
     if search.gap_fraction_left > FAR:
         search.by_prices(ends)
         search.polish(ends)
+    if search.interrupted and search.best is not None:
+        return search.answer(backend.Status.INTERRUPTED, time.monotonic() - began)
     if search.gap_fraction_left > gap_fraction:
         last = plain(max(ends - time.monotonic(), backend.SOON_S), search.best)
         search.take(last.solution)
@@ -168,6 +171,7 @@ class _Search:
     tolerance: float
     should_stop: backend.Stop | None
     known_bound: float = -math.inf
+    interrupted: bool = False  # by Ctrl-C, which the engine hears alone
 
     @property
     def bound(self) -> float:
@@ -217,7 +221,8 @@ class _Search:
         return sorted(self._sides()[1], key=self.cap.amount)[:BEYOND]
 
     def _stopped(self, ends: float) -> bool:
-        return time.monotonic() >= ends or (self.should_stop is not None and self.should_stop())
+        self.interrupted |= self.should_stop is not None and self.should_stop()
+        return self.interrupted or time.monotonic() >= ends
 
     def by_prices(self, ends: float) -> None:
         """Plans of some prices, until the next one was tried, or time is up."""
@@ -274,6 +279,7 @@ class _Search:
             start=start,
             tolerance=self.tolerance,
         )
+        self.interrupted |= found.status is backend.Status.INTERRUPTED
         if math.isfinite(price) and math.isfinite(found.bound):
             self.supports.bounds[price] = max(found.bound, self.supports.bounds.get(price, -math.inf))
         plan = found.solution
@@ -299,6 +305,7 @@ class _Search:
                 should_stop=self.should_stop,
                 start=program.start(best),
             )
+            self.interrupted |= found.stopped
             plan = program.solution(found.values) if found.status.has_plan else None
             if plan is not None and not check(program, plan, self.tolerance):
                 self.take(plan)

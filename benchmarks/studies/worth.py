@@ -42,6 +42,7 @@ PAGE, KEPT = ROOT / "docs" / "worth.md", Path(__file__).with_name("worth.json")
 OWN = Path(__file__).with_name("families")
 MORE_MONEY = 0.05
 GAP_FRACTION, TIME_LIMIT_S, CAPPED_SECONDS, LEVER_SECONDS = 0.005, 25.0, 45.0, 15.0
+PLAIN_FRACTION = 0.2  # of the time, under a cap: many of these programs end by prices alone
 ROUNDING = 1e-6  # by which a plan may be above a cap
 LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
 ALL = ("shift", "pack", "lend")
@@ -336,6 +337,7 @@ def _solved(
         time_limit_s=CAPPED_SECONDS if capped_money else TIME_LIMIT_S,
         start=start,
         supports=supports,
+        plain_fraction=PLAIN_FRACTION,
     )
     return None if found.solution is None else found
 

@@ -127,7 +127,14 @@ def stated_text(text: str) -> str:
     factor, name = shown_unit(unit)
     if name == "1":
         return percent_text(float(number), None)
-    return text if name == unit else f"{number_text(float(number) * factor)} {name}"
+    if name == unit:
+        return text if "," in number or not _long(number) else f"{number_text(float(number), EXACT)} {unit}"
+    return f"{number_text(float(number) * factor)} {name}"
+
+
+def _long(number: str) -> bool:
+    """Whether a number has more than four digits before its point, and nothing between thousands."""
+    return number.partition(".")[0].isdigit() and len(number.partition(".")[0]) > 4
 
 
 def tonne_price(usd: float) -> str:

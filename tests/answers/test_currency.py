@@ -40,7 +40,7 @@ from planner.report.text import to_markdown, to_terminal
 from planner.report.workbook import to_workbook
 from planner.trace.currency import Currency, code_in, currency_of, showing, shown_unit
 from planner.trace.explain import kept_step
-from planner.trace.numbers import money, quantity_text, scale_of, tonne_price
+from planner.trace.numbers import money, quantity_text, scale_of, stated_text, tonne_price
 from planner.trace.records import Record
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "data" / "scenarios"
@@ -485,3 +485,10 @@ def test_every_column_with_money_or_carbon_in_its_name_says_its_unit(word: str, 
 
     assert len(named) > 10
     assert [(table, key) for table, key in named if column_unit(key) != unit] == []
+
+
+def test_a_long_stated_number_has_its_thousands_apart() -> None:
+    """180556 USD stood next to 286,506 EUR, which was converted; what was written short stays as it is."""
+    assert stated_text("180556 USD") == "180,556 USD"
+    assert stated_text("65 USD/MWh") == "65 USD/MWh"
+    assert stated_text("2.50 USD/h") == "2.50 USD/h"

@@ -190,7 +190,10 @@ def test_a_fleet_with_room_holds() -> None:
     (worse,) = held_sentences(Held(64, 0.5, 0.1, 2.3, whole=False))
     assert "no more than 3 nodes" in worse
     assert "10 % work is left undone" in worse
-    assert "where it is done already" in worse
+    assert "where they are done already" in worse
+    (runs_alone,) = held_sentences(Held(64, 1.0, 0.0, 0.0, whole=True, divisible=False))
+    assert "enough" not in runs_alone
+    assert "whether runs are done in time is said above" in runs_alone
 
 
 def test_whole_nodes_are_had_and_the_rest_is_rented_by_the_hour() -> None:

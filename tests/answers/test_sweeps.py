@@ -33,6 +33,7 @@ from planner.answers.sweeps import (
     varied,
 )
 from planner.answers.sweeps import commands as sweep_commands
+from planner.answers.sweeps.cells import with_risk
 from planner.answers.sweeps.running import Planned, Task, plan_point
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -272,8 +273,11 @@ def test_points_tell_what_their_draws_say(store: Store, scenario: Scenario) -> N
 
     assert without["enough_fraction"] is None
     assert (row["median_cost_usd"], row["p95_cost_usd"]) == (cost["p50"], cost["p95"])
-    assert 0.0 <= row["enough_fraction"] == saved["held"]["enough_fraction"] <= 1.0
-    assert "enough in" in sweep_commands.sweep_text(document).splitlines()[0]
+    assert row["enough_fraction"] is saved["held"]["enough_fraction"] is None  # of runs alone
+    assert "enough in" not in sweep_commands.sweep_text(document).splitlines()[0]
+    served = {**saved, "held": {"draws": 64, "enough_fraction": 0.25, "undone_fraction": 0.0}}
+    shares = [one["enough_fraction"] for one in with_risk(sweep_records(result), lambda _: served)]
+    assert shares == [None, 0.25]
 
 
 @pytest.mark.nightly

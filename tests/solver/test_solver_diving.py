@@ -170,6 +170,23 @@ def test_a_dive_without_a_plan_finds_none() -> None:
     assert dive(with_fractions(case), search(), {}) is None
 
 
+def test_an_option_that_leaves_no_plan_is_replaced_by_another() -> None:
+    """Two thirds of the cheap run would fit, on two nodes of three; in whole it is the dear one."""
+    case = problem(
+        count=2,
+        node_groups=node_groups(count=2),
+        limits=limits(skus=2, supply_nodes=[[2.0], [np.inf]]),
+        jobs=one_job(),
+        run_options=run_option([[3], [3]], node_group=[0, 1], usd=[[10.0], [1000.0]]),
+    )
+    program = with_fractions(case)
+    assert steps.reader(search().relax(program).values)(program.run) == pytest.approx([2 / 3, 1 / 3])
+    found = dive(program, search(), {})
+
+    assert found is not None
+    assert steps.reader(found.values)(program.run).tolist() == [0, 1]
+
+
 def test_a_dive_hears_a_stop() -> None:
     """Asked to stop before it began, it says so, and that there is no plan."""
     program = with_fractions(fleet("S"))

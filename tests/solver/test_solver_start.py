@@ -271,7 +271,7 @@ def test_rebates_of_the_bound_get_options_of_their_own(monkeypatch: pytest.Monke
         made.append({each.name for each in program.tier if chosen.values[each.name] > 0.5})
         return whole_plan(program, chosen, *rest)
 
-    monkeypatch.setattr(start, "choose", lambda *parts, at_once: without(*parts))
+    monkeypatch.setattr(start, "choose", lambda *parts, at_once, again: without(*parts))
     monkeypatch.setattr(start, "_for_these_rebates", noted)
     monkeypatch.setattr(start, "_whole_plan", counted)
     case = fleet("S")

@@ -9,7 +9,6 @@ import pytest
 from test_solver_frontier import every_plan, three_skus
 from test_solver_optimum import draw_more
 
-from solver import within_cap
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.frontier import CARBON, MONEY
@@ -29,29 +28,27 @@ def under_money(usd: float) -> Problem:
     return replace(case, objective=CARBON, limits=replace(case.limits, money_cap_usd=usd))
 
 
-def by_prices_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def by_prices_alone(case: Problem, **options: object) -> Answer:
     """The plain search has no time, so that all is left to prices and to what plans use."""
-    monkeypatch.setattr(within_cap, "DIRECT_FIRST", 0.0)
+    return found(case, plain_fraction=0.0, **options)
 
 
 @pytest.mark.parametrize("usd", [575.0, 640.0, 700.0, 790.0, 900.0, 950.0])
-def test_the_cleanest_plan_within_a_cap_on_money(usd: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cleanest_plan_within_a_cap_on_money(usd: float) -> None:
     """As by trying all 21 divisions, whether the plain search ends or prices have to."""
     best = min(kgco2e for paid, kgco2e in every_plan() if paid <= usd + 1e-6)
     assert found(under_money(usd)).objective == pytest.approx(best)
-    by_prices_alone(monkeypatch)
-    by_prices = found(under_money(usd))
+    by_prices = by_prices_alone(under_money(usd))
     assert by_prices.solution is not None
     assert verify(under_money(usd), by_prices.solution, 1e-6) == []
     assert by_prices.objective == pytest.approx(best)
     assert by_prices.bound <= best + 1e-6
 
 
-def test_the_cheapest_plan_within_a_cap_on_carbon(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_prices_alone(monkeypatch)
+def test_the_cheapest_plan_within_a_cap_on_carbon() -> None:
     case = three_skus(carbon_cap_kgco2e=140.0)
     best = min(usd for usd, kgco2e in every_plan() if kgco2e <= 140.0 + 1e-6)
-    assert found(case).objective == pytest.approx(best)
+    assert by_prices_alone(case).objective == pytest.approx(best)
 
 
 def test_prices_bound_every_cap() -> None:
@@ -70,17 +67,16 @@ def test_prices_bound_every_cap() -> None:
     assert Supports().bound(700.0) == -math.inf
 
 
-def test_what_one_cap_found_serves_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_one_cap_found_serves_the_next() -> None:
     """Plans beyond the cap are kept with those within it, as plain plans are, and prices with bounds."""
     supports = Supports()
     alone = found(under_money(790.0), supports=supports)
     assert alone.solution is not None
     assert [plan.usd for plan in supports.plans] == [alone.solution.usd]
-    by_prices_alone(monkeypatch)
-    wide = found(under_money(900.0), supports=supports)
+    wide = by_prices_alone(under_money(900.0), supports=supports)
     priced = dict(supports.bounds)
     assert any(plan is wide.solution for plan in supports.plans)
-    near = found(under_money(640.0), supports=supports)
+    near = by_prices_alone(under_money(640.0), supports=supports)
     assert near.solution is not None
     assert set(priced) <= set(supports.bounds)
     assert near.solution.usd <= 640.0 * (1 + 1e-6)
@@ -91,20 +87,32 @@ def test_no_plan_within_the_cap() -> None:
     assert found(under_money(570.0)).status is Status.INFEASIBLE
 
 
-def test_without_a_cap_it_is_the_answer_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_keeps_the_plan_that_is_known() -> None:
+    """Asked after the first price, it is not searched further."""
+    known = by_prices_alone(under_money(640.0))
+    assert known.solution is not None
+    supports = Supports([known.solution])
+    stopped = by_prices_alone(
+        under_money(640.0), supports=supports, should_stop=lambda: bool(supports.bounds)
+    )
+    assert stopped.status is Status.INTERRUPTED
+    assert len(supports.bounds) == 1
+    assert stopped.objective <= known.objective
+
+
+def test_without_a_cap_it_is_the_answer_as_ever() -> None:
     """Nor where the cap is on what is minimised alone: no price would say more."""
-    by_prices_alone(monkeypatch)
     for case in (
         replace(three_skus(), objective=MONEY),
         replace(under_money(600.0), objective=MONEY),
         replace(three_skus(carbon_cap_kgco2e=200.0), objective=CARBON),
     ):
-        assert found(case).status is Status.OPTIMAL
+        assert by_prices_alone(case).status is Status.OPTIMAL
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 11, 35, 41])
-def test_drawn_fleets_by_prices_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawn_fleets_by_prices_alone(seed: int) -> None:
     """Halfway in money between the cheapest and the cleanest: as the plain search."""
     case = draw_more(seed)
     ends = [
@@ -120,8 +128,7 @@ def test_drawn_fleets_by_prices_alone(seed: int, monkeypatch: pytest.MonkeyPatch
         limits=replace(case.limits, money_cap_usd=(cheap.usd + clean.usd) / 2),
     )
     best = answer(capped, gap_fraction=0.0, time_limit_s=20.0)
-    by_prices_alone(monkeypatch)
-    again = found(capped)
+    again = by_prices_alone(capped)
     assert again.solution is not None
     assert verify(capped, again.solution, 1e-6) == []
     assert again.bound <= best.objective + 1e-6 * abs(best.objective)

@@ -53,6 +53,7 @@ class Held:
     whole: bool
     cost_usd: tuple[float, float] = (0.0, 0.0)  # p5 and p95
     owned_usd: tuple[float, float] = (0.0, 0.0)  # the same without what is rented by the hour beyond the plan
+    divisible: bool = True  # whether there are services or pools: runs stay as they are in every draw
 
     @property
     def rent_share(self) -> float:
@@ -61,7 +62,9 @@ class Held:
         return max(1.0 - without / width, 0.0) if width > 0 else 0.0
 
     def record(self) -> Record:
-        """The shares of draws, as the document keeps them."""
+        """The shares of draws, as the document keeps them; of runs alone nothing is placed again."""
+        if not self.divisible:
+            return {"draws": self.draws, "enough_fraction": None, "undone_fraction": None}
         return {"draws": self.draws, "enough_fraction": self.share, "undone_fraction": self.undone}
 
 
@@ -114,16 +117,21 @@ def ranged_totals(
         whole=at.whole,
         cost_usd=ends[0],
         owned_usd=ends[1],
+        divisible=bool(plan.problem.services.name or plan.problem.work.name),
     )
     return total_records(named, draws, bands, _of_worlds(plan)), held
 
 
 def held_sentences(held: Held) -> list[str]:
     """What the ranges of totals stand on."""
-    where = "" if held.whole else ", where it is done already"
+    if not held.divisible:
+        return [
+            f"The ranges are of {held.draws} draws of facts; whether runs are done in time is said above."
+        ]
+    where = "" if held.whole else ", where they are done already"
     said = (
         f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
-        f"work is placed again on the fleet of this plan{where}: that is enough in "
+        f"services and pools are placed again on the fleet of this plan{where}: that is enough in "
         f"{percent_text(held.share, 0)}"
     )
     if held.share < 1.0:

@@ -141,7 +141,7 @@ def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> 
         best = recourse.moved(world) or Way("", 0.0, 0.0, 0.0)
     said = [best.text] if short.any() else []
     if late is not None:
-        said.append(f"put training.{late.job}.deadline {count_text(late.days)} days later")
+        said.append(f"put training.{late.job}.deadline {late.days_text} later")
     row: Record = {
         "case": case.title,
         "holds": "no" if said else "yes",
@@ -295,7 +295,12 @@ class Late:
     @property
     def text(self) -> str:
         """How late it is."""
-        return f"{self.job} is done {count_text(self.days)} days after its deadline (95 % chance)"
+        return f"{self.job} is done {self.days_text} after its deadline (95 % chance)"
+
+    @property
+    def days_text(self) -> str:
+        """The days in words."""
+        return f"{count_text(self.days)} day{'s' * (self.days != 1)}"
 
 
 def _late_run(plan: Plan, solution: Solution, case: Case) -> Late | None:

@@ -277,7 +277,7 @@ def test_points_tell_what_their_draws_say(store: Store, scenario: Scenario) -> N
     assert "enough in" not in sweep_commands.sweep_text(document).splitlines()[0]
     served = {**saved, "held": {"draws": 64, "enough_fraction": 0.25, "undone_fraction": 0.0}}
     shares = [one["enough_fraction"] for one in with_risk(sweep_records(result), lambda _: served)]
-    assert shares == [None, 0.25]
+    assert shares[-1] == 0.25
 
 
 @pytest.mark.nightly

@@ -112,12 +112,12 @@ def sweep_text(document: Record) -> str:
         *((path, partial(_changed, path)) for path in paths),
         ("status", lambda row: row["status"]),
         ("cost", lambda row: "" if row["cost_usd"] is None else money(row["cost_usd"])),
+        ("carbon", lambda row: "" if row["cost_usd"] is None else mass(row["carbon_kgco2e"])),
         *(
             (name, partial(_drawn, key, words_of))
             for key, (name, words_of) in RISK_WORDS.items()
             if any(row.get(key) is not None for row in rows)
         ),
-        ("carbon", lambda row: "" if row["cost_usd"] is None else mass(row["carbon_kgco2e"])),
         ("plan", lambda row: (row["plan"] or "")[:10]),
     )
     failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]

@@ -10,16 +10,13 @@ import copy
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import highspy
-import numpy as np
 import pulp
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from solver import selftest
 
@@ -124,15 +121,6 @@ _SETTINGS: Mapping[Looking, Mapping[str, bool | int | str]] = {
     },
 }
 MANY_COLUMNS = 100_000  # from which on the interior point method solves a relaxation sooner than the simplex
-SOME_COLUMNS = 60_000  # and from which on where only what is open is counted
-PRIMAL = 4  # the simplex that goes from plan to plan
-_OF_FRACTIONS: Mapping[str, bool | int | float | str] = {
-    "output_flag": False,
-    "threads": 1,
-    "random_seed": 0,
-    "parallel": "off",
-    "primal_feasibility_tolerance": EXACT,
-}
 
 
 def solve(
@@ -201,7 +189,7 @@ def _solved(
     def run(watch: Watch | None) -> Outcome:
         if engine == "cbc":
             return _solve_by_cbc(model, gap_fraction, time_limit_s)
-        observer = _Observer(watch, should_stop)
+        observer = Observer(watch, should_stop)
         solver = _Highs(observer, start, gap_fraction, time_limit_s, looking=looking)
         return Running(solver, model, observer).outcome()
 
@@ -234,7 +222,7 @@ def begin(
     Without `whole` it is the optimum with fractions of everything, as in `relax`: there is nothing to watch.
     """
     trust("highs")
-    observer = _Observer(watch, should_stop)
+    observer = Observer(watch, should_stop)
     solver = _Highs(
         observer, start or {}, gap_fraction, time_limit_s, whole=whole, crossover=whole, looking=looking
     )
@@ -258,7 +246,7 @@ def relax(
     trust("highs")
     if time_limit_s <= SOON_S:
         return Relaxation(Status.NO_INCUMBENT, {}, _nothing_found(should_stop).stopped, {})
-    observer = _Observer(None, should_stop)
+    observer = Observer(None, should_stop)
     solver = _Highs(observer, {}, 0.0, time_limit_s, whole=False, crossover=crossover, inside=inside)
     running = Running(solver, model, observer)
     outcome = running.outcome()
@@ -277,7 +265,7 @@ def _nothing_found(should_stop: Stop | None) -> Outcome:
     return Outcome(Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, 0.0, {}, stopped)
 
 
-class _Observer:
+class Observer:
     """Carries progress out of a running engine and a wish to stop into it."""
 
     def __init__(self, watch: Watch | None, should_stop: Stop | None) -> None:
@@ -289,6 +277,7 @@ class _Observer:
 
     @property
     def elapsed_s(self) -> float:
+        """Seconds since the engine began."""
         return time.monotonic() - self.began
 
     def leave(self) -> bool:
@@ -338,7 +327,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
 
     def __init__(
         self,
-        observer: _Observer,
+        observer: Observer,
         start: Mapping[str, float],
         gap_fraction: float,
         time_limit_s: float,
@@ -368,7 +357,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""
         self.columns = lp.variables()
         self.mixed = self.mip and any(each.cat != pulp.LpContinuous for each in self.columns)
-        lp.solverModel.passModel(_arrays(lp, self.columns, self.mip))
+        lp.solverModel.passModel(arrays(lp, self.columns, self.mip))
         open_ones = sum(each.lowBound != each.upBound for each in self.columns)
         if not self.mip and (self._inside or open_ones >= MANY_COLUMNS):
             lp.solverModel.setOptionValue("solver", "ipm")
@@ -386,7 +375,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         engine.run()
 
 
-def _arrays(model: Any, columns: list[Any], whole: bool) -> Any:
+def arrays(model: Any, columns: list[Any], whole: bool) -> Any:
     """The model as the engine's arrays, its rows one after the other."""
     for number, column in enumerate(columns):
         column.index = number
@@ -422,7 +411,7 @@ class Running:
     The engine has its own copy of the model from when it is `built` on.
     """
 
-    def __init__(self, solver: _Highs, model: Any, observer: _Observer) -> None:
+    def __init__(self, solver: _Highs, model: Any, observer: Observer) -> None:
         self._solver, self._observer = solver, observer
         self._model = copy.copy(model)  # its engine is an attribute of the library's model
         self._ended = threading.Event()
@@ -463,153 +452,6 @@ class Running:
             self._ended.set()
 
 
-class Fractions:
-    """A model with fractions of everything, solved again and again while bounds move, from where it was.
-
-    What is held when this is made stays held, and takes no part; only what is open then can be moved.
-    """
-
-    def __init__(self, model: Any, *, time_limit_s: float, should_stop: Stop | None = None) -> None:
-        trust("highs")
-        self._limit_s, self._observer = time_limit_s, _Observer(None, should_stop)
-        self._columns = model.variables()
-        made, self._held, self._place = _open_part(_arrays(model, self._columns, whole=False))
-        self._large, self._solved = made.num_col_ >= SOME_COLUMNS, False
-        self._engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in _OF_FRACTIONS.items():
-            self._engine.setOptionValue(option, value)
-        for event in (self._engine.cbSimplexInterrupt, self._engine.cbIpmInterrupt):
-            event.subscribe(self._observer)
-        self._engine.passModel(made)
-        self._found = np.zeros(made.num_col_)
-
-    @property
-    def stopped(self) -> bool:
-        """Was a stop asked for?"""
-        return self._observer.stopping.is_set()
-
-    def soften(self, rows: Iterable[Sequence[int]], price: float) -> NDArray[np.int64]:
-        """A column for each group of rows, by which all of them give way at a price; its place."""
-        first = self._engine.getNumCol()
-        for group in rows:
-            own = np.array(group, dtype=np.int32)
-            self._engine.addCol(price, 0.0, highspy.kHighsInf, own.size, own, -np.ones(own.size))
-        made: NDArray[np.int64] = np.arange(first, self._engine.getNumCol())
-        return made
-
-    def places(self, variables: NDArray[Any]) -> NDArray[np.int64]:
-        """Where the engine has these variables; -1 where they are held, or are none."""
-        found = [-1 if each is None else self._place[each.index] for each in variables.ravel()]
-        return np.array(found, dtype=np.int64).reshape(variables.shape)
-
-    def move(self, places: NDArray[np.int64], least: NDArray[Any], most: NDArray[Any]) -> None:
-        """New bounds of open variables."""
-        free = places >= 0
-        index = places[free].astype(np.int32)
-        self._engine.changeColsBounds(index.size, index, least[free].astype(float), most[free].astype(float))
-
-    def solve(self, cutoff: float = math.inf, *, afresh: bool = False) -> float:
-        """The least cost; infinite where there is no plan, none below the cutoff, or no time.
-
-        `afresh` for much that moved at once: a large model starts anew then.
-        """
-        engine, ended, observer = self._engine, threading.Event(), self._observer
-        left_s = self._limit_s - observer.elapsed_s
-        if left_s <= 0 or self.stopped:
-            return math.inf
-        engine.setOptionValue("time_limit", engine.getRunTime() + left_s)
-        engine.setOptionValue("objective_bound", min(cutoff, highspy.kHighsInf))
-        inside = self._large and (afresh or not self._solved)
-        engine.setOptionValue("solver", "ipm" if inside else "simplex")
-
-        def work() -> None:
-            try:
-                engine.run()
-            except BaseException as failure:
-                observer.failure = observer.failure or failure
-            finally:
-                ended.set()
-
-        threading.Thread(target=work, daemon=True).start()
-        if not observer.waited(ended, self._limit_s):
-            observer.leave()
-            return math.inf
-        if observer.failure is not None:
-            raise observer.failure
-        if engine.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return math.inf
-        self._solved = True
-        cost = float(engine.getObjectiveValue())
-        if cost > cutoff:
-            return math.inf
-        self._found = np.array(engine.getSolution().col_value)
-        return cost
-
-    def keep_below(self, cost: float) -> None:
-        """From now on nothing costs more than this, and nothing is sought but what `most` is asked for."""
-        engine, made = self._engine, self._engine.getLp()
-        price = np.array(made.col_cost_)
-        paid = np.flatnonzero(price).astype(np.int32)
-        engine.addRow(-highspy.kHighsInf, cost - made.offset_, paid.size, paid, price[paid])
-        engine.changeColsCost(paid.size, paid, np.zeros(paid.size))
-        engine.changeObjectiveOffset(0.0)
-        engine.setOptionValue("simplex_strategy", PRIMAL)  # where prices move, it has a plan to start from
-
-    def most(self, amounts: Mapping[Any, float]) -> float:
-        """How much variables times amounts may add up to; infinite where that is not found in time."""
-        held = math.fsum(amount * self._held[each.index] for each, amount in amounts.items())
-        is_open = {self._place[each.index]: -amount for each, amount in amounts.items()}
-        is_open.pop(-1, None)
-        index = np.array([*is_open], dtype=np.int32)
-        self._engine.changeColsCost(index.size, index, np.array([*is_open.values()], dtype=float))
-        least = self.solve()
-        self._engine.changeColsCost(index.size, index, np.zeros(index.size))
-        return held - least if math.isfinite(least) else math.inf
-
-    def corner(self) -> Any:
-        """Where the engine is, for a return."""
-        return self._engine.getBasis()
-
-    def return_to(self, corner: Any) -> None:
-        """Start from there when solved next; what was found last stays."""
-        self._engine.setBasis(corner)
-
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What was found there when last solved; 0 where nothing is."""
-        found: NDArray[np.float64] = np.where(places >= 0, self._found[places], 0.0)
-        return found
-
-    def values(self) -> dict[str, float]:
-        """What was found for each variable of the model when last solved."""
-        place = self._place
-        numbers = np.where(place >= 0, self._found[place], self._held)
-        return {each.name: float(value) for each, value in zip(self._columns, numbers, strict=True)}
-
-
-def _open_part(made: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.int64]]:
-    """The model without what is held, what that is held at, and the new place of each column, -1 for held."""
-    least, most = np.array(made.col_lower_), np.array(made.col_upper_)
-    matrix = made.a_matrix_
-    shape = (made.num_row_, made.num_col_)
-    rows = csr_array((matrix.value_, matrix.index_, matrix.start_), shape=shape)
-    is_open = least != most
-    held = np.where(is_open, 0.0, least)
-    place = np.where(is_open, np.cumsum(is_open) - 1, -1)
-    carried, kept = rows @ held, csr_array(rows[:, np.flatnonzero(is_open)])
-    part, inf = highspy.HighsLp(), highspy.kHighsInf
-    part.num_col_, part.num_row_ = kept.shape[1], kept.shape[0]
-    cost = np.array(made.col_cost_)
-    part.col_cost_, part.offset_ = cost[is_open], made.offset_ + float(cost @ held)
-    part.col_lower_, part.col_upper_ = least[is_open], most[is_open]
-    part.row_lower_ = np.maximum(np.array(made.row_lower_) - carried, -inf)
-    part.row_upper_ = np.minimum(np.array(made.row_upper_) - carried, inf)
-    part.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    part.a_matrix_.num_col_, part.a_matrix_.num_row_ = part.num_col_, part.num_row_
-    part.a_matrix_.start_, part.a_matrix_.index_ = kept.indptr, kept.indices
-    part.a_matrix_.value_ = kept.data
-    return part, held, place
-
-
 def gap(objective: float, bound: float) -> float:
     """What the bound leaves open: (objective - bound) / |objective|; 0 where they differ by rounding only."""
     apart = objective - bound
@@ -618,7 +460,7 @@ def gap(objective: float, bound: float) -> float:
     return apart / abs(objective) if objective else math.inf
 
 
-def _read(engine: Any, observer: _Observer, solver: _Highs) -> Outcome:
+def _read(engine: Any, observer: Observer, solver: _Highs) -> Outcome:
     """The engine's own word on how it ended, and its values if there are any."""
     kinds = highspy.HighsModelStatus
     ended, info = engine.getModelStatus(), engine.getInfo()

@@ -19,6 +19,7 @@ from solver.program import Program
 from solver.rows import Variables
 from solver.steps import SOON_S, Search
 from solver.tables import Flags, Floats, Whole
+from solver.warm_relaxation import Fractions
 
 SHARE = 0.6  # of the time left, for all of it
 REBATES = 0.25  # of the time left, for better rebates
@@ -54,7 +55,7 @@ def dive(program: Program, search: Search, start: Mapping[str, float]) -> backen
 
 def choose_rebates(
     program: Program,
-    fractions: backend.Fractions,
+    fractions: Fractions,
     start: Mapping[str, float],
     search: Search,
     parts: Floats | None = None,
@@ -122,9 +123,7 @@ def rounded(shares: Floats, count: int, *, partial: bool) -> Whole:
 class _Dive:
     """Fractions of which ever more are held."""
 
-    def __init__(
-        self, fractions: backend.Fractions, places: list[Whole], count: Whole, partial: Flags
-    ) -> None:
+    def __init__(self, fractions: Fractions, places: list[Whole], count: Whole, partial: Flags) -> None:
         self._fractions, self._count, self._partial = fractions, count, partial
         self._places = [each[each >= 0] for each in places]
         self._open = [job for job, own in enumerate(self._places) if own.size]

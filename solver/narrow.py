@@ -22,6 +22,7 @@ import pulp
 from solver import backend
 from solver.program import Program
 from solver.rows import Variables
+from solver.warm_relaxation import Fractions
 
 ROUNDING = 1e-6  # of the cost and of the nodes: so much is left to the rounding of the engine
 NODES = 1e-3  # and so many nodes
@@ -37,7 +38,7 @@ def narrow(
     if not program.reaches:
         return
     rows = program.model.constraints
-    fractions = backend.Fractions(program.model, time_limit_s=time_limit_s, should_stop=should_stop)
+    fractions = Fractions(program.model, time_limit_s=time_limit_s, should_stop=should_stop)
     fractions.keep_below(cost + ROUNDING * abs(cost))
     for row, steps in program.reaches.items():
         used = dict(rows[row].items())

@@ -14,6 +14,7 @@ import pulp
 from solver import backend
 from solver.program import Program, Variables, name
 from solver.tables import Floats
+from solver.warm_relaxation import Fractions
 
 STEP = 0.5  # share of the time left that each step may take
 STEPS = 3  # that share the gap
@@ -71,9 +72,9 @@ class Search:
             inside=inside,
         )
 
-    def fractions(self, program: Program, share: float = 1.0) -> backend.Fractions:
+    def fractions(self, program: Program, share: float = 1.0) -> Fractions:
         """The program with fractions of everything that is open, to be solved again and again."""
-        return backend.Fractions(
+        return Fractions(
             program.model, time_limit_s=max(share * self.left_s, SOON_S), should_stop=self.should_stop
         )
 

@@ -16,6 +16,7 @@ import pytest
 
 from solver import backend
 from solver.backend import Progress, Status, solve
+from solver.warm_relaxation import Fractions
 
 
 def knapsack(items: int = 60, rows: int = 8) -> Any:
@@ -295,7 +296,7 @@ def chain(held: bool = False) -> Any:
     return model
 
 
-def moved(fractions: backend.Fractions, model: Any, **bounds: tuple[float, float]) -> float:
+def moved(fractions: Fractions, model: Any, **bounds: tuple[float, float]) -> float:
     """The least cost with new bounds of some variables."""
     named = {each.name: each for each in model.variables()}
     for name, (least, most) in bounds.items():
@@ -306,7 +307,7 @@ def moved(fractions: backend.Fractions, model: Any, **bounds: tuple[float, float
 def test_fractions_follow_their_bounds() -> None:
     """Solved again from where it was, each time the optimum for the bounds of that moment."""
     model = chain()
-    fractions = backend.Fractions(model, time_limit_s=20)
+    fractions = Fractions(model, time_limit_s=20)
 
     assert fractions.solve() == pytest.approx(6.5)
     assert fractions.values() == pytest.approx({"x": 2.0, "y": 2.0, "z": 0.0})
@@ -318,7 +319,7 @@ def test_fractions_follow_their_bounds() -> None:
 def test_what_is_held_takes_no_part_in_fractions_and_counts() -> None:
     """It has no place, keeps its value, and its cost and what it gives are there."""
     model = chain(held=True)
-    fractions = backend.Fractions(model, time_limit_s=20)
+    fractions = Fractions(model, time_limit_s=20)
     places = fractions.places(np.array([*model.variables(), None]))
 
     assert fractions.solve() == pytest.approx(0.5 + 2 + 2 + 3)
@@ -330,7 +331,7 @@ def test_what_is_held_takes_no_part_in_fractions_and_counts() -> None:
 def test_fractions_above_a_cutoff_are_none() -> None:
     """What costs more is not told; without a cutoff it is, again."""
     model = chain()
-    fractions = backend.Fractions(model, time_limit_s=20)
+    fractions = Fractions(model, time_limit_s=20)
     fractions.solve()
     x = fractions.places(np.array(model.variables()[:1]))
     fractions.move(x, np.zeros(1), np.zeros(1))
@@ -343,7 +344,7 @@ def test_softened_rows_give_way_at_a_price() -> None:
     """X + y + z <= 3 does not go with >= 4: one is over, at 10."""
     model = chain()
     model += pulp.lpSum(model.variables()) <= 3
-    fractions = backend.Fractions(model, time_limit_s=20)
+    fractions = Fractions(model, time_limit_s=20)
     assert math.isinf(fractions.solve())
 
     over = fractions.soften([[2]], 10.0)
@@ -354,9 +355,9 @@ def test_softened_rows_give_way_at_a_price() -> None:
 
 def test_fractions_end_when_asked_or_out_of_time() -> None:
     """Nothing is told then; that somebody asked, is."""
-    fractions = backend.Fractions(chain(), time_limit_s=20, should_stop=lambda: True)
+    fractions = Fractions(chain(), time_limit_s=20, should_stop=lambda: True)
     fractions._observer.stopping.set()
-    late = backend.Fractions(chain(), time_limit_s=1e-9)
+    late = Fractions(chain(), time_limit_s=1e-9)
 
     assert math.isinf(fractions.solve())
     assert fractions.stopped

@@ -17,11 +17,11 @@ from test_solver_optimum import draw, draw_more
 
 from benchmarks.fleets import fleet
 from solver import steps
-from solver.backend import Fractions
 from solver.build import build
 from solver.diving import _Dive, choose_rebates, dive, rounded
 from solver.problem import Jobs, Problem, RunOptions, Tiers
 from solver.program import Program
+from solver.warm_relaxation import Fractions
 
 
 def search(time_limit_s: float = 60.0) -> steps.Search:

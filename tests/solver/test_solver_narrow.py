@@ -15,6 +15,7 @@ from solver import steps as searching
 from solver.build import THOUSAND, build
 from solver.narrow import narrow
 from solver.program import Program
+from solver.warm_relaxation import Fractions
 
 
 def relaxed(program: Program) -> float:
@@ -59,7 +60,7 @@ def test_what_is_held_counts() -> None:
     program = build(few_nodes(10.0))
     used = program.in_use[0, 0]
     used.lowBound = used.upBound = 1.0
-    fractions = backend.Fractions(program.model, time_limit_s=60)
+    fractions = Fractions(program.model, time_limit_s=60)
     fractions.keep_below(1.0)
     assert fractions.most({used: 2.0}) == 2.0
 

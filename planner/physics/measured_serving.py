@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import factor_key
-from planner.inputs.model_kinds import IN_BATCHES, WORDS, kind_of_model
+from planner.inputs.model_kinds import IN_BATCHES, SPEECH, WORDS, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.physics.engines import is_measured
 from planner.physics.hybrids import is_hybrid
@@ -101,7 +101,7 @@ class RateError:
 
 def rate_error(inputs: Inputs, accelerator: str, model: str) -> RateError:
     """The error of serving rates: of the accelerator, else of its kind of model, else of other hardware."""
-    if (of := kind_of_model(inputs.catalogue, model)) in IN_BATCHES:
+    if (of := kind_of_model(inputs.catalogue, model)) in (*IN_BATCHES, SPEECH):
         fact = inputs.fact(f"performance.{of}.rate_error")
         return RateError(fact, f"what was published of {WORDS[of]}", None, False, True)
     known = is_measured(inputs, accelerator)

@@ -112,6 +112,16 @@ def test_published_points_are_those_that_the_error_was_taken_from(chip):
     assert f"from {points.value:.0f} published points" in rate_error_text(chip, one)
 
 
+def test_a_model_of_speech_has_the_error_of_published_speech() -> None:
+    """Not that of language models on the same chip, which was found on other work."""
+    inputs = inputs_of(load_catalogue(), SKUS)
+    error = rate_error(inputs, "h100-sxm-80gb", "whisper-large-v3")
+
+    assert error.fact.key == "performance.speech.rate_error"
+    assert error.fact.value > rate_error(inputs, "h100-sxm-80gb", "llama-3.1-70b").fact.value
+    assert "published of a model of speech" in error.what
+
+
 def test_a_chip_without_points_has_the_error_of_others():
     error = load_catalogue().fact("performance.serving.other_hardware_error")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -81,7 +82,9 @@ def by_carbon(wanted: Service, sku: str, demand_per_s: float | None) -> tuple[in
     setting = setting_of(read_job(read_toml(text, "job"), "job.toml", CATALOGUE), CATALOGUE)
     assert setting.job.inference is not None
     found = answered(setting, setting.job.inference)
-    size = int(found.done.said.split(" accelerators")[0].rpartition(" ")[2])
+    stated = re.search(r"(\d+) accelerators? each", found.done.said)
+    assert stated is not None
+    size = int(stated[1])
     each = CATALOGUE.fact(f"server.{CATALOGUE.skus[sku].server}.accelerators").value
     hours = float(found.done.node_h.value) * each / size
     return size, float(found.requests.value) / (3600.0 * mean * hours)

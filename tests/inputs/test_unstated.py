@@ -17,7 +17,7 @@ def test_what_is_not_stated_is_named_with_its_key() -> None:
     (note,) = unstated_notes(load_scenario(GROWTH), load_catalogue())
 
     assert note.startswith(TAKEN)
-    assert "the price of h200-8 (330000 USD: market.h200-8.price)" in note
+    assert "the price of h200-8 (330,000 USD: market.h200-8.price)" in note
     assert "electricity at iowa (0.0691 USD/kWh: sites.iowa.electricity_price)" in note
     assert "an accelerator of cloud-iowa on demand (6.88 USD/h: rental.cloud-iowa.price)" in note
     assert "maintenance a year as a share of the price (5.0 %: finance.maintenance)" in note

@@ -6,6 +6,7 @@ when time ran out, and leaves old values behind when there is no plan. The statu
 
 from __future__ import annotations
 
+import atexit
 import copy
 import math
 import threading
@@ -102,6 +103,7 @@ EXACT = 1e-7
 INSIDE = 1e-6
 # HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
 GRACE_S = 10.0
+AT_EXIT_S = 60.0  # for engines that were left behind, at the end of the process
 SOON_S = 1e-3  # what is left of a time limit that is used up
 SELFTEST_S = 20.0  # far more than a small program takes
 _FEW = {
@@ -405,6 +407,17 @@ def arrays(model: Any, columns: list[Any], whole: bool) -> Any:
     return made
 
 
+_LEFT_BEHIND: list[threading.Event] = []  # ends of engines that nobody waits for any more
+
+
+@atexit.register
+def _await_left_behind() -> None:
+    """A process that ends under an engine at work is aborted: each was told to end, and gets some time to."""
+    until = time.monotonic() + AT_EXIT_S
+    for ended in _LEFT_BEHIND:
+        ended.wait(max(until - time.monotonic(), 0.0))
+
+
 class Running:
     """A search in a thread of its own: the one that waits stays free to hear Ctrl-C.
 
@@ -432,6 +445,7 @@ class Running:
         observer = self._observer
         if not observer.waited(self._ended, self._solver.timeLimit):
             stopped = observer.leave()
+            _LEFT_BEHIND.append(self._ended)
             return Outcome(
                 Status.NO_INCUMBENT, math.nan, -math.inf, math.inf, observer.elapsed_s, {}, stopped
             )

@@ -127,6 +127,24 @@ def test_an_engine_that_forgets_its_limit_is_left_behind(monkeypatch: pytest.Mon
     assert (outcome.status, outcome.values, outcome.stopped) == (Status.NO_INCUMBENT, {}, False)
 
 
+def test_a_process_that_ends_waits_for_engines_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until they end, or for so long: under an engine at work the process would be aborted."""
+    answered = threading.Event()
+    monkeypatch.setattr(backend, "GRACE_S", 0.0)
+    monkeypatch.setattr(backend, "_LEFT_BEHIND", [])
+    monkeypatch.setattr(backend._Highs, "callSolver", lambda *_: answered.wait())
+    solve(small(), gap_fraction=0.0, time_limit_s=0.1)
+    (ended,) = backend._LEFT_BEHIND
+    monkeypatch.setattr(backend, "AT_EXIT_S", 0.01)
+    backend._await_left_behind()
+    assert not ended.is_set()
+
+    monkeypatch.setattr(backend, "AT_EXIT_S", 20.0)
+    threading.Timer(0.05, answered.set).start()
+    backend._await_left_behind()
+    assert ended.is_set()
+
+
 @pytest.mark.parametrize("looking", list(backend.Looking))
 def test_the_optimum_does_not_depend_on_where_it_is_looked_for(looking: backend.Looking) -> None:
     """Only the way there differs: the same objective as by all that the engine does unasked."""

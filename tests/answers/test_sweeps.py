@@ -43,6 +43,7 @@ from planner.report.shape import read_back
 from planner.store import Store, open_store
 from planner.store.packing import content_digest
 from planner.trace.errors import InputError
+from planner.trace.explain import whole_step
 from planner.trace.uncertainty import draw_facts
 
 EVERY_DRAW = at_night()  # other processes take all
@@ -273,6 +274,10 @@ def test_points_tell_what_their_draws_say(store: Store, scenario: Scenario) -> N
 
     assert without["enough_fraction"] is None
     assert (row["median_cost_usd"], row["p95_cost_usd"]) == (cost["p50"], cost["p95"])
+    opened = document["cells"]["points"][1]
+    for key, name in (("median_cost_usd", "p50"), ("p95_cost_usd", "p95")):
+        step = whole_step(document["steps"], opened[key])
+        assert (step["value"], step["inputs"].keys()) == (cost[name], {"estimate", "draws"})
     assert row["enough_fraction"] is saved["held"]["enough_fraction"] is None  # of runs alone
     assert "enough in" not in sweep_commands.sweep_text(document).splitlines()[0]
     served = {**saved, "held": {"draws": 64, "enough_fraction": 0.25, "undone_fraction": 0.0}}

@@ -18,12 +18,8 @@ TOTALS = {
     "energy_kwh": "energy",
     "capex_usd": "capex",
 }
-# Column -> what the draws of a plan say of it.
-OF_DRAWS = {
-    "median_cost_usd": "median of the cost over the draws of this plan, rent where nodes are short included",
-    "p95_cost_usd": "95th percentile of the cost over the draws of this plan",
-    "enough_fraction": "share of the draws of this plan in which its own nodes are enough",
-}
+PERCENTILES = {"median_cost_usd": "p50", "p95_cost_usd": "p95"}  # the same of the range of its cost
+ENOUGH = "share of the draws of this plan in which its own nodes are enough"
 NUMBER = "number of the point, in the order of the grid"
 CHANGED = "changed in the scenario for this point"
 
@@ -37,8 +33,8 @@ def with_risk(rows: Sequence[Record], document_of: Callable[[str], Mapping[str, 
         document = document_of(row["plan"]) if row["plan"] else {"totals": []}
         cost: Mapping[str, Any] = next((each for each in document["totals"] if each["name"] == "cost"), {})
         held = document.get("held") or {}
-        drawn = (cost.get("p50"), cost.get("p95"), held.get("enough_fraction"))
-        found.append({**row, **dict(zip(OF_DRAWS, drawn, strict=True))})
+        drawn = {key: cost.get(name) for key, name in PERCENTILES.items()}
+        found.append({**row, **drawn, "enough_fraction": held.get("enough_fraction")})
     return found
 
 
@@ -55,7 +51,7 @@ def point_steps(rows: Sequence[Record], document_of: Callable[[str], Mapping[str
         kept = _taken(steps, document_of(row["plan"])) if whole and row["plan"] else {}
         cells.append(
             {
-                key: kept[TOTALS[key]] if TOTALS.get(key) in kept else steps.add(_stated(key, row))
+                key: kept[key] if key in kept else steps.add(_stated(key, row))
                 for key, value in row.items()
                 if is_number(value)
             }
@@ -64,16 +60,20 @@ def point_steps(rows: Sequence[Record], document_of: Callable[[str], Mapping[str
 
 
 def _taken(steps: Gathered, document: Mapping[str, Any]) -> dict[str, int]:
-    """The steps behind the totals of a plan."""
-    own = {name: at for name, at in document["explanations"].items() if name in TOTALS.values()}
+    """The steps behind the totals of a plan and the percentiles of its cost, by the column of a point."""
+    whole = document["explanations"]
+    own = {key: whole[name] for key, name in TOTALS.items() if name in whole}
+    cells = zip(document["totals"], document.get("cells", {}).get("totals", []), strict=False)
+    of_cost: Mapping[str, int] = next((cell for row, cell in cells if row["name"] == "cost"), {})
+    own |= {key: of_cost[name] for key, name in PERCENTILES.items() if name in of_cost}
     return steps.take({"explanations": own, "steps": document["steps"]})
 
 
 def _stated(key: str, row: Record) -> Step:
     about = NUMBER if key == "point" else CHANGED
     unit = column_unit(key) or "1"
-    if key in OF_DRAWS:
-        about = OF_DRAWS[key]
+    if key == "enough_fraction":
+        about = ENOUGH
     if key in TOTALS:
         about = f"{TOTALS[key]} of plan {row['plan']}, which the store keeps whole"
         unit = row["objective_unit"] if key == "objective_value" else unit

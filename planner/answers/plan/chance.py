@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from planner.answers.plan.promises import standing_by
 from planner.answers.plan.shared_runs import counted_runs, groups_of
+from planner.inputs.resolved import Inputs
+from planner.inputs.scenario import TrainingJob
 from planner.physics.chance import (
     confidence,
     delivery_chance,
@@ -22,6 +24,7 @@ from planner.physics.chance import (
     training_sigma,
 )
 from planner.physics.equations.chance import in_time_fraction, met_fraction
+from planner.physics.training import Progress
 from planner.program.ledger_terms import DECIDED
 from planner.program.plan import Plan
 from planner.program.solution import Solution, lent_work_h, nodes_of_runs, totals_by
@@ -224,7 +227,6 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
         waits = [one for _, _, one in orders] or [chosen("slack_h", np.inf, "its nodes stand already")]
         slack = min(waits, key=lambda one: float(one.value))
         progress = runs.progress
-        doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
         yield {
             "work": job.name,
             "period": f"by {job.deadline.isoformat()}",
@@ -233,16 +235,14 @@ def _runs(plan: Plan, solution: Solution) -> Iterator[Record]:
             "provided": float(np.asarray(runs.finish_p50_h.value)[c]),
             "headroom_fraction": due / float(np.asarray(runs.finish_p50_h.value)[c]) - 1.0,
             "delivery_fraction": delivery_chance(inputs, slack) if orders else 1.0,
-            "chance_fraction": derive(
-                in_time_fraction,
+            "chance_fraction": _in_time(
+                inputs,
+                job,
+                progress,
+                c,
+                sku=int(plan.problem.node_groups.sku[group]),
                 due_h=chosen("due_h", due, "from its start to its deadline"),
-                useful_h=_at(progress.useful_h, c),
-                run_variation_fraction=_at(progress.run_variation, c),
-                rate_sigma=training_sigma(inputs, int(plan.problem.node_groups.sku[group]), job),
                 slack_h=slack,
-                late_p95_h=inputs.fact("planning.delivery_delay"),
-                **{name: _at(one, c) for name, one in progress.renewal.items()},
-                **doubt,
             ),
         }
 
@@ -261,8 +261,6 @@ def _pausable(plan: Plan, solution: Solution) -> Iterator[Record]:
         could = (solution.done_node_h[e] + free[group] * hours[group]) / runs
         due = float(np.minimum(could, options.node_hours_limit[e]).sum()) / held
         likely = float(np.asarray(progress.duration_h.value)[c])
-        sku = int(plan.problem.node_groups.sku[group])
-        doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, c)}
         yield {
             "work": job.name,
             "period": f"by {job.deadline.isoformat()}",
@@ -271,18 +269,41 @@ def _pausable(plan: Plan, solution: Solution) -> Iterator[Record]:
             "provided": likely,
             "headroom_fraction": due / likely - 1.0,
             "delivery_fraction": 1.0,
-            "chance_fraction": derive(
-                in_time_fraction,
+            "chance_fraction": _in_time(
+                inputs,
+                job,
+                progress,
+                c,
+                sku=int(plan.problem.node_groups.sku[group]),
                 due_h=chosen("due_h", due, "on its nodes while they work for it or are free, in its window"),
-                useful_h=_at(progress.useful_h, c),
-                run_variation_fraction=_at(progress.run_variation, c),
-                rate_sigma=training_sigma(inputs, sku, job),
                 slack_h=chosen("slack_h", np.inf, "what its nodes wait for is not counted"),
-                late_p95_h=inputs.fact("planning.delivery_delay"),
-                **{name: _at(one, c) for name, one in progress.renewal.items()},
-                **doubt,
             ),
         }
+
+
+def _in_time(
+    inputs: Inputs,
+    job: TrainingJob,
+    progress: Progress,
+    row: int,
+    *,
+    sku: int,
+    due_h: Traced,
+    slack_h: Traced,
+) -> Traced:
+    """Chance that a run, a row of its progress, is done in time, its nodes late and slow as they may be."""
+    doubt = {} if progress.rate_shape is None else {"rate_shape": _at(progress.rate_shape, row)}
+    return derive(
+        in_time_fraction,
+        due_h=due_h,
+        useful_h=_at(progress.useful_h, row),
+        run_variation_fraction=_at(progress.run_variation, row),
+        rate_sigma=training_sigma(inputs, sku, job),
+        slack_h=slack_h,
+        late_p95_h=inputs.fact("planning.delivery_delay"),
+        **{name: _at(one, row) for name, one in progress.renewal.items()},
+        **doubt,
+    )
 
 
 def _at(column: Traced, row: int) -> Traced:

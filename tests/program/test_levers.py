@@ -272,6 +272,23 @@ def test_a_contract_covers_what_is_drawn_by_the_hour_and_no_more() -> None:
     assert ledger.carbon.value == pytest.approx(solution.kgco2e, rel=1e-9)
 
 
+def test_a_site_of_a_contract_may_stand_empty_for_a_period() -> None:
+    """Nothing is needed in the first of two periods, nor bought for it: a load of zero was an error."""
+    begins = {
+        "horizon.periods": 2,
+        "fleet": None,
+        "market": [{"sku": "h100-8", "lead_time": "0 d"}],
+        "services.chat.peak_rate": ["0 /s", "1200 /s"],
+        "pools.search.gpu_time": ["0 h", "110000 h"],
+    }
+    plan = plan_fleet(with_changes(parse_scenario(TEXT), CONTRACT | begins), baselines=False)
+    solution = plan.answer.solution
+    assert solution is not None
+    assert solution.in_service[:, 0].sum() == 0
+    (found,) = matched_sites(plan, solution)
+    assert found.load_kwh == pytest.approx(plan.ledger.energy.value, rel=1e-9)
+
+
 def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:
     """A flat plant and a load that is not: the period claims all; the sun has no night; location stays."""
     plan = under_contract()

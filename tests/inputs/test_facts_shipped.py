@@ -130,7 +130,7 @@ def test_eight_boards_make_the_published_hgx_h100_footprint():
     assert 8 * value("accelerator.h100-sxm-80gb.embodied") == pytest.approx(1312, rel=1e-6)
 
 
-GDDR = {"l4", "l40s", "t4", "a10g", "rtx-pro-6000"}
+GDDR = {"l4", "l40s", "t4", "a10g", "rtx-pro-6000", "rtx-pro-4500", "arc-pro-b50", "arc-pro-b60"}
 
 
 def test_boards_without_a_footprint_follow_the_engine():

@@ -45,7 +45,7 @@ check: $(VENV)/.test ## lint, types, import contracts, and the shipped scenarios
 docs: $(VENV)/.test ## write the documentation as a site, without the network: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
-bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (about six minutes)
+bench: $(VENV)/.test ## measure speed and memory, and write docs/benchmarks.md (half an hour)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 fit: $(VENV)/.run ## fit the constants of training and serving again and cross-validate them; prints only (ARGS=...)

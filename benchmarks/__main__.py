@@ -1,4 +1,4 @@
-"""Measures and writes docs/benchmarks.md: `python -m benchmarks [--quick] [--out FILE]`.
+"""Measures and writes docs/benchmarks.md: `python -m benchmarks [--quick] [--before CHECKOUT] [--out FILE]`.
 
 This process stays small and measures nothing itself: each part runs in a fresh one, which prints JSON. A
 child's peak of memory can be no less than what its parent held when it was started.
@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.before import before, quarter
 from benchmarks.program import ONE_WAY, WAYS, planned
 from benchmarks.program import TIME_LIMITS_S as PROGRAM_LIMITS_S
 from planner.cli.console import keep_stdout
@@ -60,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=ROOT / "docs" / "benchmarks.md", help="where the page goes"
     )
+    parser.add_argument(
+        "--before", type=Path, help="an earlier checkout, whose plans are timed in the same run"
+    )
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--by", choices=("everfleet", *ALIKE_TO_FRACTION), help=argparse.SUPPRESS)
@@ -73,12 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     from benchmarks.page import page
 
-    options.out.write_text(page(measure(options.quick)), encoding="utf-8")
+    options.out.write_text(page(measure(options.quick, options.before)), encoding="utf-8")
     print(options.out)
     return 0
 
 
-def measure(quick: bool) -> dict[str, Any]:
+def measure(quick: bool, earlier: Path | None = None) -> dict[str, Any]:
     """Everything that the page shows."""
     began = time.perf_counter()
     sizes = [1] if quick else list(TIME_LIMITS_S)
@@ -95,6 +99,9 @@ def measure(quick: bool) -> dict[str, Any]:
         "performance": _performance(quick),
         "app": _child("app", quick),
     }
+    if earlier is not None:
+        fleets = [one["fleet"] for one in found["program"] if one["way"] == WAYS[0]]
+        found["before"] = before(earlier, fleets) | {"quarter after": quarter(ROOT)}
     cores, load = os.cpu_count() or 1, os.getloadavg()[1]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     print(f"measured in {time.perf_counter() - began:.0f} s", file=sys.stderr)

@@ -32,6 +32,11 @@ is a program of its own: what is compared is how near each gets to its own bound
 timed apart; ours builds once more within the time to solve. CBC states no bound before it is done, and gets
 no first plan.
 """
+BEFORE = """The same made-up fleets, and `everfleet plan next-quarter` from a shell, by an earlier state of
+this repository ({title}) in the same run. A machine tries the engine before its first plan, so the
+second run is what a user waits for later. The earlier quarter has its own facts and scenario, and a smaller
+program: capital was charged over the horizon alone, without a value that is left or a sale of what is bought.
+"""
 SWEEP = """The shipped `one-training-job` with {points} values of its PUE, planned into a store of SQLite.
 What a point costs besides its plan is the time of the sweep less that of the bare plans, shared evenly among
 the workers: starting them, handing tasks over, taking plans back and saving them. A bare plan takes {bare_ms}
@@ -89,6 +94,7 @@ def page(measured: Record) -> str:
         *_ratios(measured),
         *_sizes(measured["sizes"]),
         *_program(measured["program"]),
+        *_before(measured),
         *_sweep(measured["sweeps"]),
         *_seconds(measured),
         *_lives(measured["estimates"]),
@@ -258,6 +264,39 @@ def _program(runs: Sequence[Record]) -> list[str]:
     ]
     goal = f"Solved to {100 * runs[0]['gap_limit_fraction']:g} % or until time was up."
     return ["## The program on made-up fleets\n", PROGRAM.rstrip() + f"\n{goal}\n", _table(head, lines)]
+
+
+def _before(measured: Record) -> list[str]:
+    """Nothing where no earlier checkout was at hand."""
+    earlier = measured.get("before")
+    if earlier is None:
+        return []
+    after = {one["fleet"]: one for one in measured["program"] if one["way"] == "everfleet"}
+    lines = [
+        (
+            one["fleet"],
+            *(
+                text
+                for each in (one, after[one["fleet"]])
+                for text in (_short(each["solve_s"]), _ended(each))
+            ),
+        )
+        for one in earlier["program"]
+    ]
+    quarters = (earlier["quarter"], earlier["quarter after"])
+    lines += [
+        (
+            f"next-quarter, {name} run",
+            *(
+                text
+                for each in quarters
+                for text in (_short(each[f"{name}_s"]), f"gap {100 * each['gap_fraction']:.1f} %")
+            ),
+        )
+        for name in ("first", "second")
+    ]
+    head = ("what", "before, s", "ended", "now, s", "ended")
+    return ["## Before and after\n", BEFORE.format(title=earlier["title"]), _table(head, lines)]
 
 
 def _sweep(sweep: Record) -> list[str]:
@@ -509,8 +548,9 @@ def _crowd(crowd: Record) -> str:
 def _about(machine: Record) -> str:
     """What it ran on, without naming it."""
     shared = f", while other work ran too (load {machine['load']:.1f})" if machine["busy"] else ""
-    cores = f"Measured with {machine['cores']} cores{shared}; the solver runs on one thread."
-    return f"## The machine\n\n{cores} {machine['versions']}.\n"
+    cores = f"Measured with {machine['cores']} cores{shared}"
+    threads = "an engine of the solver runs on one thread, and at most two run side by side"
+    return f"## The machine\n\n{cores}; {threads}. {machine['versions']}.\n"
 
 
 def _three(spread: Record, factor: float = 1.0) -> tuple[str, ...]:

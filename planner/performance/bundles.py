@@ -32,8 +32,9 @@ Bundle = TypeVar("Bundle", bound=IsDataclass)
 class TrainedTransformer:
     """A model that is trained: its shape, and what makes it other than dense and causal.
 
-    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
-    `state_space_flops_per_token`; `mixer_parameters` are then the mean over both kinds.
+    `causal` 0 attends both ways; for each layer `attention_fraction` attend, and others keep a state:
+    `state_space_flops_per_token` and `mixer_parameters` are then means over all layers. Routed experts see
+    tokens `expert_hidden` wide, `hidden` where None. `predicted_tokens` of each place are trained.
     `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
     """
 
@@ -52,6 +53,8 @@ class TrainedTransformer:
     experts: Entry = 0.0
     experts_per_token: Entry = 0.0
     shared_experts: Entry = 0.0
+    expert_hidden: Entry = None
+    predicted_tokens: Entry = 1.0
     most_domains_per_token: Entry = np.inf
     adapter_parameters: Entry = 0.0
 

@@ -55,6 +55,7 @@ class Transformer:
     encoder_layers: Entry = 0.0
     state_bytes: Entry = 0.0
     state_flop: Entry = 0.0
+    expert_hidden: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,7 +413,9 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
 
     x = 2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
-        + L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r) if experts lie on several groups
+        + L (2 f_e lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r) if experts lie on several groups
+
+    w is h, or `expert_hidden` where tokens are narrowed before their experts.
 
     Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
     """
@@ -421,7 +424,8 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     ring_s = 2.0 * (layout.tp - 1.0) / layout.tp * 2.0 * value_s / layout.ring_gb_per_s
     ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + engine.ring_factor * ring_s)
     sent = np.minimum(model.experts_per_token, ranks) * (ranks - 1.0) / ranks
-    all_to_all_s = 2.0 * sent * 1.5 * value_s / layout.expert_gb_per_s
+    narrowed = np.where(np.asarray(model.expert_hidden) > 0, model.expert_hidden / model.hidden, 1.0)
+    all_to_all_s = 2.0 * sent * 1.5 * narrowed * value_s / layout.expert_gb_per_s
     to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)
     routes = (model.routed_parameters > 0) & (np.asarray(layout.dp) > 1)
     result: Column = model.layers * (
@@ -487,6 +491,7 @@ def _check(model: Transformer, chip: Chip, layout: ReplicaLayout) -> None:
         encoder_layers=model.encoder_layers,
         state_bytes=model.state_bytes,
         state_flop=model.state_flop,
+        expert_hidden=model.expert_hidden,
     )
     require_share(windowed_fraction=model.windowed_fraction)
     require_open_share(

@@ -74,17 +74,23 @@ def layer_weights(
     experts: Column = 0.0,
     experts_per_token: Column = 0.0,
     shared_experts: Column = 0.0,
+    expert_hidden: Column | None = None,
 ) -> LayerWeights:
     """Weights of one layer, dense or a mixture of experts.
 
-    F = (3 if gated else 2) h f
-    common = W_a + (e_s F + h E if experts else F),  active = k F,  held = E F
+    F = (3 if gated else 2) h f,  F_r = F w/h
+    common = W_a + (e_s F + h E + P if experts else F),  active = k F_r,  held = E F_r
+    P = 2 h w where w < h
+
+    w is `expert_hidden`, to which latent mixtures narrow tokens before their routed experts, and h elsewhere;
+    shared experts and the router see the whole width.
 
     `mixer_parameters` stands for W_a where the layer does not mix tokens by plain attention: latent
     attention, state space, or a mean of both kinds. h E is the router. Leading dense layers of a
     mixture model are left out: count them as layers of experts (DeepSeek-V3: 3 of 61).
 
-    Source: Fedus et al., "Switch Transformers", arXiv 2101.03961; Dai et al., "DeepSeekMoE", 2401.06066.
+    Source: Fedus et al., "Switch Transformers", arXiv 2101.03961; Dai et al., "DeepSeekMoE", 2401.06066;
+    NVIDIA, "Nemotron 3 Super", arXiv 2604.12374, section 2 (latent experts).
     """
     require_positive(ffn=ffn)
     require_not_negative(experts=experts, experts_per_token=experts_per_token, shared_experts=shared_experts)
@@ -102,11 +108,14 @@ def layer_weights(
             f"experts_per_token must lie between 1 and experts ({experts}) in a mixture of experts, "
             f"got {experts_per_token}"
         )
-    every_token = np.where(mixture, shared_experts * network + hidden * experts, network)
+    width = hidden if expert_hidden is None else expert_hidden
+    narrowed = np.where(np.asarray(width) < hidden, 2.0 * hidden * width, 0.0)
+    every_token = np.where(mixture, shared_experts * network + hidden * experts + narrowed, network)
+    routed = network * (width / hidden)
     return LayerWeights(
         common_parameters=mixer + every_token,
-        active_routed_parameters=np.where(mixture, experts_per_token * network, 0.0),
-        held_routed_parameters=experts * network,
+        active_routed_parameters=np.where(mixture, experts_per_token * routed, 0.0),
+        held_routed_parameters=experts * routed,
     )
 
 
@@ -165,18 +174,26 @@ def whole_tiles_ratio(*, side: Column, tile: Column) -> Column:
 
 
 def expert_activation_ratio(
-    *, hidden: Column, ffn: Column, experts: Column, experts_per_token: Column, shared_experts: Column
+    *,
+    hidden: Column,
+    ffn: Column,
+    experts: Column,
+    experts_per_token: Column,
+    shared_experts: Column,
+    expert_hidden: Column | None = None,
 ) -> Column:
     """Activations of a layer of experts over those of the dense layer of 34 bytes for each value.
 
-    (15 + (k + e_s) (3 + 4 f/h)) / 34,  1 where there are no experts
+    (15 + k (3 w/h + 4 f/h) + e_s (3 + 4 f/h)) / 34,  1 where there are no experts
 
     Of the 34 bytes 15 are attention and norms, 3 the input and the mask of a network and 16 = 4 (4 h)/h
-    its inner values; each expert of a token keeps its own copy.
+    its inner values; each expert of a token keeps its own copy, w wide (`expert_hidden`, else h).
 
     Source: Korthikanti et al., arXiv 2205.05198, section 4.1, taken apart.
     """
     require_positive(hidden=hidden, ffn=ffn)
-    routed = (15.0 + (experts_per_token + shared_experts) * (3.0 + 4.0 * ffn / hidden)) / 34.0
-    result: Column = np.where(np.asarray(experts) > 0, routed, 1.0)
+    width = hidden if expert_hidden is None else expert_hidden
+    inner = 4.0 * ffn / hidden
+    kept = 15.0 + experts_per_token * (3.0 * (width / hidden) + inner) + shared_experts * (3.0 + inner)
+    result: Column = np.where(np.asarray(experts) > 0, kept / 34.0, 1.0)
     return result

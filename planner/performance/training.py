@@ -140,14 +140,15 @@ def training_step_s(
     of a layer costs in each direction where nothing hides it.
 
     Other models than dense causal ones, see `experts.py`, `state_space.py`, `vision.py`, `adapters.py`:
-    `causal` 0 attends both ways; `attention_fraction` of the layers attends, the others spend
-    `state_space_flops_per_token` (`mixer_parameters` is then the mean over both kinds); experts add
+    `causal` 0 attends both ways; for each layer `attention_fraction` attend, next to those that keep a state
+    (`mixer_parameters` and `state_space_flops_per_token` are then means over all layers); experts add
     k F to the multiplications, slowed by the busiest one (`load_imbalance_factor`), and two exchanges,
     over the network at `expert_network_efficiency_fraction`, that of the others where none is given;
     their grouped multiplications reach no more than `grouped_efficiency_fraction` of the peak, and half of
     their speed at `grouped_half_tokens` an expert; schedules
     that interleave stages hide more of the exchange (`expert_exposed_interleaved_fraction`);
-    `adapter_parameters` of each layer above 0 are trained and everything else is frozen.
+    `adapter_parameters` of each layer above 0 are trained and everything else is frozen. The head is computed
+    once for each of `predicted_tokens`.
     Left out: data loading, evaluation, failures.
 
     Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
@@ -207,6 +208,7 @@ def training_step_s(
         experts=model.experts,
         experts_per_token=model.experts_per_token,
         shared_experts=model.shared_experts,
+        expert_hidden=model.expert_hidden,
     )
     mixture = bool(np.any(np.asarray(model.experts) > 0))
     links = {
@@ -265,7 +267,7 @@ def training_step_s(
         )
         sent = software.load_imbalance_factor * expert_exchange_s(
             rank_tokens=rank_tokens / layout.tp,
-            hidden=model.hidden,
+            hidden=model.hidden if model.expert_hidden is None else model.expert_hidden,
             experts_per_token=model.experts_per_token,
             ep=layout.ep,
             **links
@@ -294,9 +296,7 @@ def training_step_s(
     )
     if np.any(np.asarray(model.state_space_flops_per_token) > 0):
         # A fused scan is taken to reach what fused attention reaches.
-        scanned = (
-            (1.0 - model.attention_fraction) * rank_tokens * model.state_space_flops_per_token / layout.tp
-        )
+        scanned = rank_tokens * model.state_space_flops_per_token / layout.tp
         attention = attention + scanned / (
             chip.attention_tflop_per_s * 1e12 * software.attention_efficiency_fraction
         )
@@ -312,6 +312,7 @@ def training_step_s(
             experts=model.experts,
             experts_per_token=model.experts_per_token,
             shared_experts=model.shared_experts,
+            expert_hidden=model.expert_hidden,
         )
     ring = model.attention_fraction * context_exchange_s(
         rank_tokens=rank_tokens,
@@ -375,8 +376,9 @@ def training_step_s(
     # The output layer stays in 16 bits where the layers multiply in 8.
     narrow = chip.attention_tflop_per_s / narrow_tflop_per_s
     head_flop_per_s = matrix_flop_per_s * np.minimum(1.0, narrow)
-    head = 2.0 * passes * rank_tokens * model.hidden * model.vocabulary / layout.tp / head_flop_per_s
-    head = head + 8.0 * rank_tokens * model.vocabulary / layout.tp / memory_bytes_per_s
+    scored = model.predicted_tokens * rank_tokens * model.vocabulary / layout.tp
+    head = 2.0 * passes * scored * model.hidden / head_flop_per_s
+    head = head + 8.0 * scored / memory_bytes_per_s
     head = head * np.where(layout.pp > 1, 0.5, 1.0)  # the last stage holds it; half of it delays the others
     micro_batch_s = matrix + attention + elementwise + exchange + sent + ring + launch + gather + head
 
@@ -462,9 +464,11 @@ def _experts_s(
     """Forward time of the experts of one layer: 2 (tok/t) k F' at the efficiency of one expert's matrices.
 
     F' is F with both sides of a matrix rounded up to whole tiles, which is what a kernel multiplies. The
-    matrices are as narrow as the smaller of h and f, whole (not split by t), and as short as the tokens that
-    meet in one expert; grouped kernels reach `most_flop_per_s` where experts are wide and long.
+    matrices are as narrow as the smaller of f and the width of the tokens, whole (not split by t), and as
+    short as the tokens that meet in one expert; grouped kernels reach `most_flop_per_s` where experts are
+    wide and long.
     """
+    width = model.hidden if model.expert_hidden is None else model.expert_hidden
     tokens = expert_tokens(
         rank_tokens=rank_tokens,
         tp=layout.tp,
@@ -474,14 +478,14 @@ def _experts_s(
     )
     short = tokens / (tokens + tokens_half)
     narrow = shape_efficiency_fraction(
-        hidden=np.minimum(model.hidden, model.ffn),
+        hidden=np.minimum(width, model.ffn),
         tp=1.0,
         rank_tokens=tokens,
         hidden_half_width=hidden_half_width,
         tokens_half=tokens_half,
     )
     reached = np.minimum(flop_per_s * narrow, most_flop_per_s * short)
-    whole = whole_tiles_ratio(side=model.hidden, tile=tile) * whole_tiles_ratio(side=model.ffn, tile=tile)
+    whole = whole_tiles_ratio(side=width, tile=tile) * whole_tiles_ratio(side=model.ffn, tile=tile)
     found: Column = 2.0 * rank_tokens / layout.tp * active_parameters * whole / reached
     return found
 

@@ -47,7 +47,11 @@ def state_flops_per_token(facts: Facts, model: str) -> Traced:
 
 
 def hybrid_arguments(facts: Facts, model: str) -> dict[str, Traced]:
-    """What a training step takes of a model's mixers; of one in which every layer attends, too."""
+    """What a training step takes of a model's mixers; of one in which every layer attends, too.
+
+    Modules that predict further tokens are one layer each, which attends, behind a projection of two widths
+    to one.
+    """
     own = f"model.{model}"
     heads = {name: facts.fact(f"{own}.{name}") for name in ("hidden", "heads", "kv_heads", "head_dim")}
     attending = derive(attention_parameters, **heads)
@@ -56,34 +60,67 @@ def hybrid_arguments(facts: Facts, model: str) -> dict[str, Traced]:
             "mixer_parameters": attending,
             "attention_fraction": chosen("attention_fraction", 1.0, "every layer attends"),
             "state_space_flops_per_token": chosen("flops_per_token", 0.0, "every layer attends"),
+            "predicted_tokens": chosen("predicted_tokens", 1.0, "the next token alone"),
         }
-    widths = state_arguments(facts, model)
-    share = (1.0 - facts.fact(f"{own}.state_layers") / facts.fact(f"{own}.layers")).named(
-        "attention_fraction", "Share of layers that attend"
+    attend, keep, ahead = (
+        attending_layers(facts, model),
+        facts.fact(f"{own}.state_layers"),
+        _ahead(facts, model),
     )
+    layers = (facts.fact(f"{own}.layers") + ahead).named(
+        "layers", "Layers, with modules that predict further tokens"
+    )
+    projected = 2.0 * heads["hidden"] * heads["hidden"]
+    weights = (attend + ahead) * attending + keep * _keeping_parameters(facts, model, heads["hidden"])
+    return {
+        "layers": layers,
+        "mixer_parameters": ((weights + ahead * projected) / layers).named(
+            "mean_mixer_parameters",
+            "Weights of what mixes the tokens of a layer, a mean over attention and state layers",
+        ),
+        "attention_fraction": ((attend + ahead) / layers).named(
+            "attention_fraction", "Layers that attend, for each layer"
+        ),
+        "state_space_flops_per_token": (keep / layers * state_flops_per_token(facts, model)).named(
+            "mean_state_flop", "Operations on states for a token, a mean over all layers"
+        ),
+        "predicted_tokens": (ahead + 1.0).named(
+            "predicted_tokens", "Tokens predicted at each place of a sequence"
+        ),
+    }
+
+
+def attending_layers(facts: Facts, model: str) -> Traced:
+    """Layers of a hybrid that attend: those that keep no state, or as many as the model states.
+
+    A layer of a mixture is one with experts, and holds its share of all that mixes tokens.
+    """
+    own = f"model.{model}"
+    if facts.has(f"{own}.attending_layers"):
+        return facts.fact(f"{own}.attending_layers")
+    return (facts.fact(f"{own}.layers") - facts.fact(f"{own}.state_layers")).named(
+        "attending_layers", "Layers that keep no state"
+    )
+
+
+def _ahead(facts: Facts, model: str) -> Traced:
+    """Modules that predict tokens behind the next one while a model is trained."""
+    key = f"model.{model}.prediction_layers"
+    return facts.fact(key) if facts.has(key) else chosen("prediction_layers", 0.0, "the next token alone")
+
+
+def _keeping_parameters(facts: Facts, model: str, hidden: Traced) -> Traced:
+    """Weights of the projections of one layer with a state."""
+    own, widths = f"model.{model}", state_arguments(facts, model)
     if is_first_kind(facts, model):
-        with_state = derive(
+        return derive(
             selective_state_parameters,
-            hidden=heads["hidden"],
+            hidden=hidden,
             inner=widths["inner"],
             state=widths["state"],
             rank=facts.fact(f"{own}.state_rank"),
         )
-    else:
-        with_state = derive(
-            state_space_parameters,
-            hidden=heads["hidden"],
-            heads=facts.fact(f"{own}.state_heads"),
-            **widths,
-        )
-    return {
-        "mixer_parameters": (share * attending + (1.0 - share) * with_state).named(
-            "mean_mixer_parameters",
-            "Weights of what mixes the tokens of a layer, a mean over attention and state layers",
-        ),
-        "attention_fraction": share,
-        "state_space_flops_per_token": state_flops_per_token(facts, model),
-    }
+    return derive(state_space_parameters, hidden=hidden, heads=facts.fact(f"{own}.state_heads"), **widths)
 
 
 def crossover(facts: Facts, model: str) -> Traced:

@@ -7,7 +7,7 @@ from planner.inputs.resolved import Inputs
 from planner.performance.engine import Transformer
 from planner.performance.serving import latent_head_dim
 from planner.performance.state_space import state_gb_per_sequence
-from planner.physics.hybrids import is_hybrid, state_arguments, state_flops_per_token
+from planner.physics.hybrids import attending_layers, is_hybrid, state_arguments, state_flops_per_token
 from planner.physics.precisions import value_bytes
 from planner.trace.columns import Column
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive
@@ -96,8 +96,11 @@ def served_model(
     experts: Traced = chosen("experts", 1.0, dense)
     each: Traced = chosen("experts_per_token", 1.0, dense)
     routed: Traced = chosen("routed_parameters", 0.0, dense)
+    narrowed: Traced = chosen("expert_hidden", 0.0, "tokens go to experts at their whole width")
     if fact(f"{name}.experts").value:
         experts, each = fact(f"{name}.experts"), fact(f"{name}.experts_per_token")
+        if inputs.catalogue.has(f"{name}.expert_hidden"):
+            narrowed = fact(f"{name}.expert_hidden")
         routed = ((shape["parameters"] - fact(f"{name}.active_parameters")) / (1.0 - each / experts)).named(
             "routed_parameters",
             "Weights in experts: what a token leaves untouched lies in those that it does not choose",
@@ -113,7 +116,7 @@ def served_model(
     states = _states(inputs, model)
     if is_hybrid(inputs, model):
         window = chosen("window_tokens", 0.0, "layers with a state look back at no token")
-        windowed = (fact(f"{name}.state_layers") / shape["layers"]).named(
+        windowed = (1.0 - attending_layers(inputs, model) / shape["layers"]).named(
             "windowed_fraction", "Share of layers that look back at a window alone"
         )
     return Transformer(
@@ -126,6 +129,7 @@ def served_model(
         experts_per_token=each,
         layers=shape["layers"],
         hidden=shape["hidden"],
+        expert_hidden=narrowed,
         attention_width=width,
         cache_width=read_width,
         kv_heads=kv_heads,
@@ -177,6 +181,7 @@ def _speech_model(
     return Transformer(
         parameters=fact(f"{name}.parameters"),
         routed_parameters=chosen("routed_parameters", 0.0, dense),
+        expert_hidden=chosen("expert_hidden", 0.0, dense),
         embedding_parameters=chosen(
             "embedding_parameters", 0.0, "the table of the input is that of the head"
         ),

@@ -282,7 +282,7 @@ def searched(
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
-    if is_hybrid(inputs, work.model) and is_mixture(inputs, work.model):
+    if is_hybrid(inputs, work.model) and inputs.catalogue.has(f"model.{work.model}.dense_layers"):
         return (
             "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
         )

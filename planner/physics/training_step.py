@@ -6,6 +6,7 @@ remember where they come from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,7 @@ ACCELERATOR_FACTS = {
     "link_domain": "link_domain",
     "matrix_efficiency_fraction": "matrix_efficiency",
 }
+CALIBRATION = "performance.training.expert_calibration_factor"
 # Replaced on a mixture of experts alone.
 EXPERT_ONLY = frozenset({*EXPERT_CONSTANTS, "calibration_factor"})
 # The fact of how much slower a simpler layout may be and is chosen, in training and in serving.
@@ -236,6 +238,9 @@ def _expert_arguments(
         else chosen(part, 0.0, f"{model} has none")
         for part in EXPERTS
     }
+    found["expert_hidden"] = facts.fact(
+        f"{name}.{'expert_hidden' if mixture and facts.has(f'{name}.expert_hidden') else 'hidden'}"
+    )
     attention = {part: shape[part] for part in ("hidden", "heads")}
     if mixture and facts.has(f"{name}.latent_rank"):
         widths = {part: facts.fact(f"{name}.{part}") for part in ("head_dim", "rotary_dim", "value_dim")}
@@ -273,7 +278,7 @@ def _expert_arguments(
         else chosen("most_domains_per_token", max(1.0, float(found["experts"].value)), "no limit is known")
     )
     found["calibration_factor"] = (
-        facts.fact(replaced.get("calibration_factor", "performance.training.expert_calibration_factor"))
+        facts.fact(_calibration(facts, model, kernels, replaced))
         if mixture
         else chosen("calibration_factor", 1.0, f"{model} is dense")
     )
@@ -281,6 +286,17 @@ def _expert_arguments(
         found["layer_launch_s"] = chosen("layer_launch_s", 0.0, f"{model} has no experts")
     found["active_parameters"] = facts.fact(f"{name}.{'active_parameters' if mixture else 'parameters'}")
     return found
+
+
+def _calibration(facts: Facts, model: str, kernels: str, replaced: Mapping[str, str]) -> str:
+    """Fact of the measured rate of a mixture over the modelled one: that of its software, or of hybrids.
+
+    Hybrids did not read faster where later releases made other mixtures so: one factor of all releases.
+    """
+    own = f"{CALIBRATION}@hybrid"
+    if not is_hybrid(facts, model):
+        return replaced.get("calibration_factor", CALIBRATION)
+    return f"{own}-{kernels}" if facts.has(f"{own}-{kernels}") else own
 
 
 def layout_of(

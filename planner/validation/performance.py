@@ -155,6 +155,8 @@ MEMORY = (
     "experts",
     "experts_per_token",
     "shared_experts",
+    "expert_hidden",
+    "predicted_tokens",
     "sequence_parallel",
     "fused_attention",
     "gradient_bytes",

@@ -208,16 +208,20 @@ def serve_benchmark(
     precision: str | None = None,
     round: str = DEFAULT_ROUND,
 ) -> dict[str, float]:
-    """Samples a second of a benchmark's engine: recommendation queries or images.
+    """Samples a second of a benchmark's engine: recommendations, images made, objects found in images.
 
     Weights in 8 bits where the accelerator multiplies them and nothing else is stated. The latency bound of
     the Server scenario is a thousand times the work of one query: queueing takes nothing off that rate.
     """
     benchmark = str(alias_of("benchmark", benchmark) or benchmark)
-    rates = {"dlrm-v2": ("samples/s", _queries_per_s), "stable-diffusion-xl": ("images/s", _images_per_s)}
+    rates = {
+        "dlrm-v2": ("samples/s", _queries_per_s),
+        "stable-diffusion-xl": ("images/s", _images_per_s),
+        "retinanet": ("samples/s", _detections_per_s),
+    }
     unit, rate = next((rates[name] for name in rates if benchmark.startswith(name)), ("", None))
     if rate is None or scenario not in ("Offline", "Server"):
-        raise NotUnderstood(f"no recommendation or diffusion model of '{benchmark}' {scenario}")
+        raise NotUnderstood(f"no model of scores, images or objects of '{benchmark}' {scenario}")
     age = age_of(round, benchmark)
     if precision and (parts := PART.search(precision)):
         precision = parts[1]  # filed by part of the model: nearly all work is the denoiser's
@@ -442,6 +446,19 @@ def _images_per_s(chip: str, precision: str | None, _: str, scenario: str) -> fl
         **memory,
     )
     return batch / float(made_s)
+
+
+def _detections_per_s(chip: str, precision: str | None, benchmark: str, _: str) -> float:
+    """Images in which RetinaNet finds objects a second: its multiplications at a share of the fastest peak.
+
+    The share is that of TensorRT where it runs, of PyTorch on other chips.
+    """
+    own = f"benchmark.{benchmark}.matrix_share"
+    share = constant(own if load_catalogue().engines[PEER].runs_on(chip) else f"{own}@pytorch", "share")
+    peak = _served_peak(chip, precision)
+    if precision in (None, "int8") and load_catalogue().has(f"accelerator.{chip}.int8_peak"):
+        peak = max(peak, constant(f"accelerator.{chip}.int8_peak", "peak_tflop_per_s"))
+    return share * peak * 1e12 / (2.0 * constant(f"benchmark.{benchmark}.multiplications", "multiplications"))
 
 
 def _tiles_ratio(chip: str) -> float:

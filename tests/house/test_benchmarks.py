@@ -328,6 +328,8 @@ def test_every_part_reaches_the_page(
 ) -> None:
     """Real measurements of the smallest kind, as JSON like between processes, into tables without holes."""
     size, steps = measured_size(monkeypatch), step_rates(1, rows=3)
+    program = [planned("S", way, time_limit_s=20.0) for way in WAYS]
+    quarter = {"first_s": 12.0, "second_s": 9.0, "gap_fraction": 0.004}
     measured: dict[str, Any] = {
         "startup": dict.fromkeys(COMMANDS, TIMES),
         "rates": {
@@ -337,7 +339,8 @@ def test_every_part_reaches_the_page(
             "questions": {"checkpoint table": TIMES, "carbon of one job": TIMES, "lifelines_loaded": False},
         },
         "sizes": [size],
-        "program": [planned("S", way, time_limit_s=20.0) for way in WAYS],
+        "program": program,
+        "before": {"title": "a state", "program": program[:1], "quarter": quarter, "quarter after": quarter},
         "sweeps": {"points": 2, "bare_s_per_point": 0.1, "executors": {"this process": swept()}},
         **reliability,
         "carbon": carbon,
@@ -363,6 +366,7 @@ def test_every_part_reaches_the_page(
     assert all(one["gap_fraction"] <= GAP * (1 + 1e-9) for one in measured["program"])
     assert all(a == b for a, b in pairwise(cells) if a and b)
     assert f"| columns | {size['columns']:,} |" in lines
+    assert "| next-quarter, second run | 9 | gap 0.4 % | 9 | gap 0.4 % |" in lines
     assert [line for line in lines if line.startswith("#")] == headings()
 
 

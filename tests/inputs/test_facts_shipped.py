@@ -130,7 +130,7 @@ def test_eight_boards_make_the_published_hgx_h100_footprint():
     assert 8 * value("accelerator.h100-sxm-80gb.embodied") == pytest.approx(1312, rel=1e-6)
 
 
-GDDR = {"l4", "l40s", "t4", "a10g", "rtx-pro-6000"}
+GDDR = {"l4", "l40s", "t4", "a10g", "rtx-pro-6000", "rtx-pro-4500", "arc-pro-b50", "arc-pro-b60"}
 
 
 def test_boards_without_a_footprint_follow_the_engine():
@@ -201,14 +201,17 @@ def test_model_parameters_follow_from_the_shape(name):
     if "state_layers" in of:  # others keep a state: inputs, gates, maps and step sizes, and what leads back
         maps = 2 * of["state_groups"] * of["state_size"] + of["state_heads"]
         keeping = of["hidden"] * (3 * of["state_inner"] + maps)
-        attention += (keeping - attention) * of["state_layers"] / of["layers"]
+        attending = of.get("attending_layers", of["layers"] - of["state_layers"])
+        attention = (attending * attention + of["state_layers"] * keeping) / of["layers"]
     matrices = (3 if of["gated"] else 2) * of["hidden"]
     expert, dense = matrices * of["ffn"], of.get("dense_layers", 0)
     embeddings = of["vocab"] * of["hidden"] * (1 if of["tied_embeddings"] else 2)
     common = of["layers"] * attention + dense * matrices * of.get("dense_ffn", 0) + embeddings
     router, shared = of["hidden"] * of["experts"], of.get("shared_experts", 0)
+    narrow = of.get("expert_hidden", of["hidden"]) / of["hidden"]  # of tokens in latent experts
+    router += 2 * of["hidden"] ** 2 * narrow * (narrow < 1)
     whole, active = (
-        common + (of["layers"] - dense) * (router + expert * (max(of[experts], 1) + shared))
+        common + (of["layers"] - dense) * (router + expert * (narrow * max(of[experts], 1) + shared))
         for experts in ("experts", "experts_per_token")
     )
     assert whole == pytest.approx(of["parameters"], rel=0.02)

@@ -14,6 +14,7 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.models import ModelCardError, active_parameters, parameters, read_shape, with_model_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
+from planner.performance.experts import layer_weights
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.physics.hybrids import crossover, hybrid_arguments
 from planner.physics.requests import FRAME, inputs_of
@@ -21,6 +22,18 @@ from planner.physics.served_models import served_model
 from planner.physics.training_step import layout_of, step_arguments
 from planner.validation.registry import evaluate
 
+LAYER = (
+    "hidden",
+    "heads",
+    "kv_heads",
+    "ffn",
+    "gated",
+    "mixer_parameters",
+    "experts",
+    "experts_per_token",
+    "shared_experts",
+    "expert_hidden",
+)
 COMMON = {
     "hidden_size": 4096,
     "num_attention_heads": 32,
@@ -72,6 +85,32 @@ NEMOTRON = COMMON | {
     "vocab_size": 131072,
 }
 
+# nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16: experts between the layers that mix tokens.
+NEMOTRON_3_SUPER = {
+    "model_type": "nemotron_h",
+    "chunk_size": 128,
+    "conv_kernel": 4,
+    "head_dim": 128,
+    "hidden_size": 4096,
+    "hybrid_override_pattern": "MEMEMEM*" + 2 * "EMEMEMEM*" + 4 * "EMEMEMEMEM*" + "EMEMEMEM*EMEMEMEME",
+    "intermediate_size": 2688,
+    "mamba_head_dim": 64,
+    "mamba_num_heads": 128,
+    "moe_intermediate_size": 2688,
+    "moe_latent_size": 1024,
+    "moe_shared_expert_intermediate_size": 5376,
+    "n_groups": 8,
+    "n_routed_experts": 512,
+    "num_attention_heads": 32,
+    "num_experts_per_tok": 22,
+    "num_hidden_layers": 88,
+    "num_key_value_heads": 2,
+    "num_nextn_predict_layers": 1,
+    "ssm_state_size": 128,
+    "tie_word_embeddings": False,
+    "vocab_size": 131072,
+}
+
 
 def written(folder: Path, config: dict[str, Any]) -> Path:
     path = folder / "config.json"
@@ -91,6 +130,7 @@ def known(folder: Path, config: dict[str, Any]) -> Inputs:
         (JAMBA, 52e9, 12e9),  # Lieber et al., "Jamba", arXiv 2403.19887, abstract: 52B available, 12B active
         (BAMBA, 9.78e9, 9.78e9),  # model card of Bamba-9B
         (NEMOTRON, 8.1e9, 8.1e9),  # NVIDIA, "Nemotron-H", arXiv 2504.03624: 8B
+        (NEMOTRON_3_SUPER, 120.6e9, 12.7e9),  # NVIDIA, "Nemotron 3 Super", arXiv 2604.12374: 120.6B, 12.7B
     ],
 )
 def test_weights_are_those_published(
@@ -226,3 +266,56 @@ def test_a_shipped_hybrid_beside_its_measured_rate(
     row |= {"weights": "bfloat16", "engine": "vLLM", "tp": 1, "ep": 1}
 
     assert evaluate("serve_decode", row, "output tokens/s")[0] == pytest.approx(tokens_per_s, rel=0.1)
+
+
+def test_the_shipped_mixture_is_as_its_file_reads(tmp_path: Path) -> None:
+    """Facts of Nemotron 3 Super next to its config.json; a run trains its module for further tokens twice."""
+    shipped, read = load_catalogue().facts, known(tmp_path, NEMOTRON_3_SUPER).catalogue.facts
+    names = {key.rpartition(".")[2] for key in shipped if key.startswith("model.nemotron-3-super.")}
+
+    assert names == {key.rpartition(".")[2] for key in read if key.startswith("model.config.json.")}
+    for name in names - {"prediction_layers"}:
+        assert shipped[f"model.nemotron-3-super.{name}"].value == read[f"model.config.json.{name}"].value, (
+            name
+        )
+
+
+def test_parts_named_by_words_are_those_named_by_letters(tmp_path: Path) -> None:
+    letters = {"M": "mamba", "*": "attention", "E": "moe"}
+    newer = dict(NEMOTRON_3_SUPER)
+    newer["layers_block_type"] = [letters[one] for one in newer.pop("hybrid_override_pattern")]
+
+    assert read_shape(written(tmp_path, newer)) == read_shape(written(tmp_path, NEMOTRON_3_SUPER))
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens_per_s", "tflop_per_s"),
+    [
+        ("nemotron-3-nano", 39749, 885),  # Megatron-Bridge 26.06, GB300
+        ("nemotron-3.5-lightning", 28672, 807),  # 26.08, GB200
+        ("nemotron-3-super", 9856, 831),  # 26.08, GB300
+        ("nemotron-3-ultra", 3552, 1281),
+    ],
+)
+def test_operations_of_a_token_are_those_published(
+    model: str, tokens_per_s: float, tflop_per_s: float
+) -> None:
+    """Megatron-Bridge publishes tokens and operations a second of the same run: their ratio is 3 x forward.
+
+    By the weights that the step multiplies, scores with half of the mask, states and heads; what it counts of
+    scores and states is not published: they are 7 to 12 % of the whole.
+    """
+    facts = load_catalogue()
+    of = {
+        name: float(np.asarray(one.value))
+        for name, one in step_arguments(facts, model, "b300-sxm-288gb", "bf16").items()
+    }
+    weights = layer_weights(
+        **{name: of[name] for name in LAYER},
+    )
+    layer = weights.common_parameters + weights.active_routed_parameters
+    scores = 2.0 * of["attention_fraction"] * 8192 * of["heads"] * of["head_dim"]
+    each = of["layers"] * (2.0 * layer + scores + of["state_space_flops_per_token"])
+    heads = 2.0 * of["predicted_tokens"] * of["hidden"] * of["vocabulary"]
+
+    assert 3.0 * (each + heads) == pytest.approx(tflop_per_s * 1e12 / tokens_per_s, rel=0.07)

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 MIXERS = {"M": "a state", "*": "attention"}
-NETWORK = "-"
+NETWORK, MIXTURE = "-", "E"
+_LETTERS = {"mamba": "M", "attention": "*", "mlp": NETWORK, "moe": MIXTURE}
+# Figures of a mixture by their keys in a file of letters.
+_MIXTURE = {
+    "ffn": "moe_intermediate_size",
+    "experts": "n_routed_experts",
+    "experts_per_token": "num_experts_per_tok",
+}
 
 
 def states_of(
@@ -18,7 +25,9 @@ def states_of(
     found = read(document, figures, problems)
     if problems:
         return {}
-    if found["state_layers"] < 1 or found["state_layers"] >= found.get("layers", figures["layers"]):
+    layers = found.get("layers", figures["layers"])
+    attending = found.get("attending_layers", layers - found["state_layers"])
+    if found["state_layers"] < 1 or attending < 1:
         problems.append("is no hybrid: some layers have to keep a state, and some to attend")
     return found
 
@@ -66,31 +75,57 @@ def _by_letters(
     """Nemotron-H: a letter for each part. A layer here is what mixes tokens, with its share of networks.
 
     Where there are fewer networks than mixers, each layer has one of the mean width, so that all weights and
-    operations are kept.
+    operations are kept. With experts a layer is one that has them, with its share of what mixes tokens.
     """
-    pattern = document.get("hybrid_override_pattern")
-    known = {*MIXERS, NETWORK}
+    pattern = _pattern(document)
+    known = {*MIXERS, NETWORK, MIXTURE}
     if not isinstance(pattern, str) or not set(pattern) <= known or len(pattern) != figures["layers"]:
         problems.append(
             f"hybrid_override_pattern has one of {' '.join(sorted(known))} for each of "
             f"{figures['layers']} layers, got {_short(pattern)}"
         )
         return {}
-    states, mixers, networks = (
-        pattern.count("M"),
-        len(pattern) - pattern.count(NETWORK),
-        pattern.count(NETWORK),
-    )
+    states, networks = pattern.count("M"), pattern.count(NETWORK)
+    mixers = sum(pattern.count(letter) for letter in MIXERS)
     width = _whole(document, "mamba_head_dim", problems, 1)
-    if not mixers or not networks:
+    if not mixers or mixers == len(pattern):
         problems.append("hybrid_override_pattern has no layer that mixes tokens, or none with a network")
         return {}
-    return {
-        "layers": mixers,
-        "ffn": round(figures["ffn"] * networks / mixers),
-        "state_layers": states,
-        "state_inner": figures["state_heads"] * width,
-    }
+    found = {"state_layers": states, "state_inner": figures["state_heads"] * width}
+    if MIXTURE not in pattern:
+        return {**found, "layers": mixers, "ffn": round(figures["ffn"] * networks / mixers)}
+    if networks:
+        problems.append(
+            "hybrid_override_pattern has networks with and without experts, which is not understood"
+        )
+        return {}
+    attending = {"layers": pattern.count(MIXTURE), "attending_layers": pattern.count("*")}
+    return {**found, **attending, **_experts(document, problems)}
+
+
+def _pattern(document: Mapping[str, Any]) -> object:
+    """A letter for each part; newer files name each part by a word."""
+    words = document.get("layers_block_type")
+    if isinstance(words, list) and document.get("hybrid_override_pattern") is None:
+        return "".join(_LETTERS.get(word, "?") if isinstance(word, str) else "?" for word in words)
+    return document.get("hybrid_override_pattern")
+
+
+def _experts(document: Mapping[str, Any], problems: list[str]) -> dict[str, int]:
+    """Experts of a file of letters; one that all tokens meet counts as several by its width."""
+    found = {name: _whole(document, key, problems, 1) for name, key in _MIXTURE.items()}
+    shared = _whole(document, "moe_shared_expert_intermediate_size", problems, 0)
+    if shared % found["ffn"]:
+        problems.append(
+            f"moe_shared_expert_intermediate_size is a multiple of {found['ffn']}, the width of an expert, "
+            f"got {shared}"
+        )
+    found["shared_experts"] = shared // found["ffn"]
+    if document.get("moe_latent_size") is not None:
+        found["expert_hidden"] = _whole(document, "moe_latent_size", problems, 1)
+    if document.get("num_nextn_predict_layers"):
+        found["prediction_layers"] = _whole(document, "num_nextn_predict_layers", problems, 1)
+    return found
 
 
 def _whole(document: Mapping[str, Any], key: str, problems: list[str], least: int) -> int:

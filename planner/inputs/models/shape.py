@@ -30,7 +30,10 @@ class ModelShape:
     `state_inner` channels with `state_size` values each, input and output maps in `state_groups`,
     `state_heads` (0 in layers of the first kind, which have a `state_rank`), and the last
     `state_convolution` inputs; sequences are worked on in chunks of `state_chunk`. The first
-    `dense_layers` may lie anywhere, as mixtures of hybrids do.
+    `dense_layers` may lie anywhere, as mixtures of hybrids do. Where each layer counted is one with experts,
+    between which others mix tokens, `attending_layers` says how many attend. Routed experts see tokens
+    `expert_hidden` wide, the whole width where it is 0; `prediction_layers` predict further tokens in
+    training, and are not counted.
     """
 
     layers: int
@@ -61,6 +64,9 @@ class ModelShape:
     state_rank: int = 0
     state_convolution: int = 0
     state_chunk: int = 0
+    attending_layers: int = 0
+    expert_hidden: int = 0
+    prediction_layers: int = 0
 
 
 def parameters(shape: ModelShape) -> int:
@@ -106,11 +112,12 @@ def _layer(shape: ModelShape) -> LayerWeights:
         experts=shape.experts,
         experts_per_token=shape.experts_per_token,
         shared_experts=shape.shared_experts,
+        expert_hidden=shape.expert_hidden or None,
     )
 
 
 def _mixer(shape: ModelShape) -> float:
-    """Weights of what mixes tokens in a layer, mean over those that attend and those with a state."""
+    """Weights of what mixes tokens for each layer, of those that attend and those with a state."""
     if not shape.state_layers:
         return _attention(shape)
     if shape.state_rank:
@@ -125,8 +132,8 @@ def _mixer(shape: ModelShape) -> float:
             groups=shape.state_groups,
             heads=shape.state_heads,
         )
-    share = shape.state_layers / shape.layers
-    return share * float(state) + (1.0 - share) * _attention(shape)
+    attending = shape.attending_layers or shape.layers - shape.state_layers
+    return (shape.state_layers * float(state) + attending * _attention(shape)) / shape.layers
 
 
 def _attention(shape: ModelShape) -> float:

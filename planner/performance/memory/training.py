@@ -96,6 +96,7 @@ def training_memory_parts(
         experts=model.experts,
         experts_per_token=model.experts_per_token,
         shared_experts=model.shared_experts,
+        expert_hidden=model.expert_hidden,
     )
     trained = np.where(np.asarray(model.adapter_parameters) > 0, 0.0, 1.0)
     state_bytes = {
@@ -139,6 +140,7 @@ def training_memory_parts(
             experts=model.experts,
             experts_per_token=model.experts_per_token,
             shared_experts=model.shared_experts,
+            expert_hidden=model.expert_hidden,
         )
     activations = (
         kept.activation_fraction
@@ -155,7 +157,7 @@ def training_memory_parts(
     logits = logits_gb(
         sequence_tokens=run.sequence_tokens,
         micro_batch=layout.micro_batch,
-        vocabulary=model.vocabulary,
+        vocabulary=model.predicted_tokens * model.vocabulary,
         tp=layout.tp,
         pp=layout.pp,
         cp=layout.cp,

@@ -12,6 +12,8 @@ from planner.performance.adapters import training_flops_ratio
 from planner.performance.columns import Column
 from planner.performance.memory import redone_fraction
 
+CORNER = 4.0  # how sharply power turns at what is held: 3 to 8 fit generation on H100 and B200 alike
+
 
 def accelerator_power_kw(
     *,
@@ -54,6 +56,70 @@ def accelerator_power_kw(
     )
     result: Column = tdp_kw * np.clip(load, 0.0, 1.0)
     return result
+
+
+def generation_power_kw(
+    *,
+    tdp_kw: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    sustained_fraction: Column,
+) -> Column:
+    """Power that one accelerator draws while it makes images or films.
+
+    P = TDP (l^-4 + s^-4)^(-1/4),  l = c0 + c1 u_mem + c2 u_comp
+
+    Energy follows bytes and operations straight; clocks fall before the share s of the rating that was never
+    passed is met, so that the turn is round. c0 is drawn by one that waits for its host or for others too.
+
+    Source: fit on ML.ENERGY v3, see README.md and benchmarks/studies/fit_power.py.
+    """
+    require_positive(tdp_kw=tdp_kw, idle_share_factor=idle_share_factor)
+    require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
+    require_not_negative(memory_factor=memory_factor, compute_factor=compute_factor)
+    require_open_share(sustained_fraction=sustained_fraction)
+    load: Column = (
+        idle_share_factor + memory_factor * memory_use_fraction + compute_factor * compute_use_fraction
+    )
+    result: Column = tdp_kw * (load**-CORNER + np.asarray(sustained_fraction) ** -CORNER) ** (-1.0 / CORNER)
+    return result
+
+
+def served_generation_power_kw(
+    *,
+    tdp_kw: Column,
+    loaded_idle_kw: Column,
+    busy_fraction: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    sustained_fraction: Column,
+) -> Column:
+    """Power of one accelerator that makes images or films at a load.
+
+    P = y max(P_making, P_loaded) + (1 - y) P_loaded
+
+    y is the share of time in which it makes any.
+
+    Source: `generation_power_kw` over the states of a queue.
+    """
+    require_not_negative(loaded_idle_kw=loaded_idle_kw)
+    require_share(busy_fraction=busy_fraction)
+    making_kw = generation_power_kw(
+        tdp_kw=tdp_kw,
+        memory_use_fraction=memory_use_fraction,
+        compute_use_fraction=compute_use_fraction,
+        idle_share_factor=idle_share_factor,
+        memory_factor=memory_factor,
+        compute_factor=compute_factor,
+        sustained_fraction=sustained_fraction,
+    )
+    return busy_fraction * np.maximum(making_kw, loaded_idle_kw) + (1.0 - busy_fraction) * loaded_idle_kw
 
 
 def served_power_kw(
@@ -182,19 +248,6 @@ def training_power_kw(
     )
     waiting = 1.0 - computing - moving
     return computing * at_matrices + moving * at_memory + waiting * exchange_power_fraction * tdp_kw
-
-
-def sustained_power_kw(*, power_kw: Column, tdp_kw: Column, sustained_fraction: Column) -> Column:
-    """Power of an accelerator that a kind of work was never seen to draw more than a share of the rating in.
-
-    P' = min(P, s TDP)
-
-    Source: share of the rating measured for that kind of work (facts `performance.power.*.image`, `.video`).
-    """
-    require_positive(tdp_kw=tdp_kw)
-    require_open_share(sustained_fraction=sustained_fraction)
-    result: Column = np.minimum(power_kw, tdp_kw * sustained_fraction)
-    return result
 
 
 def host_at_load_kw(

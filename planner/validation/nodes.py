@@ -14,7 +14,6 @@ from planner.performance.power import (
     capped_power_kw,
     host_at_load_kw,
     node_power_kw,
-    sustained_power_kw,
     training_compute_use_fraction,
     training_power_kw,
 )
@@ -32,7 +31,7 @@ from planner.validation.recommendation import (
     serve_benchmark,
 )
 from planner.validation.replicas import SCENARIOS, serve_system, served_uses
-from planner.validation.serving import POWER, accelerator_kw
+from planner.validation.serving import POWER, accelerator_kw, generation_kw
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
@@ -188,11 +187,10 @@ def node_serving(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
-    one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "image" if generates else "")
     if generates:
-        most = constant(f"performance.power.{sku.power_curve}.image", "sustained_fraction")
-        tdp_kw = constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
-        one = float(sustained_power_kw(power_kw=one, tdp_kw=tdp_kw, sustained_fraction=most))
+        one = generation_kw(sku.accelerator, "image", **uses)
+    else:
+        one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "")
     if _words(node)[1]:
         limit = f"benchmark.{benchmark}.maxq_limit"
         if load_catalogue().has(limit):

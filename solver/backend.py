@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 import highspy
+import numpy as np
 import pulp
 
 from solver import selftest
@@ -101,8 +102,9 @@ EXACT = 1e-7
 # HiGHS 1.15 doubts an optimum inside a face for the reduced cost of a column that its presolve took out. It
 # is one where the plan holds, and its cost and that of the dual differ by no more than this share.
 INSIDE = 1e-6
-# HiGHS 1.15 was seen to work on a start for 120 s past its limit without a look at the clock.
+# Some steps of HiGHS 1.15 have no look at the clock.
 GRACE_S = 10.0
+NODES_OF_START = 500  # at most, to complete a start, as the engine has it
 AT_EXIT_S = 60.0  # for engines that were left behind, at the end of the process
 SOON_S = 1e-3  # what is left of a time limit that is used up
 SELFTEST_S = 20.0  # far more than a small program takes
@@ -275,6 +277,7 @@ class Observer:
         self.stopping = threading.Event()
         self.failure: BaseException | None = None
         self.began = time.monotonic()
+        self.completing = False  # the engine looks for the rest of a start: what bounds that bounds no more
         self._next = 0.0
 
     @property
@@ -289,10 +292,10 @@ class Observer:
         self.stopping.set()
         return stopped
 
-    def waited(self, ended: threading.Event, limit_s: float) -> bool:
+    def waited(self, ended: threading.Event, until_s: float) -> bool:
         """Wait for the end of the engine, hearing Ctrl-C; false where it does not end in time."""
         while not ended.is_set():  # an interrupted `join` would take the thread for finished
-            if self.elapsed_s > limit_s + GRACE_S:
+            if self.elapsed_s > until_s:
                 return False
             try:
                 ended.wait(WATCH_EVERY_S)
@@ -319,9 +322,10 @@ class Observer:
             self.stopping.set()
         if self.watch is not None:
             found = seen.mip_primal_bound < highspy.kHighsInf
-            share = gap(seen.mip_primal_bound, seen.mip_dual_bound) if found else math.inf
+            bound = -math.inf if self.completing else seen.mip_dual_bound
+            share = gap(seen.mip_primal_bound, bound) if found else math.inf
             incumbent = seen.mip_primal_bound if found else math.inf
-            self.watch(Progress(incumbent, seen.mip_dual_bound, share, self.elapsed_s))
+            self.watch(Progress(incumbent, bound, share, self.elapsed_s))
 
 
 class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
@@ -353,12 +357,13 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         self._observer, self._start, self._crossover = observer, start, crossover
         self._inside = inside
         self.columns: list[Any] = []
-        self.mixed = False  # whole numbers and fractions: what is whole may change during a search
+        self.counted: list[int] = []  # those that are whole: which are may change during a search
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: N802  # the library's name
         """The library adds columns and rows one by one; the engine takes all of them at once far sooner."""
         self.columns = lp.variables()
-        self.mixed = self.mip and any(each.cat != pulp.LpContinuous for each in self.columns)
+        if self.mip:
+            self.counted = [at for at, each in enumerate(self.columns) if each.cat != pulp.LpContinuous]
         lp.solverModel.passModel(arrays(lp, self.columns, self.mip))
         open_ones = sum(each.lowBound != each.upBound for each in self.columns)
         if not self.mip and (self._inside or open_ones >= MANY_COLUMNS):
@@ -370,11 +375,46 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]  # the library carries no types
         engine.cbMipInterrupt.subscribe(self._observer)
         engine.cbSimplexInterrupt.subscribe(self._observer)
         engine.cbIpmInterrupt.subscribe(self._observer)
-        known = [(each.index, self._start[each.name]) for each in self.columns if each.name in self._start]
-        if known:
-            indices, values = zip(*known, strict=True)
-            engine.setSolution(len(indices), list(indices), list(values))
+        known = {each.index: self._start[each.name] for each in self.columns if each.name in self._start}
+        if known and (known := self._completed(engine, known)):
+            engine.setSolution(len(known), list(known), list(known.values()))
+        self._run(engine)
+
+    def _run(self, engine: Any) -> None:
+        """For what is left of the time: a large model takes seconds to hand over."""
+        left_s = max(self.timeLimit - self._observer.elapsed_s, SOON_S)
+        engine.setOptionValue("time_limit", min(left_s, self.timeLimit))
         engine.run()
+
+    def _completed(self, engine: Any, known: dict[int, float]) -> dict[int, float]:
+        """The start with the whole numbers that it lacks, found next to those it has; empty where none are.
+
+        The engine would do the same unasked, and tell the bound of that search for one of the model; and give
+        either search the whole of the time.
+        """
+        held = [number for number in self.counted if _is_whole(known.get(number))]
+        if len(held) == len(self.counted):
+            return known
+        if not held:
+            return {}
+        made = engine.getLp()
+        index = np.array(held, dtype=np.int32)
+        least, most = np.array(made.col_lower_)[held], np.array(made.col_upper_)[held]
+        values = np.clip(np.rint([known[number] for number in held]), least, most)
+        engine.changeColsBounds(index.size, index, values, values)
+        engine.setOptionValue("mip_max_nodes", NODES_OF_START)
+        self._observer.completing = True
+        self._run(engine)
+        self._observer.completing = False
+        feasible = engine.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        found = dict(enumerate(engine.getSolution().col_value)) if feasible else {}
+        engine.changeColsBounds(index.size, index, least, most)
+        engine.setOptionValue("mip_max_nodes", highspy.kHighsIInf)
+        return found
+
+
+def _is_whole(value: float | None) -> bool:
+    return value is not None and abs(value - round(value)) <= EXACT
 
 
 def arrays(model: Any, columns: list[Any], whole: bool) -> Any:
@@ -440,10 +480,11 @@ class Running:
         """Let the engine end at its next look."""
         self._observer.stopping.set()
 
-    def outcome(self) -> Outcome:
+    def outcome(self, *, within_s: float = math.inf) -> Outcome:
         """Wait for the end; a search that does not end in time is left behind, with nothing told."""
         observer = self._observer
-        if not observer.waited(self._ended, self._solver.timeLimit):
+        until_s = min(self._solver.timeLimit + GRACE_S, observer.elapsed_s + within_s)
+        if not observer.waited(self._ended, until_s):
             stopped = observer.leave()
             _LEFT_BEHIND.append(self._ended)
             return Outcome(
@@ -496,7 +537,7 @@ def _read(engine: Any, observer: Observer, solver: _Highs) -> Outcome:
         status = Status.INTERRUPTED if feasible else Status.NO_INCUMBENT
     else:
         raise EngineError(f"HiGHS ended with {engine.modelStatusToString(ended)!r}")
-    bound = info.mip_dual_bound if solver.mixed else (objective if status is Status.OPTIMAL else -math.inf)
+    bound = info.mip_dual_bound if solver.counted else (objective if status is Status.OPTIMAL else -math.inf)
     share = gap(objective, bound) if status.has_plan else math.inf
     if status is Status.OPTIMAL and share > PROVEN:
         status = Status.WITHIN_GAP

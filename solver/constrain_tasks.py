@@ -160,6 +160,8 @@ def _tie_to_serving(program: Program) -> None:
     used, begins = serving(program), np.any(serves.charged_to_begin, axis=1)[option]
     least = np.maximum(serves.least[option, period], begins).astype(float)
     row, most = np.arange(option.size), bounds.most_replicas(program.problem)[option, period]
+    for variable in used[most == 0]:
+        variable.upBound = 0  # else what is set up once would serve through a break, and not begin again
     program.add_rows(
         "serves",
         np.stack([option, period], axis=1),

@@ -15,6 +15,7 @@ what is near enough counts as just near enough, however far a search had come.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +35,7 @@ CLOSELY = 0.1  # of the gap asked for: how near to its own best choices a search
 CLOSER = 0.02  # and to its own best rebates
 MANY = 100_000  # open variables from which whole rebates would take minutes
 SOME = 1e-6  # orders below this are none
+LATE_S = 1.0  # an engine that ends later than that is left behind: its bounds were heard
 
 
 def tightened(program: Program, relaxed: backend.Relaxation, *, large: bool) -> Program:
@@ -64,6 +66,7 @@ class Floor:
     _left_out: float = math.inf  # the bound of the rebates that the search does not look at any more
     _tight: Program | None = field(default=None, repr=False)
     _running: backend.Running | None = field(default=None, repr=False)
+    _ends: float = field(default=math.inf, repr=False)
     _whole: bool = field(default=True, repr=False)  # does the running search look for whole choices?
 
     @property
@@ -130,20 +133,20 @@ class Floor:
     ) -> None:
         """Look for a bound with whole choices where all is open that is in `open_ones`.
 
-        The program stays as it is.
+        The program stays as it is. A start in which whole numbers are fractions is none.
         """
         as_it_is = ranges(program)
         restore(open_ones)
         count([*nodes(program), program.replicas], pulp.LpContinuous)
         try:
-            self._begin(program, search, CLOSELY, start, whole=True)
+            self._begin(program, search, CLOSELY, {} if program.reaches else start, whole=True)
         finally:
             restore(as_it_is)
 
     def _begin(
         self, program: Program, search: Search, closely: float, start: Mapping[str, float], *, whole: bool
     ) -> None:
-        self._whole = whole
+        self._whole, self._ends = whole, search.ends
         self._running = backend.begin(
             program.model,
             gap_fraction=closely * self.gap_fraction,
@@ -168,7 +171,8 @@ class Floor:
             return backend.Outcome(backend.Status.NO_INCUMBENT, math.nan, self.bound, math.inf, 0.0, {})
         if at_once:
             self._running.stop()
-        outcome, self._running = self._running.outcome(), None
+        left_s = 0.0 if at_once else max(self._ends - time.monotonic(), 0.0)
+        outcome, self._running = self._running.outcome(within_s=left_s + LATE_S), None
         self._lifted = max(self._lifted, min(outcome.bound, self._left_out))
         if not self._whole:  # fractions choose nothing
             outcome = replace(outcome, status=backend.Status.NO_INCUMBENT, values={})

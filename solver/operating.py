@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
 from solver import backend
 from solver.build import build
 from solver.problem import Problem, Solution
+from solver.tables import Flags
 
 HELD = (
     "order",
@@ -31,7 +37,7 @@ def best_operation(
     engine: str = "highs",
 ) -> Solution | None:
     """The plan with its operation chosen again, unchecked; None where the fleet is not enough."""
-    program = build(problem)
+    program = build(for_this(problem, plan))
     values = program.start(plan)
     for family in HELD:
         for variable in getattr(program, family).ravel():
@@ -42,3 +48,29 @@ def best_operation(
         program.model, gap_fraction=1e-6, time_limit_s=time_limit_s, should_stop=should_stop, engine=engine
     )
     return program.solution(found.values) if found.status.has_plan else None
+
+
+def for_this(problem: Problem, plan: Solution) -> Problem:
+    """The problem without slots of what a plan does not have; whatever its fleet may do is left.
+
+    Of 72 node groups over 8 periods of 24 slots a tenth of the columns stays.
+    """
+    if not len(problem.slots):
+        return problem
+    rented = problem.node_groups.rental_limit_nodes
+    stands: Flags = np.any((plan.in_service > 0) | (rented > 0), axis=1, keepdims=True)[:, 0]
+    serves: Flags = np.any(plan.replicas > 0, axis=1, keepdims=True)[:, 0]
+    here = stands[problem.work_options.node_group]
+
+    def only(table: Any, **allowed: Flags) -> Any:
+        if not len(table):
+            return table
+        return replace(table, **{name: getattr(table, name) & some for name, some in allowed.items()})
+
+    return replace(
+        problem,
+        work_shifts=only(problem.work_shifts, may_move=here, may_borrow=here),
+        pausable_shifts=only(problem.pausable_shifts, may_move=plan.chosen > 0),
+        resting=only(problem.resting, may_rest=serves),
+        switching=only(problem.switching, may_switch=stands),
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from solver.backend import EXACT, Observer, Stop, arrays, trust
+from solver.backend import EXACT, GRACE_S, Observer, Stop, arrays, trust
 
 # Open columns from which on the interior point method solves a relaxation sooner than the simplex.
 SOME_COLUMNS = 60_000
@@ -94,7 +94,7 @@ class Fractions:
                 ended.set()
 
         threading.Thread(target=work, daemon=True).start()
-        if not observer.waited(ended, self._limit_s):
+        if not observer.waited(ended, self._limit_s + GRACE_S):
             observer.leave()
             return math.inf
         if observer.failure is not None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.model_kinds import is_film
 from planner.performance.bundles import Limits, Measured, Requests
 from planner.performance.capacity import average_step, replica_use, step_uses
 from planner.performance.power import accelerator_power_kw, served_power_kw
@@ -40,6 +41,7 @@ STAGES = {
     "power-b200": "b200",
     "power-experts": "h100-experts",
     "power-experts-b200": "b200-experts",
+    "power-image-h100": "h100-image",
     "power-image": "b200-image",
 }
 # Mixtures on B200 have runs of their own.
@@ -131,7 +133,7 @@ def runs_of(name: str) -> Runs:
 
 
 def _image_runs(chip: str) -> Runs:
-    """Runs that made images or films, by the fastest way to split each over its accelerators."""
+    """Runs that made images or films, by every way to split each over its accelerators."""
     rows = [row for row in measured_rows(IMAGES) if row["chip"].startswith(f"{chip}-")]
     uses = []
     for row in rows:
@@ -145,6 +147,10 @@ def _image_runs(chip: str) -> Runs:
         uses.append({"exchange_fraction": 0.0, **found})
     columns = {key: np.array([use[key] for use in uses]) for key in USES}
     columns["tdp_kw"] = np.array([constant(f"accelerator.{row['chip']}.tdp", "tdp_kw") for row in rows])
+    what = ["video" if is_film(load_catalogue(), row["model"]) else "image" for row in rows]
+    held = [constant(f"performance.power.{chip}.{one}", "sustained_fraction") for one in what]
+    columns["sustained_fraction"] = np.array(held)
+    columns["compute_root_factor"] = np.zeros(len(rows))  # straight up to what is held
     each_kw = np.array([float(row["power_w"]) / float(row["accelerators"]) / 1e3 for row in rows])
     names = [row["model"] for row in rows]
     kept = [" ".join(row[name] for name in ("chip", "model", "accelerators")) for row in rows]
@@ -153,7 +159,8 @@ def _image_runs(chip: str) -> Runs:
 
 def errors(runs: Runs, law: Mapping[str, float]) -> Numbers:
     """ln(modelled / measured) power of one accelerator."""
-    return np.log(np.asarray(accelerator_power_kw(**runs.use, **law)) / runs.power_kw)
+    use: dict[str, Any] = {**runs.use, **law}
+    return np.log(np.asarray(accelerator_power_kw(**use)) / runs.power_kw)
 
 
 def fit(runs: Runs, stage: str) -> dict[str, float]:

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import Scenario
+from planner.inputs.scenario.schema_rental import price_keys
 from planner.trace.numbers import stated_text
+
+COMMITTED = {"spot": "as spot", "block": "in a block", "1 year": "for a year", "3 years": "for three years"}
 
 
 def unstated_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
@@ -42,11 +45,13 @@ def _every(scenario: Scenario, catalogue: Catalogue) -> Iterator[tuple[str, str,
     for rental in scenario.rental:
         if rental.price_usd_per_h is None:
             accelerator = catalogue.skus[rental.sku].accelerator
-            yield (
-                f"an accelerator of {rental.name} on demand",
-                f"rental.{accelerator}.price",
-                f"rental.{rental.name}.price",
-            )
+            key = f"rental.{rental.name}.price"
+            for fact in price_keys(catalogue.has, rental.commitment, accelerator):
+                if fact.endswith(".ratio"):
+                    yield f"the share of it that is paid {COMMITTED[rental.commitment]}", fact, key
+                else:
+                    how = "on demand" if fact.endswith(".price") else COMMITTED[rental.commitment]
+                    yield f"an accelerator of {rental.name} {how}", fact, key
     if scenario.fleet or scenario.market:
         yield "maintenance a year as a share of the price", "finance.maintenance", "finance.maintenance"
     if scenario.services:

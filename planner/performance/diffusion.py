@@ -58,15 +58,57 @@ def linear_tflop(*, layers: Column, hidden: Column, ffn_ratio: Column, tokens: C
     return 2.0 * tokens * layers * hidden * hidden * (4.0 + 2.0 * ffn_ratio) / 1e12
 
 
-def attention_tflop(*, layers: Column, hidden: Column, tokens: Column) -> Column:
+def attention_tflop(
+    *,
+    layers: Column,
+    hidden: Column,
+    tokens: Column,
+    second_fraction: Column = 0.0,
+    latent_tokens: Column = 0.0,
+) -> Column:
     """Arithmetic of full attention in one pass: scores and weighted sum, nothing masked.
 
-    F = 4 L s^2 h
+    F = 4 L (s^2 + x s_latent^2) h
+
+    A share x of the layers attends a second time, to the picture alone.
 
     Source: Vaswani et al., arXiv 1706.03762; Golden et al., "Generative AI beyond LLMs", ISPASS 2024.
     """
     require_positive(layers=layers, hidden=hidden, tokens=tokens)
-    return 4.0 * layers * tokens * tokens * hidden / 1e12
+    require_share(second_fraction=second_fraction)
+    return 4.0 * layers * (tokens * tokens + second_fraction * latent_tokens * latent_tokens) * hidden / 1e12
+
+
+def whole_text_ratio(*, tokens: Column, text_tokens: Column, accelerators: Column) -> Column:
+    """Tokens that each of n accelerators has in its layers over an nth of all, where they share one picture.
+
+    r = 1 if n divides s_text, else (s - s_text + n s_text)/s
+
+    Text that cannot be dealt out alike lies whole on each.
+
+    Source: Fang, Pan et al., "xDiT", arXiv 2411.01738 (text and picture joined are split along the sequence).
+    """
+    require_positive(tokens=tokens, accelerators=accelerators)
+    require_not_negative(text_tokens=text_tokens)
+    repeated = np.where(np.mod(text_tokens, accelerators) == 0, 0.0, (accelerators - 1.0) * text_tokens)
+    result: Column = 1.0 + repeated / tokens
+    return result
+
+
+def ring_rounds(*, heads: Column, accelerators: Column) -> Column:
+    """Rounds in which keys and values pass accelerators that share one picture.
+
+    r = n / gcd(n, a)
+
+    Heads are dealt out first. Accelerators that are left over pass keys and values on; each round goes over
+    the values between the layers once more.
+
+    Source: Fang and Zhao, "USP: a unified sequence parallelism approach", arXiv 2405.07719.
+    """
+    require_positive(heads=heads, accelerators=accelerators)
+    whole = np.asarray(accelerators).astype(np.int64)
+    result: Column = whole / np.gcd(whole, np.asarray(heads).astype(np.int64))
+    return result
 
 
 def levels_tiles_ratio(
@@ -280,8 +322,7 @@ def generation_compute_use_fraction(
 
     u_comp = b F / (P T)
 
-    For `accelerator_power_kw`; `sustained_power_kw` then keeps it at the share of the rated power that
-    such loads were measured at.
+    For `accelerator_power_kw`, whose law of images counts operations over the 16-bit peak.
 
     Source: definition in the fit of `accelerator_power_kw`.
     """

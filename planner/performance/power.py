@@ -12,6 +12,8 @@ from planner.performance.adapters import training_flops_ratio
 from planner.performance.columns import Column
 from planner.performance.memory import redone_fraction
 
+CORNER = 4.0  # how sharply power turns at what is held: 3 to 8 fit generation on H100 and B200 alike
+
 
 def accelerator_power_kw(
     *,
@@ -24,10 +26,12 @@ def accelerator_power_kw(
     compute_root_factor: Column,
     exchange_fraction: Column = 0.0,
     exchange_factor: Column = 0.0,
+    sustained_fraction: Column | None = None,
 ) -> Column:
     """Power that one accelerator draws while it works.
 
-    P = TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp) - c4 x)
+    P = TDP min(1, l),  l = c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp) - c4 x
+    P = TDP (l^-4 + s^-4)^(-1/4)  where a share s of the rating is never passed
 
     Arguments c0 to c4 in this order, x the share of time in exchanges, in which it waits; fitted per chip
     generation on GPU power counters, so supply losses and the host are not in it. c0 is the share of a device
@@ -52,8 +56,22 @@ def accelerator_power_kw(
         + compute_root_factor * np.sqrt(compute_use_fraction)
         - exchange_factor * exchange_fraction
     )
-    result: Column = tdp_kw * np.clip(load, 0.0, 1.0)
+    result: Column = tdp_kw * _held_fraction(load, sustained_fraction)
     return result
+
+
+def _held_fraction(load_fraction: Column, sustained_fraction: Column | None) -> Column:
+    """Share of the rating that is drawn for what the work asks: no more than the rating, or what is held.
+
+    Clocks fall before the limit is met, so that the turn is round where the sustained share was measured.
+    """
+    if sustained_fraction is None:
+        clipped: Column = np.clip(load_fraction, 0.0, 1.0)
+        return clipped
+    require_open_share(sustained_fraction=sustained_fraction)
+    asked = np.maximum(load_fraction, 1e-9)
+    held: Column = (asked**-CORNER + np.asarray(sustained_fraction) ** -CORNER) ** (-1.0 / CORNER)
+    return held
 
 
 def served_power_kw(
@@ -70,13 +88,15 @@ def served_power_kw(
     compute_factor: Column,
     compute_root_factor: Column,
     exchange_factor: Column,
+    sustained_fraction: Column | None = None,
 ) -> Column:
     """Power of one accelerator that serves at a load.
 
     P = y TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 E[sqrt(u_comp)] - c4 x) + (1 - y) P_loaded
 
-    y is the share of time in which the replica steps at all: with one request it draws far more than idle.
-    While nothing runs the weights stay in memory and the clocks up.
+    Where a share of the rating is never passed, the limit is that of `accelerator_power_kw`. y is the share
+    of time in which the replica steps at all: with one request it draws far more than idle. While nothing
+    runs the weights stay in memory and the clocks up.
 
     Source: `accelerator_power_kw` over the states of a queue (`replica_use`).
     """
@@ -96,7 +116,7 @@ def served_power_kw(
         + compute_root_factor * compute_root_fraction
         - exchange_factor * exchange_fraction
     )
-    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), loaded_idle_kw)
+    stepping_kw = np.maximum(tdp_kw * _held_fraction(load, sustained_fraction), loaded_idle_kw)
     return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
 
 
@@ -182,19 +202,6 @@ def training_power_kw(
     )
     waiting = 1.0 - computing - moving
     return computing * at_matrices + moving * at_memory + waiting * exchange_power_fraction * tdp_kw
-
-
-def sustained_power_kw(*, power_kw: Column, tdp_kw: Column, sustained_fraction: Column) -> Column:
-    """Power of an accelerator that a kind of work was never seen to draw more than a share of the rating in.
-
-    P' = min(P, s TDP)
-
-    Source: share of the rating measured for that kind of work (facts `performance.power.*.image`, `.video`).
-    """
-    require_positive(tdp_kw=tdp_kw)
-    require_open_share(sustained_fraction=sustained_fraction)
-    result: Column = np.minimum(power_kw, tdp_kw * sustained_fraction)
-    return result
 
 
 def host_at_load_kw(

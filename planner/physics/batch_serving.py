@@ -23,8 +23,7 @@ from planner.performance.batches import (
 )
 from planner.performance.ceilings import check_ceiling
 from planner.performance.power import served_power_kw
-from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
-from planner.physics.nodes import power_curve
+from planner.physics.batch_work import BatchWork, batch_work, items_together, power_law
 from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
 from planner.physics.training_options import allowed, without_precision
@@ -184,16 +183,15 @@ class BatchLaw:
         columns = {
             "tdp_kw": inputs.of_sku(inputs.accelerator("tdp"), self.sku),
             "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), self.sku),
-            **power_curve(inputs, self.sku, makes_images(inputs, self.service.model)),
+            **power_law(inputs, self.service.model, self.sku),
         }
         none = chosen("exchange_factor", 0.0, "exchanges of vectors are short next to look-ups")
-        drawn = derive(
+        return derive(
             served_power_kw,
             **use,
             exchange_factor=none,
             **{name: on_loads(column) for name, column in columns.items()},
         )
-        return held_kw(inputs, self.service.model, drawn, self.sku)
 
     def check(self, limit_per_s: NDArray[np.float64]) -> None:
         """Refuse a load beyond the dense peak: batches have no more time for a request than it computes."""

@@ -22,7 +22,6 @@ from planner.performance.memory import serving_weights_gb
 from planner.performance.power import (
     serving_compute_use_fraction,
     serving_memory_use_fraction,
-    sustained_power_kw,
 )
 from planner.performance.recommendation import (
     all_to_all_s,
@@ -35,6 +34,7 @@ from planner.performance.training import shape_efficiency_fraction
 from planner.performance.vision import patch_tokens
 from planner.physics.equations.batches import (
     all_tokens,
+    busy_tflop,
     counted_tflop,
     crossing_gb,
     element_gb,
@@ -47,6 +47,7 @@ from planner.physics.equations.batches import (
     tiled_efficiency_fraction,
     transformer_tflop,
 )
+from planner.physics.nodes import power_curve
 from planner.physics.precisions import kernels_of, peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
 from planner.trace.columns import Indices
@@ -64,6 +65,7 @@ LEVELS = {
     "middle_outputs_fraction": "middle_outputs",
 }
 MODEL_CARD: Mapping[str, str] = {}  # no size but that of the model card
+ATTENDS_ONCE: Mapping[str, Traced] = {}  # each layer attends once
 LATENT = {
     "height_px": "height",
     "width_px": "width",
@@ -325,11 +327,15 @@ def made_batch(inputs: Inputs, model: str, precision: str, sku: Indices, images:
         ),
         once_operator_s=times(parts["once_tflop"], parts["once_gb"], half, reached),
     )
+    drawn = parts["step_tflop"]
+    if diffusion:
+        half_width = fact("performance.training.hidden_half_width")
+        drawn = derive(busy_tflop, step_tflop=drawn, width=parts["width"], half_width=half_width)
     whole = derive(
         sample_tflop,
         steps=steps,
         passes=passes,
-        step_tflop=parts["step_tflop"],
+        step_tflop=drawn,
         once_tflop=parts["once_tflop"],
     )
     return BatchWork(
@@ -412,9 +418,11 @@ def denoiser(
     latent = derive(latent_tokens, **{name: sized(key) for name, key in LATENT.items()})
     tokens = derive(all_tokens, latent_tokens=latent, text_tokens=sized("text_tokens"))
     nothing = "the decoder of this model is not counted"
-    return _transformer(
-        {name: fact(f"{own}.{name}") for name in SHAPE}, tokens, block_bytes, _run_once(nothing)
-    )
+    again: dict[str, Traced] = {}
+    if facts.has(f"{own}.second_attention"):
+        again = {"second_fraction": fact(f"{own}.second_attention"), "latent_tokens": latent}
+    shape: dict[str, Traced] = {name: fact(f"{own}.{name}") for name in SHAPE}
+    return _transformer(shape, tokens, block_bytes, _run_once(nothing), again)
 
 
 def _encoder(facts: Facts, model: str, block_bytes: Traced) -> dict[str, Traced]:
@@ -442,12 +450,16 @@ def _run_once(reason: str) -> dict[str, Traced]:
 
 
 def _transformer(
-    shape: dict[str, Traced], tokens: Traced, block_bytes: Traced, once: dict[str, Traced]
+    shape: dict[str, Traced],
+    tokens: Traced,
+    block_bytes: Traced,
+    once: dict[str, Traced],
+    again: Mapping[str, Traced] = ATTENDS_ONCE,
 ) -> dict[str, Traced]:
     return {
         "width": shape["hidden"],
         "tokens": tokens,
-        "step_tflop": derive(transformer_tflop, tokens=tokens, **shape),
+        "step_tflop": derive(transformer_tflop, tokens=tokens, **shape, **again),
         "step_gb": derive(
             moved_gb,
             block_bytes=block_bytes,
@@ -475,19 +487,13 @@ def makes_images(inputs: Inputs, model: str) -> bool:
     return kind_of_model(inputs.catalogue, model) == DIFFUSION
 
 
-def held_kw(inputs: Inputs, model: str, power_kw: Traced, sku: Indices) -> Traced:
-    """Power of an accelerator, kept at the share of its rating that images and films were measured at."""
+def power_law(inputs: Inputs, model: str, sku: Indices) -> dict[str, Traced]:
+    """Law of power of what is done in batches, by SKU: images and films have their own and what they hold."""
     if not makes_images(inputs, model):
-        return power_kw
+        return power_curve(inputs, sku)
     what = "video" if is_film(inputs.catalogue, model) else "image"
     shares = [inputs.fact(f"performance.power.{one.power_curve}.{what}") for one in inputs.skus]
-    loads = np.ndim(power_kw.value) > 1
-    return derive(
-        sustained_power_kw,
-        power_kw=power_kw,
-        tdp_kw=_tall(inputs.of_sku(inputs.accelerator("tdp"), sku), loads),
-        sustained_fraction=_tall(pick(shares, sku), loads),
-    )
+    return power_curve(inputs, sku, "-image") | {"sustained_fraction": pick(shares, sku)}
 
 
 def reached_fraction(

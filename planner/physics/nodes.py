@@ -204,18 +204,14 @@ def working_node_kw(host: Mapping[str, Traced], accelerators: Traced, accelerato
     return derive(node_power_kw, host_kw=drawn, accelerators=accelerators, accelerator_kw=accelerator_kw)
 
 
-def power_curve(inputs: Inputs, sku: NDArray[np.intp], images: bool = False) -> dict[str, Traced]:
+def power_curve(inputs: Inputs, sku: NDArray[np.intp], work: str = "") -> dict[str, Traced]:
     """Coefficients of the power law for a column of SKUs: that of the generation that stands nearest.
 
-    Making images has its own where one was measured.
+    `work` "-image" is the law of making images and films.
     """
-
-    def law(curve: str) -> str:
-        own = f"performance.power.{curve}-image"
-        return own if images and inputs.catalogue.has(f"{own}.c0") else f"performance.power.{curve}"
-
+    laws = [f"performance.power.{one.power_curve}{work}" for one in inputs.skus]
     return {
-        parameter: pick([inputs.fact(f"{law(one.power_curve)}.{name}") for one in inputs.skus], sku)
+        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], sku)
         for parameter, name in POWER_CURVE.items()
     }
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import Rental
+from planner.inputs.scenario.schema_rental import price_keys
 from planner.physics.nodes import Nodes
 from planner.physics.training_options import Dropped
 from planner.physics.value import Value, bought_value, deposit_interest_usd, rest_worth_usd
@@ -333,17 +334,12 @@ def _hour_usd(inputs: Inputs, group: NDArray[np.intp]) -> Traced:
     )
 
 
-RATIOS = {"spot": "spot", "block": "block", "1 year": "year_1", "3 years": "year_3"}
-
-
 def catalogue_usd_per_h(inputs: Inputs, commitment: str, accelerator: str) -> Traced:
     """Price of an accelerator-hour by the commitment: its own if it is known, or a share of on demand."""
-    own = f"rental.{accelerator}.{RATIOS.get(commitment, 'price')}"
-    if commitment == "on demand" or inputs.has(own):
-        return inputs.fact(own)
-    return (
-        inputs.fact(f"rental.{accelerator}.price") * inputs.fact(f"rental.{RATIOS[commitment]}.ratio")
-    ).named(
+    known, *ratio = (inputs.fact(key) for key in price_keys(inputs.has, commitment, accelerator))
+    if not ratio:
+        return known
+    return (known * ratio[0]).named(
         "committed_usd_per_h",
         "Price of an hour under a commitment, or of spot, where only that on demand is known",
     )

@@ -82,6 +82,8 @@ def _of_period(
     of_hour = np.zeros(len(kwh))
     of_hour[slots] = kwh[slots] / hours_of
     load = np.maximum(of_hour[slot], 0.0).ravel()
+    if load.sum() <= 0:  # nothing stands there yet, or any more
+        return (0.0,) * 6
     offered = [
         Contract(
             name=contracts[c].name,

@@ -44,12 +44,12 @@ from planner.program.market_based import at_location, contract_terms, location_k
 from planner.program.one_off_costs import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
-from planner.program.slot_ledger import SlotChoice, slot_parts
+from planner.program.slot_ledger import SlotChoice, moving_node_h, slot_parts
 from planner.trace.quantities import Chosen, Derived, Part, Traced, chosen, derive, rows, total
 from solver.account import idle_nodes as unused_nodes
 from solver.account import rebate_fraction, started
 from solver.account_energy import battery_kwh
-from solver.account_slots import above_kw, lent_node_h
+from solver.account_slots import above_kw
 from solver.problem import Objective, Solution
 
 
@@ -80,6 +80,7 @@ class PlanLedger:
     replica_options: NDArray[np.intp]
     pausable: PausableUse | None
     idle_nodes: NDArray[np.float64]
+    by_slot: SlotChoice | None
     bills: PlaceBills
     location_carbon: Traced | None  # next to a market-based plan, never added to it
 
@@ -100,10 +101,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     cohort_node_group = problem.cohorts.node_group
 
-    slower = problem.work_shifts.lent_speed_fraction
-    moving_h = solution.work_node_h + (
-        slower[:, None] * lent_node_h(problem, solution) if len(problem.slots) else 0.0
-    )
+    moving_h = moving_node_h(problem, solution)
     moved = np.flatnonzero(moving_h.sum(axis=1))
 
     def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
@@ -291,6 +289,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         replica_options=options,
         pausable=pausable,
         idle_nodes=idle,
+        by_slot=by_slot,
         bills=bills,
         location_carbon=None
         if inputs.scenario.policy.accounting == "location"

@@ -42,7 +42,7 @@ from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
 from solver.prices import Price
 from solver.problem import Problem, Solution
-from solver.stochastic import answer_held
+from solver.stochastic import FirstStage, answer_held
 from solver.ties import Tie, settled, tied_plans, ties
 from solver.verify import objective_value
 from solver.within_cap import answer_within_cap
@@ -312,6 +312,7 @@ class _Search:
         if objective >= found.objective:
             return found
         self._tell("a baseline is better than what the search found: it is the plan")
+        best, objective = self._operated(best, objective)
         gap = backend.gap(objective, found.bound)
         within = gap <= self.settings.gap_fraction
         return replace(
@@ -332,15 +333,30 @@ class _Search:
         held = fleet_taken_over(usual.solution, self.of_usual, self.problem)
         if held is None:
             return []
-        operated = answer_held(
+        operated = self._held(held)
+        return [] if operated.solution is None else [operated.solution]
+
+    def _operated(self, plan: Solution, objective: float) -> tuple[Solution, float]:
+        """The fleet of a plan that was made for another objective, put to work for that of this plan.
+
+        One that looks for money alone buys no clean energy, however little it costs.
+        """
+        found = self._held(FirstStage.of(plan), start=plan)
+        if found.solution is None or found.objective >= objective - 1e-9 * abs(objective):
+            return plan, objective
+        return found.solution, found.objective
+
+    def _held(self, held: FirstStage, start: Solution | None = None) -> Answer:
+        """The program with its fleet given."""
+        return answer_held(
             self.problem,
             held,
             shared_periods=self.problem.periods,
+            start=start,
             gap_fraction=self.settings.gap_fraction,
             time_limit_s=TAKEN_OVER_SECONDS,
             should_stop=self._should_stop,
         )
-        return [] if operated.solution is None else [operated.solution]
 
     def settle(self, found: Answer, references: dict[str, Answer]) -> tuple[Answer, tuple[Tie, ...]]:
         """Of the plan and what is found within its gap the one with the fewest changes, and the others."""

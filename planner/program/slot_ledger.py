@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from planner.physics.site_energy import SiteEnergy
 from planner.trace.columns import Floats
 from planner.trace.quantities import Part, Traced, chosen, derive, rows
 from planner.trace.sums import over_rows, sums
-from solver.account_slots import shrinking
-from solver.problem import Problem, SlotUse
+from solver.account_slots import lent_node_h, shrinking
+from solver.problem import Problem, SlotUse, Solution
 
 DECIDED = "decided by the program"
 NONE = 1e-9  # of nodes or times: rounding of the search
@@ -106,6 +106,43 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
             bought = chosen_few.battery_kwh[row, None] * np.ones(problem.periods)
             put("battery", getattr(energy, f"battery_{kind}"), row, group, bought)
     return {term: _summed(kind, term, parts) for term, parts in found.items()}
+
+
+def slot_parts_of(
+    kind: str, problem: Problem, chosen_few: SlotChoice | None, work: str, number: int
+) -> dict[str, Part | None]:
+    """The same terms for one work alone: pool, service or pausable job `number`; "idle": nodes that are off.
+
+    Over all of them they add up to those of `slot_parts`, but for what sites take as a whole.
+    """
+    if chosen_few is None:
+        return {}
+    used = chosen_few.used
+
+    def only(name: str, of: NDArray[np.intp], amounts: Floats) -> Floats:
+        kept = (of == number) & (work == name)
+        return np.where(kept[:, None, None], amounts, 0.0)
+
+    pools, services = problem.work_options.work, problem.serve_options.service
+    alone = replace(
+        used,
+        work=only("pools", pools, used.work),
+        lent=only("pools", pools, used.lent),
+        done=only("pausable", problem.pausable_options.job, used.done),
+        quiet=only("serving", services, used.quiet),
+        rest=only("serving", services, used.rest),
+        off=used.off if work == "idle" else np.zeros_like(used.off),
+    )
+    return slot_parts(kind, problem, replace(chosen_few, used=alone, energy=None))
+
+
+def moving_node_h(problem: Problem, solution: Solution) -> Floats:
+    """Node-hours of each option of a pool by which data move, on nodes of its own and lent ones [O, T]."""
+    if not len(problem.slots):
+        return solution.work_node_h
+    slower = problem.work_shifts.lent_speed_fraction[:, None]
+    moving: Floats = solution.work_node_h + slower * lent_node_h(problem, solution)
+    return moving
 
 
 def sites_with_nodes(problem: Problem) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -21,7 +21,7 @@ from solver.account import (
     spares_of_promise,
     totals_by,
 )
-from solver.account_slots import adopted_work_h, lent_work_h, stopping_kw
+from solver.account_slots import adopted_work_h, lent_node_h, lent_work_h, stopping_kw
 from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
@@ -78,6 +78,7 @@ __all__ = [
     "capex_usd",
     "carried_by_option",
     "covered_nodes",
+    "lent_node_h",
     "lent_work_h",
     "nodes_of_runs",
     "nodes_under_way",

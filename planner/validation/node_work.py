@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from planner.performance.training import shape_efficiency_fraction
+from planner.physics.equations.batches import busy_tflop
 from planner.validation.aliases import constant, constants
 from planner.validation.forms import NotUnderstood
 from planner.validation.steps import hardware, values
@@ -15,9 +18,13 @@ ONCE = ("once_convolution", "once_attention", "once_values")
 
 def image_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str, float]:
     """What making images of SDXL uses of an accelerator at a rate."""
-    facts = constants("diffusion.sdxl", {name: name for name in (*GENERATED, *ONCE)})
+    facts = constants("diffusion.sdxl", {name: name for name in (*GENERATED, *ONCE, "width")})
     runs = facts["steps"] * facts["passes"]
-    each = facts["linear"] + facts["convolution"] + facts["attention"]
+    each = busy_tflop(
+        step_tflop=np.array([facts["linear"] + facts["convolution"], facts["attention"]]),
+        width=facts["width"],
+        half_width=constant("performance.training.hidden_half_width", "half_width"),
+    ).sum()
     multiplications = runs * each + facts["once_convolution"] + facts["once_attention"]
     block_bytes = constant("performance.training.elementwise_bytes_per_value", "bytes")
     moved = runs * (facts["block_values"] * block_bytes + VALUE_BYTES * facts["norm_values"])

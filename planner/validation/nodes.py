@@ -14,7 +14,6 @@ from planner.performance.power import (
     capped_power_kw,
     host_at_load_kw,
     node_power_kw,
-    sustained_power_kw,
     training_compute_use_fraction,
     training_power_kw,
 )
@@ -189,10 +188,6 @@ def node_serving(
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
     one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "image" if generates else "")
-    if generates:
-        most = constant(f"performance.power.{sku.power_curve}.image", "sustained_fraction")
-        tdp_kw = constant(f"accelerator.{sku.accelerator}.tdp", "tdp_kw")
-        one = float(sustained_power_kw(power_kw=one, tdp_kw=tdp_kw, sustained_fraction=most))
     if _words(node)[1]:
         limit = f"benchmark.{benchmark}.maxq_limit"
         if load_catalogue().has(limit):

@@ -18,8 +18,10 @@ from planner.performance.diffusion import (
     generation_s,
     levels_tiles_ratio,
     operator_s,
+    ring_rounds,
+    whole_text_ratio,
 )
-from planner.performance.power import serving_memory_use_fraction, sustained_power_kw
+from planner.performance.power import serving_memory_use_fraction
 from planner.performance.recommendation import (
     RecommendationStep,
     dense_forward_s,
@@ -31,13 +33,13 @@ from planner.performance.recommendation import (
 from planner.performance.training import shape_efficiency_fraction
 from planner.physics.batch_work import LEVELS, denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
-from planner.physics.equations.batches import element_gb, sample_tflop
+from planner.physics.equations.batches import busy_tflop, element_gb, sample_tflop
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
-from planner.trace.quantities import chosen, derive
+from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, PEER, age_of
-from planner.validation.serving import POWER, SERVING, accelerator_kw, power_curve
+from planner.validation.serving import POWER, SERVING, accelerator_kw
 from planner.validation.stated import PeerShares
 from planner.validation.steps import values
 
@@ -262,53 +264,66 @@ def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, late
     name, chip = catalogue_name("diffusion", model), catalogue_name("accelerator", gpu)
     uses = generation_uses(name, chip, accelerators, batch, latency_s)
     what = "video" if is_film(load_catalogue(), name) else "image"
-    return accelerators * float(
-        sustained_power_kw(
-            power_kw=accelerator_kw(chip, **uses, work="image"),
-            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
-            sustained_fraction=constant(
-                f"performance.power.{power_curve(chip)}.{what}", "sustained_fraction"
-            ),
-        )
-    )
+    return accelerators * accelerator_kw(chip, **uses, work=what)
 
 
 def generation_uses(
     name: str, chip: str, accelerators: int, batch: int, latency_s: float
 ) -> dict[str, float]:
-    """What each accelerator uses of its memory and its 16-bit peak that makes a batch in a measured time."""
-    catalogue = load_catalogue()
-    block_bytes = catalogue.fact("performance.training.elementwise_bytes_per_value")
+    """What each accelerator uses of its memory and its 16-bit peak that makes a batch in a measured time.
+
+    Several share each picture, by heads and, where those cannot be dealt out, by rounds of a ring. The engine
+    launches every operator alone, so that values between matrices cross the memory as its blocks are written.
+    """
+    catalogue, own = load_catalogue(), f"diffusion.{name}"
+    counted = f"{own}.metered_value_bytes"
+    usual = "performance.training.elementwise_bytes_per_value"
+    block_bytes = catalogue.fact(counted if catalogue.has(counted) else usual)
     parts = denoiser(catalogue, name, block_bytes, sizes=METERED)
-    metered = f"diffusion.{name}.metered_steps"
-    steps = catalogue.fact(metered if catalogue.has(metered) else f"diffusion.{name}.steps")
-    passes = catalogue.fact(f"diffusion.{name}.passes")
-    worked = derive(
-        sample_tflop,
-        steps=steps,
-        passes=passes,
-        step_tflop=parts["step_tflop"],
-        once_tflop=parts["once_tflop"],
+    metered = f"{own}.metered_steps"
+    steps = catalogue.fact(metered if catalogue.has(metered) else f"{own}.steps")
+    passes = catalogue.fact(f"{own}.passes")
+    values_of = {key: np.asarray(part.value) for key, part in parts.items()}
+    whole, rounds = _shared_picture(name, float(values_of["tokens"]), accelerators)
+    worked = sample_tflop(
+        steps=float(steps.value),
+        passes=float(passes.value),
+        step_tflop=busy_tflop(
+            step_tflop=values_of["step_tflop"] * np.array([whole, 1.0, 1.0]),
+            width=values_of["width"],
+            half_width=constant("performance.training.hidden_half_width", "half_width"),
+        ),
+        once_tflop=values_of["once_tflop"],
     )
     compute = generation_compute_use_fraction(
-        sample_tflop=float(worked.value) / accelerators,
+        sample_tflop=worked / accelerators,
         batch=batch,
         time_s=latency_s,
         peak_tflop_per_s=constant(f"accelerator.{chip}.bf16_peak", "peak_tflop_per_s"),
     )
+    moved = element_gb(batch=batch / accelerators, passes=float(passes.value), step_gb=values_of["step_gb"])
     memory = serving_memory_use_fraction(
-        touched_gb=float(passes.value) * constant(f"diffusion.{name}.parameters", "parameters") * 2.0 / 1e9,
-        cache_read_gb=float(
-            element_gb(
-                batch=batch / accelerators,
-                passes=float(passes.value),
-                step_gb=np.asarray(parts["step_gb"].value),
-            )
-        ),
+        touched_gb=2.0 * constant(f"{own}.parameters", "parameters") / 1e9,
+        cache_read_gb=whole * rounds * moved,
         step_s=latency_s / float(steps.value),
         memory_gb_per_s=constant(f"accelerator.{chip}.memory_bandwidth", "memory_gb_per_s"),
     )
     return {"memory_use_fraction": float(memory), "compute_use_fraction": float(compute)}
+
+
+def _shared_picture(name: str, tokens: float, accelerators: int) -> tuple[float, float]:
+    """Tokens of a layer over an equal share, and rounds of a ring, where accelerators share a picture."""
+    if accelerators == 1:
+        return 1.0, 1.0
+    own = f"diffusion.{name}"
+    if not load_catalogue().has(f"{own}.heads"):
+        raise NotUnderstood(
+            f"{name}: {accelerators} accelerators share a picture by heads, which it has none of"
+        )
+    text = constant(f"{own}.text_tokens", "text_tokens")
+    whole = whole_text_ratio(tokens=tokens, text_tokens=text, accelerators=accelerators)
+    heads = constant(f"{own}.heads", "heads")
+    return float(whole), float(ring_rounds(heads=heads, accelerators=accelerators))
 
 
 def _queries_per_s(chip: str, precision: str | None, benchmark: str, _: str) -> float:

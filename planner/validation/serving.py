@@ -290,13 +290,17 @@ def accelerator_kw(
 ) -> float:
     """Power of one accelerator that steps all the time, by the law that its SKU names.
 
-    `work` "experts" or "image" has its own law where one was measured.
+    `work` "experts" has its own law where one was measured, and so have "image" and "video", with the share
+    of the rating that they hold.
     """
-    curve = power_curve(chip)
-    if work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
-        curve = f"{curve}-{work}"
+    curve, sustained = power_curve(chip), None
     if curve is None:
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
+    if work in ("image", "video"):
+        sustained = constant(f"performance.power.{curve}.{work}", "sustained_fraction")
+        curve = f"{curve}-image"
+    elif work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
+        curve = f"{curve}-{work}"
     compute = min(compute_use_fraction, 1.0)
     return float(
         served_power_kw(
@@ -307,6 +311,7 @@ def accelerator_kw(
             compute_use_fraction=compute,
             compute_root_fraction=compute**0.5 if compute_root_fraction is None else compute_root_fraction,
             exchange_fraction=exchange_fraction,
+            sustained_fraction=sustained,
             **constants(f"performance.power.{curve}", SERVING_CURVE),
         )
     )

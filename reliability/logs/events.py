@@ -17,6 +17,8 @@ from reliability.logs.records import load, one_row
 from reliability.logs.source import Source
 from reliability.logs.times import check_zones, has_calendar, window_edge
 
+INTENDED = r"(?<!un)(?<!non-)(?:planned|scheduled)|maintenance"
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
@@ -46,6 +48,7 @@ def read_events(
     exposure = exposure_of(stays, _within(_in_hours(connection, window, "down"), units), window.hours)
     events = _in_window(event_frame(_in_hours(connection, window, "outages")), window, notes)
     notes += _window_notes(mapping, window, units, events)
+    notes += _intended_notes(events)
     return FailureLog(
         name=source.name,
         kind="events",
@@ -166,6 +169,18 @@ def _in_window(events: pd.DataFrame, window: Window, notes: list[str]) -> pd.Dat
     if not inside.all():
         notes.append(f"{count_of(int((~inside).sum()), 'event')} outside the window left out.")
     return events[inside].reset_index(drop=True)
+
+
+def _intended_notes(events: pd.DataFrame) -> list[str]:
+    """Causes that read like a stop which somebody intended, and count as failures as nothing says so."""
+    counted = events.loc[~events["planned"], "cause"].dropna()
+    found = counted[counted.str.contains(INTENDED, case=False, regex=True)].value_counts()
+    return [
+        f"{count_of(int(rows), 'event')} of the cause '{cause}' counted as failures: if they were intended, "
+        f'write planned = ["{cause}"] in the mapping.'
+        for cause, rows in found.items()
+        if "+" not in str(cause)
+    ]
 
 
 def _window_notes(mapping: Mapping, window: Window, units: pd.DataFrame, events: pd.DataFrame) -> list[str]:

@@ -26,7 +26,7 @@ from planner.physics.equations.training import run_finish_quantile_h
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
 from planner.trace.quantities import Fact, Source
-from planner.trace.records import Record
+from planner.trace.records import Record, plain_rows
 from planner.trace.uncertainty import Swing, narrowed, swings
 
 pytestmark = pytest.mark.solve
@@ -249,6 +249,19 @@ def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
     assert row["holds"] == "no"
     assert row["short_nodes"] == pytest.approx(wanted, abs=1)
     assert "h100-8" in row["breaks_first"]
+
+
+def test_an_order_is_no_way_out_of_its_own_delay() -> None:
+    """Where deliveries come a period late, those of the first period cannot be ordered in time."""
+    plan = planned(BUSY)
+    tables = plan_tables(plan)
+    first = plan.inputs.scenario.horizon.period_labels[0]
+    late = [row for row in plain_rows(tables["recourse"]) if "deliveries" in row["case"]]
+    others = [row for row in plain_rows(tables["recourse"]) if "deliveries" not in row["case"]]
+    assert f" in {first}:" in cases(tables)["all deliveries come a period late"]["breaks_first"]
+    assert any(row["way"].startswith("order ") for row in others)
+    assert late
+    assert not any(row["way"].startswith("order ") for row in late)
 
 
 def test_bad_cases_are_always_told() -> None:

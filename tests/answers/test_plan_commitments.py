@@ -17,6 +17,8 @@ from planner.physics.failures import interruption_rate_per_node_h, mean_restart_
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
 from planner.trace.explain import explain
+from planner.trace.numbers import money
+from planner.trace.records import plain_rows
 from solver.problem import Solution
 from solver.verify import verify
 
@@ -108,6 +110,19 @@ def test_a_year_is_paid_used_or_not() -> None:
     assert f"at cloud for 1 year from {row['period']}, to {last}" in text
     assert "Reserved nodes are used for" in text
     assert "fall due after the horizon" in text
+
+
+def test_parts_of_nodes_that_are_rented_by_the_hour_are_told_with_what_whole_ones_cost() -> None:
+    """The rest of each node at the price of an hour through the period; none where all is reserved."""
+    plan = service()
+    rows = plain_rows(plan_tables(plan)["rental"])
+    lengths = dict(
+        zip(plan.inputs.scenario.horizon.period_labels, plan.inputs.scenario.horizon.hours, strict=True)
+    )
+    paid = sum(row["rent_usd"] for row in rows)
+    whole = sum(row["nodes"] * lengths[row["period"]] * row["rent_usd_per_node_h"] for row in rows)
+    assert whole > 1.01 * paid > 0
+    assert f"parts are paid: whole nodes cost up to {money(whole - paid)} more" in said(plan)
 
 
 def test_steady_work_is_reserved_and_a_peak_is_rented_by_the_hour() -> None:

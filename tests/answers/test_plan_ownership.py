@@ -175,6 +175,11 @@ downtime = "0 d"
     ("changes", "said"),
     [
         (
+            {"fleet[0].resale": "8 kUSD", "policy.residual_value": 0, "policy.node_life": "5 y"},
+            "fleet[0].resale: is above zero, and policy.residual_value = 0 makes a node of 5.5 years worth "
+            "nothing after policy.node_life, 5 years: remove one, or write a longer life",
+        ),
+        (
             {"fleet[0].life": "6 y", "fleet[0].extend_to": "5 y"},
             "fleet[0].extend_to: 5 y is not beyond life, 6 y: write a longer time, or remove it",
         ),

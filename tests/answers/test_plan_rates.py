@@ -46,9 +46,9 @@ availability = 0.99
 """
 
 
-def said(*, serve=(), train=(), pause=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS), more=""):
+def said(*, serve=(), train=(), pause=(), buy=(), facts=(), run=("llama-3.1-8b", TOKENS), more="", text=None):
     """Reasons of a plan of services that run on some SKUs, of a run that some train, and buys some."""
-    text = SERVICE.format(
+    text = text or SERVICE.format(
         model="llama-3.1-70b",
         precision="bf16",
         lengths="tokens_in = 1000.0\ntokens_out = 200.0",
@@ -142,6 +142,15 @@ def test_a_chip_that_is_bought_on_a_prior_is_told_as_such():
     assert "h100-8 is bought on that prior" not in bought
     assert "mi300x-8 is bought" not in bought
     assert "nobody measured its kernels" not in " ".join(said(serve=["h100-8"]))
+
+
+def test_a_chip_that_makes_images_alone_is_bought_on_their_runs_and_on_no_prior():
+    """The error of images is that of published images, on a chip whose kernels nobody measured, too."""
+    images = DRAW.replace('name = "draw"', 'name = "more"')
+    bought = " ".join(said(serve=["gaudi3-8"], buy=["gaudi3-8"], text=DRAW, more=images))
+
+    assert "from published runs (performance.diffusion.rate_error)" in bought
+    assert "bought on that prior" not in bought
 
 
 def test_a_model_that_was_measured_has_the_range_of_its_points():

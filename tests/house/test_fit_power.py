@@ -25,7 +25,8 @@ def test_facts_are_what_the_fit_gives(stage):
         fact = load_catalogue().fact(f"performance.power.{name}.{word}")
         assert fact.low is not None
         assert fact.high is not None
-        assert found[argument] == pytest.approx(fact.value, abs=max(0.02, 0.03 * fact.value))
+        # The law of images has no root and no term of exchanges.
+        assert found.get(argument, 0.0) == pytest.approx(fact.value, abs=max(0.02, 0.03 * fact.value))
         assert fact.low <= fact.value <= fact.high
 
 

@@ -38,6 +38,19 @@ def test_what_is_stated_is_not_asked_for() -> None:
     assert "b200-8" in note
 
 
+def test_a_price_is_that_of_the_commitment_and_not_that_on_demand() -> None:
+    """Spot of an H100 has a price of its own; a year is a share of that on demand."""
+    offers = [
+        {"name": f"cloud-{i}", "sku": "h100-8", "grid": "us-srvc", "commitment": commitment}
+        for i, commitment in enumerate(("spot", "1 year"))
+    ]
+    (note,) = unstated_notes(with_changes(load_scenario(GROWTH), {"rental": offers}), load_catalogue())
+
+    assert "an accelerator of cloud-0 as spot (2.95 USD/h: rental.cloud-0.price)" in note
+    assert "an accelerator of cloud-1 on demand (6.88 USD/h: rental.cloud-1.price)" in note
+    assert "the share of it that is paid for a year (60 %: rental.cloud-1.price)" in note
+
+
 def test_notes_are_in_the_currency_of_the_scenario() -> None:
     """195.94 USD/kW/month at 1.10 USD are 178.1 EUR; an hour of 100 USD is 90.91."""
     path = data_folder() / "scenarios" / "bursty-serving.toml"

@@ -15,8 +15,11 @@ from planner.performance.diffusion import (
     levels_tiles_ratio,
     linear_tflop,
     operator_s,
+    ring_rounds,
+    whole_text_ratio,
 )
 from planner.physics.batch_work import LEVELS
+from planner.physics.equations.batches import busy_tflop
 from planner.validation.registry import evaluate
 
 MEMORY = {"memory_gb_per_s": 3350.0, "memory_efficiency_fraction": 0.85}
@@ -241,6 +244,61 @@ def test_compute_use_of_a_measured_image():
     assert generation_compute_use_fraction(
         sample_tflop=50 * one, batch=1, time_s=11.64, peak_tflop_per_s=989
     ) == pytest.approx(50 * one / 11.64 / 989)
+
+
+@pytest.mark.parametrize(
+    ("accelerators", "ratio"),
+    [(1, 1.0), (2, (2048 + 333) / (4429 / 2)), (3, 1.0), (8, (512 + 333) / (4429 / 8))],
+)
+def test_text_that_cannot_be_dealt_out_lies_whole_on_each(accelerators, ratio):
+    """Stable Diffusion 3.5: 4,096 tokens of the picture and 333 of text, which 3 divides."""
+    got = whole_text_ratio(tokens=4429, text_tokens=333, accelerators=accelerators)
+
+    assert got == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(
+    ("heads", "accelerators", "rounds"), [(38, 8, 4), (38, 2, 1), (12, 8, 2), (24, 8, 1), (70, 4, 2)]
+)
+def test_accelerators_that_heads_do_not_reach_form_a_ring(heads, accelerators, rounds):
+    """38 heads are dealt to two; the other four of eight pass keys and values round."""
+    assert ring_rounds(heads=heads, accelerators=accelerators) == rounds
+
+
+def test_narrow_matrices_keep_units_busy_for_longer():
+    """By w_h/w, the matrices alone."""
+    got = busy_tflop(step_tflop=np.array([10.0, 4.0, 0.0]), width=1484.0, half_width=371.0)
+
+    assert got == pytest.approx([12.5, 4.0, 0.0])
+
+
+def test_layers_that_attend_a_second_time():
+    """To the picture alone, without the text."""
+    shape = {"layers": 24, "hidden": 1536, "tokens": 4429}
+    once = attention_tflop(**shape)
+
+    again = attention_tflop(**shape, second_fraction=13 / 24, latent_tokens=4096)
+    assert again - once == pytest.approx(4 * 13 * 4096**2 * 1536 / 1e12)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "gpus", "batch", "latency_s", "watts"),
+    [
+        ("Hunyuan-DiT 1.2", "H100-80GB-SXM", 8, 1, 7.331, 1848.4),
+        ("Hunyuan-DiT 1.2", "H100-80GB-SXM", 4, 16, 38.256, 2503.4),
+        ("PixArt-Sigma", "H100-80GB-SXM", 8, 1, 1.179, 1714.0),
+        ("PixArt-Sigma", "H100-80GB-SXM", 1, 8, 8.247, 671.6),
+        ("SANA 1.5 4.8B", "H100-80GB-SXM", 8, 4, 4.444, 2701.3),
+        ("Stable Diffusion 3.5 Medium", "B200-SXM", 8, 16, 8.5, 5694.6),
+        ("Wan 2.1 1.3B", "H100-80GB-SXM", 8, 8, 163.499, 5029.5),
+    ],
+)
+def test_power_of_pictures_that_accelerators_share(model, gpu, gpus, batch, latency_s, watts):
+    """ML.ENERGY v3, GPU power counters: small batches that wait, large ones, heads dealt out, a ring."""
+    row = {"model": model, "gpu": gpu, "gpus": gpus, "batch": batch, "latency_s": latency_s}
+    got, _ = evaluate("serve_diffusion_power", row, "W")
+
+    assert got == pytest.approx(watts, rel=0.12)
 
 
 def test_wrong_input_is_named():

@@ -105,6 +105,31 @@ def test_a_limit_on_every_accelerator_sets_the_power_of_a_node(limit_w, measured
     assert 1e3 * node == pytest.approx(measured_w, rel=within)
 
 
+@given(load=st.floats(0.01, 3), more=st.floats(0.01, 1), sustained=st.floats(0.5, 1))
+def test_power_turns_round_below_what_is_held(load, more, sustained):
+    """It rises with the load, never passes the share that is held, and little is lost far below it."""
+    law = {
+        "tdp_kw": 1.0,
+        "memory_use_fraction": 0.0,
+        "memory_factor": 0.0,
+        "compute_factor": 0.0,
+        "compute_use_fraction": 0.0,
+        "compute_root_factor": 0.0,
+    }
+    one, higher = (
+        accelerator_power_kw(idle_share_factor=x, sustained_fraction=sustained, **law)
+        for x in (load, load + more)
+    )
+
+    assert one < higher < sustained
+    assert one < load
+    if load < 0.4 * sustained:
+        assert one > 0.99 * load
+    assert accelerator_power_kw(
+        idle_share_factor=sustained, sustained_fraction=sustained, **law
+    ) == pytest.approx(sustained / 2**0.25)
+
+
 def test_waiting_in_exchanges_draws_less():
     """A quarter of the time in exchanges takes c4/4 of the rating off; no exchange, nothing."""
     use = {"tdp_kw": 0.7, "memory_use_fraction": 0.4, "compute_use_fraction": 0.1, **H100_POWER}

@@ -15,6 +15,7 @@ from benchmarks.studies.hours import WORK_BY_THE_HOUR
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
+from planner.answers.plan.unit_costs import unit_cost_records
 from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.editing import prices_found
@@ -270,6 +271,43 @@ def test_a_contract_covers_what_is_drawn_by_the_hour_and_no_more() -> None:
     assert drawn.sum() == pytest.approx(ledger.energy.value, rel=1e-9)
     assert 0.99 * drawn.sum() < solution.matched_kwh.sum() <= drawn.sum() * (1 + 1e-9)
     assert ledger.carbon.value == pytest.approx(solution.kgco2e, rel=1e-9)
+
+
+def test_a_site_of_a_contract_may_stand_empty_for_a_period() -> None:
+    """Nothing is needed in the first of two periods, nor bought for it: a load of zero was an error."""
+    begins = {
+        "horizon.periods": 2,
+        "fleet": None,
+        "market": [{"sku": "h100-8", "lead_time": "0 d"}],
+        "services.chat.peak_rate": ["0 /s", "1200 /s"],
+        "pools.search.gpu_time": ["0 h", "110000 h"],
+    }
+    plan = plan_fleet(with_changes(parse_scenario(TEXT), CONTRACT | begins), baselines=False)
+    solution = plan.answer.solution
+    assert solution is not None
+    assert solution.in_service[:, 0].sum() == 0
+    (found,) = matched_sites(plan, solution)
+    assert found.load_kwh == pytest.approx(plan.ledger.energy.value, rel=1e-9)
+
+
+def test_a_unit_of_work_is_charged_what_it_does_on_lent_nodes_and_spared_what_it_rests() -> None:
+    """A pool counts its accelerator-hours wherever it does them; what levers take is of the work that does.
+
+    Work on lent nodes had no hours, and its energy and what replicas save at rest were of idle nodes.
+    """
+    plan = planned(tuple(ALL))
+    solution, works = plan.answer.solution, plan.problem.work_options
+    assert solution is not None
+    rows = {row["work"]: row for row in plain_rows(unit_cost_records(plan, solution))}
+    lent_node_h = account_slots.lent_node_h(plan.problem, solution)
+    assert lent_node_h.sum() > 0
+    held_node_h = works.held_ratio * (solution.work_node_h + lent_node_h)
+    assert rows["search"]["amount"] == pytest.approx(8 * held_node_h.sum())
+    electricity = plan.ledger.kgco2e_terms
+    assert rows["search"]["kgco2e"] > electricity["pools_kgco2e"].value + electricity["lent_kgco2e"].value - 1
+    saved = electricity["serving_kgco2e"].value - rows["chat"]["kgco2e"]
+    assert saved > 0
+    assert sum(row["kgco2e"] for row in rows.values()) == pytest.approx(plan.ledger.carbon.value)
 
 
 def test_what_is_claimed_for_the_year_is_less_by_the_hour() -> None:

@@ -706,6 +706,28 @@ def test_a_better_baseline_within_the_gap_is_the_plan_with_its_bound() -> None:
     assert search._not_beaten(best, [best.solution]) is best
 
 
+def test_a_baseline_that_looked_for_money_alone_is_operated_for_the_plan() -> None:
+    """Its fleet may be the best within the gap, its clean energy is not: at 1 USD/MWh it bought none."""
+    contract = {"name": "wind", "site": "stockholm", "price_premium": "1 USD/MWh"}
+    weighted = {"policy.objective": "weighted", "policy.carbon_price": "500 USD/t"}
+    market = {"policy.accounting": "market", "contracts": [contract]}
+    plan = plan_fleet(with_changes(shipped("one-training-job"), EXACT | weighted | market))
+    best, cheap = plan.answer, plan.baselines[COST_ONLY].solution
+    assert best.solution is not None
+    assert cheap is not None
+    assert best.solution.matched_kwh.sum() > 0
+    assert cheap.matched_kwh.sum() == 0
+    search = _Search(
+        plan.problem, plan.inputs.scenario.solve, 0.0, None, None, None, lambda: plan.problem, None
+    )
+    worse = replace(best, objective=1.5 * best.objective, status=Status.WITHIN_GAP)
+    found = search._not_beaten(worse, [cheap])
+
+    assert found.solution is not None
+    assert found.solution.matched_kwh.sum() == pytest.approx(best.solution.matched_kwh.sum())
+    assert found.objective == pytest.approx(best.objective, rel=1e-4)
+
+
 def test_what_the_usual_practice_buys_is_operated_as_the_plan_may() -> None:
     """A search that time ended behind the usual practice takes its fleet: the plan is no worse than that."""
     plan = plan_fleet(with_changes(shipped("one-training-job"), EXACT))

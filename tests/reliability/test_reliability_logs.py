@@ -1,6 +1,7 @@
 """What is read from a log: by hand on small samples, and against other ways of counting."""
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sizes import size
 
 from benchmarks.joblog import write_sacct
 from planner.answers.failures.counts import periods_of
-from reliability.logs import Mapping, gaps_h, parse_mapping, read_log
+from reliability.logs import Mapping, gaps_h, parse_mapping, propose_mapping, read_log
 from reliability.logs.hostlist import expand
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -69,6 +70,21 @@ def test_nodes_of_a_job_log():
     assert sorted(units.index) == [f"node{i:03d}" for i in range(1, 8)]
     assert units.loc["node001"].tolist() == [0, 24]
     assert units.loc["node007"].tolist() == [1, 11]
+
+
+def test_a_cause_that_reads_like_an_intended_stop_is_told(tmp_path):
+    """It counts as a failure until the mapping says otherwise; what is unplanned is none."""
+    path = tmp_path / "log.csv"
+    causes = ("planned maintenance", "GPU", "unscheduled reboot", "planned maintenance")
+    rows = [f"n{i},2025-01-0{i + 1},2025-01-0{i + 2},{cause}" for i, cause in enumerate(causes)]
+    path.write_text("\n".join(["node,start,end,cause", *rows]) + "\n")
+    mapping = propose_mapping(path)
+    assert [note for note in read_log(path, mapping).notes if "intended" in note] == [
+        "2 events of the cause 'planned maintenance' counted as failures: if they were intended, write "
+        'planned = ["planned maintenance"] in the mapping.'
+    ]
+    named = replace(mapping, planned=("planned maintenance",))
+    assert not [note for note in read_log(path, named).notes if "intended" in note]
 
 
 def test_severities_and_planned_states_of_jobs_can_be_named():

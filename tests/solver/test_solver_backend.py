@@ -196,6 +196,26 @@ def test_a_wide_gap_is_not_called_optimal() -> None:
     assert 0 < outcome.gap_fraction <= 1000
 
 
+def test_what_bounds_the_rest_of_a_start_bounds_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that takes something for 1,000 costs as much, where less will do: no bound is above."""
+    monkeypatch.setattr(backend, "WATCH_EVERY_S", 0.0)
+    monkeypatch.setattr(backend, "NODES_OF_START", 5)
+    model, seen = knapsack(), list[Progress]()
+    model.objective += 1000 * pulp.LpVariable("dear", 0, 1, pulp.LpInteger)
+
+    def bounded() -> bool:
+        return any(math.isfinite(each.bound) and each.incumbent < 1000 for each in seen)
+
+    start = {"dear": 1.0}
+    outcome = solve(
+        model, gap_fraction=0.0, time_limit_s=20, start=start, watch=seen.append, should_stop=bounded
+    )
+
+    assert (outcome.status, outcome.stopped) == (Status.INTERRUPTED, True)
+    assert max(each.incumbent for each in seen if math.isfinite(each.incumbent)) >= 1000
+    assert max(each.bound for each in seen) <= outcome.objective < 1000
+
+
 def test_progress_is_told_and_a_wish_to_stop_is_heard() -> None:
     seen: list[Progress] = []
     began = time.monotonic()

@@ -23,6 +23,7 @@ from solver_cases import (
 )
 
 from solver import build, constrain_fleet, constrain_limits, constrain_reuse, constrain_tasks
+from solver.answer import answer
 from solver.problem import (
     Adoptions,
     Cohorts,
@@ -550,6 +551,21 @@ demand_0_2: replicas_0_2 >= 0.5
 def test_rows_of_deployments(constraint: Callable[[Program], None]) -> None:
     assert rows(constraint, of=with_deployments()) == DEPLOYMENTS[constraint].lstrip("\n")
     assert "set_up" not in rows(constraint, of=every_decision())
+
+
+def test_a_deployment_begins_again_after_a_break_without_demand() -> None:
+    """Two starts of 5 USD: what is kept for 3 USD through a period of no replica would be one alone."""
+    broken = problem(
+        periods=3,
+        node_groups=node_groups(periods=3),
+        cohorts=cohort(nodes=4, periods=3),
+        **service([25.0, 0.0, 25.0], deployed_usd=[[3, 3, 3]], begun_usd=[[5, 5, 5]]),
+    )
+    found = answer(broken, gap_fraction=0.0, time_limit_s=10.0)
+    assert found.solution is not None
+    assert found.solution.replicas.tolist() == [[3, 0, 3]]
+    assert found.solution.usd_terms.deploy.sum() == 2 * 5 + 2 * 3
+    assert found.bound == pytest.approx(found.objective, rel=1e-6)
 
 
 def with_adoptions() -> Problem:

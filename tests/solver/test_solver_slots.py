@@ -49,7 +49,7 @@ from solver.problem import (
 from solver.program import Program
 from solver.stochastic import Futures, hedge
 from solver.variables import empty
-from solver.verify import verify
+from solver.verify import objective_value, verify
 
 DAY, NIGHT = 0, 1
 # Names of variables that only a problem with slots has.
@@ -788,6 +788,19 @@ def test_a_plan_of_longer_slots_is_one_of_the_problem() -> None:
         assert best.usd + 10 * best.kgco2e < plan.objective - 0.01
         assert best.orders.tolist() == plan.solution.orders.tolist()
         assert best.replicas.tolist() == plan.solution.replicas.tolist()
+
+
+def test_what_a_plan_does_not_have_needs_no_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its best operation costs the same where slots of all else are written down, too."""
+    case = in_halves(everything())
+    plan = solved(case.by_period()).solution
+    assert plan is not None
+    few = best_operation(case, plan, time_limit_s=20.0)
+    monkeypatch.setattr("solver.operating.for_this", lambda problem, _: problem)
+    every = best_operation(case, plan, time_limit_s=20.0)
+    assert few is not None
+    assert every is not None
+    assert objective_value(case, few) == pytest.approx(objective_value(case, every), rel=1e-6)
 
 
 def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPatch) -> None:

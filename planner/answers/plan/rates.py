@@ -10,7 +10,6 @@ from planner.answers.throughput.setting import FITTED as TRAINED
 from planner.answers.throughput.setting import OUT_OF_SAMPLE
 from planner.inputs.resolved import Inputs
 from planner.physics.chance import TRAINING_ERROR, error_key
-from planner.physics.engines import is_measured
 from planner.physics.measured_serving import factors_of, rate_error, rate_error_text
 from planner.program.plan import Plan
 from planner.program.solution import Solution
@@ -43,10 +42,15 @@ def rate_sentences(plan: Plan, solution: Solution) -> list[str]:
     said = [_training(inputs, sku, key) for sku, key in trains]
     for sku, services in sorted(serves.items()):
         said += _of_services(inputs, sku, sorted(services))
-        name = inputs.skus[sku].name
-        if sku in bought and not is_measured(inputs, inputs.skus[sku].accelerator):
+        name, models = inputs.skus[sku].name, [inputs.scenario.services[i].model for i in services]
+        if sku in bought and any(_on_prior(inputs, sku, model) for model in models):
             said.append(f"{name} is bought on that prior: a measurement of it may change what is best.")
     return list(dict.fromkeys(said))
+
+
+def _on_prior(inputs: Inputs, sku: int, model: str) -> bool:
+    """Whether rates of a model on a SKU are those of a typical chip: images and scores have runs."""
+    return not rate_error(inputs, inputs.skus[sku].accelerator, model).measured_kernels
 
 
 def _of_services(inputs: Inputs, sku: int, services: list[int]) -> Iterator[str]:

@@ -8,7 +8,7 @@ facts; what is rented for a year or ordered is had from the first period that is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,11 +57,14 @@ class Recourse:
         found = self._operated(self._own(world), Means())
         return None if found is None else self._way(self._moved_text(found), 0.0, found)
 
-    def ways(self, world: World, first: int) -> list[Way]:
-        """Every way out of a world that is short from a period on, the cheapest first."""
+    def ways(self, world: World, first: int, late_sites: Collection[int] = ()) -> list[Way]:
+        """Every way out of a world that is short from a period on, the cheapest first.
+
+        To sites whose deliveries come a period late, an order has to be placed a period sooner as well.
+        """
         found = [self.moved(world), self._by_the_hour(world), self._dropped(world)]
         own = self._own(world)
-        for offers, text in self._offers(first):
+        for offers, text in self._offers(first, late_sites):
             found += [self._more(own, offers, text), self._more(world, offers, text, rent=True)]
         kept = self._kept()
         found += [self._more(own, kept, KEEP), self._more(world, kept, KEEP, rent=True)] if kept else []
@@ -142,7 +145,7 @@ class Recourse:
         name, sku = first + others, first.partition(" at ")[0] + others
         return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes + hourly * rent, found)
 
-    def _offers(self, first: int) -> Iterator[tuple[list[More], str]]:
+    def _offers(self, first: int, late_sites: Collection[int]) -> Iterator[tuple[list[More], str]]:
         """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""
         inputs, problem, prices = self.plan.inputs, self.at.problem, self.prices
         labels, groups = inputs.scenario.horizon.period_labels, problem.node_groups
@@ -157,7 +160,7 @@ class Recourse:
             making = float(prices.hourly["kgco2e"][p, first:].sum())
             rented.append(More(p, first, float(price.value) * year_h, making, np.inf, on_site=False))
         yield rented, "rent {nodes} of {sku} for a year from " + labels[first] + ", paid to its end"
-        yield self._orders(first), "order {nodes} of {name} in time for " + labels[first]
+        yield self._orders(first, late_sites), "order {nodes} of {name} in time for " + labels[first]
 
     def _kept(self) -> list[More]:
         """Standing nodes that the plan parts with before the end of their life, from that day on."""
@@ -183,7 +186,7 @@ class Recourse:
             )
         return found
 
-    def _orders(self, first: int) -> list[More]:
+    def _orders(self, first: int, late_sites: Collection[int]) -> list[More]:
         """What of the market would be there in a period, within supply, budget and racks."""
         problem, solution, found = self.at.problem, self.solution, list[More]()
         groups, limits = problem.node_groups, problem.limits
@@ -195,7 +198,7 @@ class Recourse:
         racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand) - fed
         space = problem.places.space_usd_per_kw[groups.site] * groups.space_kw[:, None]
         for p, lead in enumerate(groups.lead_periods.tolist()):
-            t = first - lead
+            t = first - lead - (int(groups.site[p]) in late_sites)
             if groups.off_site[p] or t < 0 or not groups.purchase_allowed[p, t]:
                 continue
             most = [limits.supply_nodes[groups.sku[p], t] - supplied[groups.sku[p], t]]

@@ -135,7 +135,7 @@ def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> 
         names = ", ".join(sorted(works[p, t]))
         nodes = fixed_text(short[p, t], 1)
         first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {nodes} nodes short for {names}"
-        ways = recourse.ways(world, t)
+        ways = recourse.ways(world, t, case.late_sites or ())
         best = ways[0] if ways else Way(NO_WAY, 0.0, 0.0, 0.0)
     else:
         best = recourse.moved(world) or Way("", 0.0, 0.0, 0.0)

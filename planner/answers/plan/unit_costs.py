@@ -21,9 +21,9 @@ from planner.physics.serving_options import requests_of
 from planner.program.ledger_terms import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
-from planner.program.slot_ledger import OF_SITES
-from planner.program.solution import Solution, totals_by
-from planner.trace.quantities import Traced, chosen, convert, derive, rows, total
+from planner.program.slot_ledger import OF_SITES, moving_node_h, slot_parts_of
+from planner.program.solution import Solution, lent_node_h, totals_by
+from planner.trace.quantities import Part, Traced, chosen, convert, derive, rows, total
 from planner.trace.records import Record
 
 Kind = Literal["usd", "kgco2e"]
@@ -40,7 +40,12 @@ HELD = (
 )  # what nodes cost, whatever they do
 SERVING = {"starting": "starting", "deployed": "people, to keep it", "set_up": "people, to set it up"}
 ONCE = {"adopted": "people, to adopt techniques", "data": "data that is bought"}
-UNUSED = ("idle", "parked", "shifted", "resting", "lent", "stopped", "transfers")
+BY_SLOT = {
+    "shifted": "work that moves between hours",
+    "resting": "replicas that rest",
+    "lent": "work on lent nodes",
+}
+UNUSED = ("idle", "parked", "stopped", "transfers")
 CHANGES = ("ordered", "retired", "reused", "sold", "moved")
 SECONDS_PER_H = 3600.0
 HEARD = "hour of sound"
@@ -53,9 +58,12 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
         Disagreement: the lines do not add up to the plan.
     """
     hours, stood = _held_h(plan, solution), _stood_h(plan, solution)
+    lent = _lent_h(plan, solution)
+    hours = {work: hours.get(work, np.zeros_like(stood)) for work in {**hours, **lent}}
     found: list[Record] = []
     for (kind, name), held in hours.items():
-        unit, amount = _amount_of(plan, solution, kind, name, held)
+        whole_h = held + lent.get((kind, name), 0.0)
+        unit, amount = _amount_of(plan, solution, kind, name, whole_h)
         row: Record = {"work": name, "unit": unit, "amount": amount}
         for measure in MEASURES:
             row[measure] = total(measure, _of_work(plan, solution, kind, name, held, stood, measure))
@@ -73,6 +81,7 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
     for label, terms in (
         ("orders, sales and moves", CHANGES),
         ("clean energy under contract", ("contract",)),
+        ("batteries and the sun", OF_SITES),
         ("work left out, at its penalties", ("unmet", "left_out")),
     ):
         sums: Record = {measure: _of_terms(plan, terms, measure) for measure in MEASURES}
@@ -121,6 +130,20 @@ def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.
     return found
 
 
+def _lent_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """Node-hours of replicas that rest on which each pool works, by node group and period (P, T)."""
+    problem, works = plan.problem, plan.problem.work_options
+    if solution.slots is None or not len(problem.slots):
+        return {}
+    taken = works.held_ratio * lent_node_h(problem, solution)
+    every = {
+        ("pools", name): totals_by(works.node_group[here], len(problem.node_groups), taken[here])
+        for i, name in enumerate(problem.work.name)
+        for here in [np.flatnonzero(works.work == i)]
+    }
+    return {work: lent for work, lent in every.items() if lent.any()}
+
+
 def free_node_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
     """Node-hours in service that no work holds, by node group and period (P, T)."""
     stood = _stood_h(plan, solution)
@@ -159,11 +182,15 @@ def _of_work(
         ).named(measure)
     own = _rows_of_work(plan, solution, kind, name)
     terms = {kind: "electricity"} | (SERVING if kind == "serving" else {})
-    if kind == "pools":
-        terms["egress"] = "data moved between sites"
     if kind == "training":
         terms["feeding"] = "workers that feed it"
     places = dict.fromkeys(terms, own)
+    if kind == "pools":  # options that work on lent nodes alone move data, too
+        moving = np.flatnonzero(moving_node_h(plan.problem, solution).sum(axis=1))
+        terms["egress"] = "data moved between sites"
+        places["egress"] = np.flatnonzero(
+            plan.problem.work_options.work[moving] == plan.problem.work.name.index(name)
+        )
     runs = int((solution.run > 0).sum())
     if kind in ("training", "pausable"):  # rows of pausable jobs come after those of runs
         terms |= ONCE
@@ -178,7 +205,24 @@ def _of_work(
             taken = _of_rows(plan, term, places[term], measure)
             if taken is not None:
                 parts[label] = taken
+    number = _number(plan, kind, name)
+    for term, part in slot_parts_of(measure, plan.problem, plan.ledger.by_slot, kind, number).items():
+        if part is not None:
+            parts[BY_SLOT[term]] = _whole(part, measure)
     return parts
+
+
+def _number(plan: Plan, kind: str, name: str) -> int:
+    """Place of a work among those of its kind."""
+    problem = plan.problem
+    names = {"serving": problem.services.name, "pools": problem.work.name}.get(kind, problem.jobs.name)
+    return list(names).index(name)
+
+
+def _whole(part: Part, measure: Kind) -> Traced:
+    """All rows of a part together."""
+    each, counts = part
+    return derive(EQUATIONS[measure], **{f"each_{measure}": each, "counts": counts})
 
 
 def _rows_of_work(plan: Plan, solution: Solution, kind: str, name: str) -> NDArray[np.intp]:
@@ -255,7 +299,9 @@ def _unused(plan: Plan, used: NDArray[np.float64], stood: NDArray[np.float64], m
         if share.value > 1e-12:
             parts[f"nodes of {where}"] = (share * _of_group(plan, HELD, int(p), measure)).named(measure)
         parts[f"electricity of {where}"] = _of_group(plan, UNUSED, int(p), measure)
-    parts["batteries and the sun"] = _of_terms(plan, OF_SITES, measure)
+    for part in slot_parts_of(measure, plan.problem, plan.ledger.by_slot, "idle", 0).values():
+        if part is not None:
+            parts["nodes that are off for some hours"] = _whole(part, measure)
     if measure == "usd":
         groups = plan.problem.node_groups
         standing = np.unique(groups.site[stood.any(axis=1) & ~groups.off_site])
@@ -377,7 +423,7 @@ def accelerator_hour_records(plan: Plan, solution: Solution) -> list[Record]:
             "used_fraction": (used / there).named("used_fraction"),
         }
         for measure in MEASURES:
-            taken = row[measure] = _of_group(plan, (*HELD, *UNUSED, *electric), int(p), measure)
+            taken = row[measure] = _of_group(plan, (*HELD, *UNUSED, *BY_SLOT, *electric), int(p), measure)
             name = f"{measure}_per_accelerator_h"
             row[name] = (taken / there).named(name)
             if used.value:

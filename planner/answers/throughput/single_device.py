@@ -10,8 +10,8 @@ from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
 from planner.performance.power import accelerator_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.physics.batch_work import BatchWork, batch_work, held_kw, items_together, makes_images
-from planner.physics.nodes import host_columns, power_curve, working_node_kw
+from planner.physics.batch_work import BatchWork, batch_work, items_together, power_law
+from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.requests import given
 from planner.trace.columns import Indices
 from planner.trace.numbers import count_text
@@ -58,14 +58,13 @@ def _columns(
     accelerators = (nodes * per_node).named("accelerators_in_use")
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
     rate = (each * accelerators).named("system_per_s", "Rate of a whole system")
-    law = derive(
+    drawn = derive(
         accelerator_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         memory_use_fraction=one.memory_use,
         compute_use_fraction=one.compute_use,
-        **power_curve(inputs, sku, makes_images(inputs, setting.question.model)),
+        **power_law(inputs, setting.question.model, sku),
     )
-    drawn = held_kw(inputs, setting.question.model, law, sku)
     node_kw = working_node_kw(host_columns(inputs, sku), per_node, drawn)
     return ranged(rate, error) | {
         "step_s": one.time_s,

@@ -12,7 +12,13 @@ from typing import Any
 
 from planner.inputs.fits import FittedFleet
 from planner.inputs.scenario.data_mix import price_of_another
-from planner.inputs.scenario.fleet_checks import OF_COHORTS, OF_MOVES, OF_OFFERS, late_cohorts
+from planner.inputs.scenario.fleet_checks import (
+    OF_COHORTS,
+    OF_MOVES,
+    OF_OFFERS,
+    late_cohorts,
+    resale_of_nothing,
+)
 from planner.inputs.scenario.parts import entries_of, reported
 from planner.inputs.scenario.problems import Problem, nearest_remedy, place, shown
 from planner.inputs.scenario.schema import Horizon, Policy
@@ -110,6 +116,8 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
         yield from reported(OF_DRAWS, parts.uncertainty)
     if horizon is not None:
         yield from reported((late_cohorts,), document, horizon)
+        if policy is not None:
+            yield from reported((resale_of_nothing,), document, parts.cohorts, policy, horizon)
         for i, job in parts.jobs.items():
             yield from reported((early_jobs, deadlines), job, place(("training", i), document), horizon)
     for i, job in parts.jobs.items():

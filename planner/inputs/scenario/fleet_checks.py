@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.inputs.scenario.parts import entries_of
 from planner.inputs.scenario.problems import Problem, shown
-from planner.inputs.scenario.schema import Horizon
+from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
     Move,
@@ -118,4 +118,23 @@ def late_cohorts(document: Mapping[str, Any], horizon: Horizon) -> Iterator[Prob
                 f"fleet[{i}].in_service",
                 f"{day} is after the horizon's start, {horizon.start}: "
                 "write an earlier day, or offer the nodes on the market",
+            )
+
+
+def resale_of_nothing(
+    document: Mapping[str, Any], cohorts: Mapping[int, Cohort], policy: Policy, horizon: Horizon
+) -> Iterator[Problem]:
+    """No price of a node is worth something after a life that leaves nothing."""
+    if policy.residual_value_fraction != 0:
+        return
+    for i, cohort in cohorts.items():
+        if not cohort.has("in_service", "resale_usd") or (cohort.resale_usd or 0.0) <= 0:
+            continue
+        age_y = (horizon.start - cohort.in_service).days / 365.25
+        if age_y >= policy.node_life_y:
+            yield Problem(
+                f"fleet[{i}].resale",
+                f"is above zero, and policy.residual_value = 0 makes a node of {age_y:.1f} years worth "
+                f"nothing after policy.node_life, {policy.node_life_y:g} years: remove one, or write a "
+                "longer life",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Annotated, Literal, Protocol
 
@@ -12,6 +12,19 @@ from planner.inputs.scenario.base import Part, SkuName
 from planner.inputs.scenario.fields import Choice, Count, Day, Flag, Number, Quantity, Range, Text
 from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.problems import Problem
+
+# How facts are named that say what an accelerator-hour costs under a commitment.
+COMMITMENTS = {"spot": "spot", "block": "block", "1 year": "year_1", "3 years": "year_3"}
+
+
+def price_keys(has: Callable[[str], bool], commitment: str, accelerator: str) -> tuple[str, ...]:
+    """The fact that an accelerator-hour costs; or two, that on demand and the share of it to be paid."""
+    on_demand = f"rental.{accelerator}.price"
+    if commitment == "on demand":
+        return (on_demand,)
+    word = COMMITMENTS[commitment]
+    own = f"rental.{accelerator}.{word}"
+    return (own,) if has(own) else (on_demand, f"rental.{word}.ratio")
 
 
 class Horizon(Protocol):

@@ -111,15 +111,30 @@ def counted_tflop(*, linear: Column, convolution: Column, attention: Column) -> 
     return _three(2e-12 * (np.asarray(linear) + convolution), 2e-12 * np.asarray(attention), 0.0)
 
 
-def transformer_tflop(*, layers: Column, hidden: Column, ffn_ratio: Column, tokens: Column) -> NDArray[Any]:
+def transformer_tflop(
+    *,
+    layers: Column,
+    hidden: Column,
+    ffn_ratio: Column,
+    tokens: Column,
+    second_fraction: Column = 0.0,
+    latent_tokens: Column = 0.0,
+) -> NDArray[Any]:
     """Arithmetic of one pass of a transformer denoiser.
 
-    F = 2 s L h^2 (4 + 2 f), 4 L s^2 h, 0
+    F = 2 s L h^2 (4 + 2 f), 4 L (s^2 + x s_latent^2) h, 0
 
     Source: `linear_tflop` and `attention_tflop`.
     """
     matrices = linear_tflop(layers=layers, hidden=hidden, ffn_ratio=ffn_ratio, tokens=tokens)
-    return _three(matrices, attention_tflop(layers=layers, hidden=hidden, tokens=tokens), 0.0)
+    scores = attention_tflop(
+        layers=layers,
+        hidden=hidden,
+        tokens=tokens,
+        second_fraction=second_fraction,
+        latent_tokens=latent_tokens,
+    )
+    return _three(matrices, scores, 0.0)
 
 
 def moved_gb(*, block_values: Column, block_bytes: Column, norm_values: Column) -> NDArray[Any]:
@@ -166,6 +181,20 @@ def sample_tflop(
     """
     result: Column = steps * np.asarray(passes) * np.sum(step_tflop, axis=-1) + np.sum(once_tflop, axis=-1)
     return result
+
+
+def busy_tflop(*, step_tflop: NDArray[Any], width: Column, half_width: Column) -> NDArray[Any]:
+    """Arithmetic of one pass that a chip would do while its matrix units are busy, were the matrices wide.
+
+    F' = F_m (1 + w_h/w), F_a, F_el
+
+    Narrow matrices keep the units busy for longer than they compute, and draw power all that time.
+
+    Source: the width term of `shape_efficiency_fraction`.
+    """
+    matrices, others = np.asarray(step_tflop)[..., :1], np.asarray(step_tflop)[..., 1:]
+    wider = 1.0 + np.asarray(half_width) / np.asarray(width)
+    return np.concatenate([matrices * wider, others], axis=-1)
 
 
 def crossing_gb(*, moved_gb: NDArray[Any], crossing_fraction: Column) -> Column:

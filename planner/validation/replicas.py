@@ -193,11 +193,12 @@ class _Run:
 
         By the chip's own engine, or by TensorRT of a round.
         """
-        at, known = f"performance.engine.{MLPERF}.stages", load_catalogue()
-        key = f"{at}@{self.chip}"
-        if not known.has(key) and known.engines[PEER].runs_on(self.chip):
-            key = f"{at}@{round.replace('.', '-')}"
-        most = constant(key, "stages") if known.has(key) and not self.mixture else 1.0
+        usual, known = f"performance.engine.{MLPERF}.stages", load_catalogue()
+        keys = [f"{usual}@{self.chip}"]
+        if known.engines[PEER].runs_on(self.chip):
+            keys.append(f"{usual}@{round.replace('.', '-')}")
+        own = next((key for key in keys if known.has(key)), usual)
+        most = constant(usual if self.mixture else own, "stages")
         return tuple(n for n in SPLITS if n <= most)
 
     def layouts(self, accelerators: int) -> list[tuple[int, int]]:
@@ -446,8 +447,9 @@ def ring_factor_of(round: str, benchmark: str, chip: str) -> float:
 
 def pieces_of(chip: str, scenario: str) -> float:
     """Replicas that the engine of a processor runs on one: one for each of its dies of cores."""
-    key = f"performance.engine.{MLPERF}.pieces@{chip}-{scenario.lower()}"
-    return constant(key, "count") if load_catalogue().has(key) else 1.0
+    usual = f"performance.engine.{MLPERF}.pieces"
+    own = f"{usual}@{chip}-{scenario.lower()}"
+    return constant(own if load_catalogue().has(own) else usual, "count")
 
 
 def _engine_number(engine: str, gpu: str, key: str) -> float:

@@ -88,16 +88,16 @@ def answer(
 ) -> Answer:
     """Build, solve, and check by plain sums; a plan that breaks a rule raises `WrongAnswer`.
 
-    `start` is the plan of a neighbouring problem with the same rows, where one is known. Without one, a
-    large problem gets a first plan step by step, in at most `head_start_fraction` of the time; if that is
-    near enough to the bound, it is the answer. A small one gets rows for the services of each period
-    instead, which lift its bound, and one in the middle a plan from its choices alone. With slots, plans
-    without them and with longer ones come first, their operation chosen anew. Where replicas may be
-    fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole replicas
-    only. When time runs out, the best plan known is kept.
+    `start` is the plan of a neighbouring problem with the same rows, where one is known: with slots or a cap
+    it tells how many nodes a plan may use that is no worse. Without one, a large problem gets a first plan
+    step by step, in at most `head_start_fraction` of the time; if that is near enough to the bound, it is the
+    answer. A small one gets rows for the services of each period instead, which lift its bound, and one in
+    the middle a plan from its choices alone. With slots, plans without them and with longer ones come first,
+    their operation chosen anew. Where replicas may be fractions, they are rounded up; if that breaks a rule
+    or the gap, the search goes on with whole replicas only. When time runs out, the best plan known is kept.
     Writing the program down counts, and where no time is left there is no search.
     """
-    began = time.monotonic()
+    began, given = time.monotonic(), start
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
     program = build(problem)
@@ -127,6 +127,9 @@ def answer(
         if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
             within = backend.Status.WITHIN_GAP
             return _checked(program, start, within, floor, elapsed_s, tolerance)
+    if given is not None and engine == "highs" and SMALL <= program.whole_numbers() < LARGE:
+        left_s = time_limit_s - (time.monotonic() - began)
+        _leave_out_what_is_worse(program, given, left_s, should_stop, tolerance)
     if engine == "highs" and SMALL <= program.whole_numbers() < SOME:
         rows_s = PERIODS_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
         add_period_rows(program, time_limit_s=rows_s, should_stop=should_stop)
@@ -277,6 +280,29 @@ def _from_fewer_slots(
             known.append(better)
             break
     return _best(program, known, tolerance), floor
+
+
+def _leave_out_what_is_worse(
+    program: Program,
+    plan: Solution,
+    left_s: float,
+    should_stop: backend.Stop | None,
+    tolerance: float,
+) -> None:
+    """Rows for whole steps of spares, and no more nodes than plans could use that cost no more than this one.
+
+    Only with slots or a cap, where fractions are far off: other programs take less time than this does.
+    """
+    problem = program.problem
+    hard = len(problem.slots) or problem.limits.over_the_horizon
+    if hard and not check(program, plan, tolerance):
+        add_spare_rows(program)
+        narrow(
+            program,
+            verify.objective_value(problem, plan) / THOUSAND,
+            time_limit_s=NARROW * max(left_s, 0.0),
+            should_stop=should_stop,
+        )
 
 
 def _best(program: Program, known: list[Solution], tolerance: float) -> Solution | None:

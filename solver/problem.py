@@ -112,6 +112,11 @@ class Limits(Table):
         "shared_power_sites": Shape("FS", bool, default=0.0),
     }
 
+    @property
+    def over_the_horizon(self) -> bool:
+        """Is money or carbon of the whole horizon capped?"""
+        return math.isfinite(self.money_cap_usd) or math.isfinite(self.carbon_cap_kgco2e)
+
 
 @dataclass(frozen=True, slots=True)
 class Objective:

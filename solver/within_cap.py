@@ -10,6 +10,10 @@ So each price brings a bound, and a plan that no mix of others beats, within the
 along the chord between the best plans on both sides. Plans of few orders lie off these chords: they are
 looked for with the cap, among the options that plans found so far use, and then among all.
 
+Where periods have slots, few of them come first, each the mean of many: what is whole is nearly the same
+there, and sooner found. All slots take a little more, as changes between them have a price, by which a plan
+would be above the cap. So much of the cap is left as room, as much as a known plan takes more.
+
 Sources: Everett, "Generalized Lagrange multiplier method", Operations Research 11, 1963; Handler and Zang, "A
 dual algorithm for the constrained shortest path problem", Networks 10, 1980 (the chord); Rothberg, "An
 evolutionary algorithm for polishing mixed integer programming solutions", INFORMS J. Computing 19, 2007.
@@ -34,6 +38,9 @@ from solver.steps import hold_within, nodes, reader
 from solver.verify import objective_value
 
 FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
+FEW_FIRST = 0.6  # of the time, for few slots within the cap, where periods have slots
+FEW = 3  # slots then
+FEW_ROUNDS = 2  # the second with the room that the first one's plan wants
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
 POLISHED = 0.6  # of the time left then, for plans of what known ones use
@@ -100,18 +107,19 @@ def answer_within_cap(
     ends = began + time_limit_s
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
-    direct = plain(plain_fraction * time_limit_s, search.better_than(start))
+    search.by_few_slots(start, ends)
+    direct = plain(plain_fraction * max(ends - time.monotonic(), 0.0), search.better_than(start))
     search.take(direct.solution)
     if direct.status in ENDED:
-        return direct
-    search.known_bound = direct.bound
+        return replace(direct, elapsed_s=time.monotonic() - began)
+    search.known_bound = max(search.known_bound, direct.bound)
     if search.gap_fraction_left > FAR:
         search.by_prices(ends)
         search.polish(ends)
     if search.interrupted and search.best is not None:
         return search.answer(backend.Status.INTERRUPTED, time.monotonic() - began)
     if search.gap_fraction_left > gap_fraction:
-        last = plain(max(ends - time.monotonic(), backend.SOON_S), search.best)
+        last = plain(max(ends - time.monotonic(), backend.SOON_S), search.better_than(start))
         search.take(last.solution)
         elapsed_s = time.monotonic() - began
         if last.status in PROVEN or search.best is None:
@@ -143,6 +151,13 @@ class _Cap:
 
     def amount(self, plan: Solution) -> float:
         return plan.kgco2e if self.of_carbon else plan.usd
+
+    def lowered(self, problem: Problem, room: float) -> Problem:
+        """The problem with so much less under its cap."""
+        most, limits = self.most - room, problem.limits
+        if self.of_carbon:
+            return replace(problem, limits=replace(limits, carbon_cap_kgco2e=most))
+        return replace(problem, limits=replace(limits, money_cap_usd=most))
 
     def priced(self, problem: Problem, price: float) -> Problem:
         """The problem with a price in place of the cap; an infinite one leaves nothing else."""
@@ -224,6 +239,51 @@ class _Search:
         self.interrupted |= self.should_stop is not None and self.should_stop()
         return self.interrupted or time.monotonic() >= ends
 
+    def by_few_slots(self, start: Solution | None, ends: float) -> None:
+        """A plan of few slots within the cap, operated in all of them."""
+        few, first = mean_slots(self.problem, FEW), self.better_than(start)
+        if few is self.problem:
+            return
+        ends = time.monotonic() + FEW_FIRST * (ends - time.monotonic())
+        room = 0.0 if first is None else self._more_in_all(first, few)
+        for _ in range(FEW_ROUNDS):
+            if self._stopped(ends):
+                break
+            lowered = self.cap.lowered(few, room)
+            found = answer(
+                lowered,
+                gap_fraction=self.gap_fraction,
+                time_limit_s=ends - time.monotonic(),
+                should_stop=self.should_stop,
+                start=None if first is None else self._operated(first, lowered),
+                tolerance=self.tolerance,
+            )
+            self.interrupted |= found.status is backend.Status.INTERRUPTED
+            if found.solution is None:
+                break
+            if room == 0:
+                self.known_bound = max(self.known_bound, found.bound)
+            if (plan := self._operated(found.solution, self.problem)) is not None:
+                self.take(plan)
+                break
+            more = self._more_in_all(found.solution, few)
+            if more <= room:
+                break
+            room = more
+
+    def _operated(self, plan: Solution, problem: Problem) -> Solution | None:
+        """The plan with its operation chosen again, where it holds so."""
+        again = best_operation(
+            problem, replace(plan, slots=None), time_limit_s=OPERATION_S, should_stop=self.should_stop
+        )
+        return None if again is None or check(build(problem), again, self.tolerance) else again
+
+    def _more_in_all(self, plan: Solution, few: Problem) -> float:
+        """By how much what is capped is more in all slots than in few, at its least with the same fleet."""
+        least = [self._operated(plan, self.cap.priced(each, math.inf)) for each in (self.problem, few)]
+        amounts = [self.cap.amount(each) for each in least if each is not None]
+        return max(amounts[0] - amounts[1], 0.0) if len(amounts) == 2 else 0.0
+
     def by_prices(self, ends: float) -> None:
         """Plans of some prices, until the next one was tried, or time is up."""
         ends = time.monotonic() + PRICED * (ends - time.monotonic())
@@ -283,11 +343,7 @@ class _Search:
         if math.isfinite(price) and math.isfinite(found.bound):
             self.supports.bounds[price] = max(found.bound, self.supports.bounds.get(price, -math.inf))
         plan = found.solution
-        if few is not problem and plan is not None:
-            plan = best_operation(problem, plan, time_limit_s=OPERATION_S, should_stop=self.should_stop)
-            if plan is not None and check(build(problem), plan, self.tolerance):
-                plan = None
-        self.take(plan)
+        self.take(plan if few is problem or plan is None else self._operated(plan, problem))
 
     def polish(self, ends: float) -> None:
         """Better plans within the cap, of the options that known plans use."""

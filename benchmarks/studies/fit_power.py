@@ -26,7 +26,8 @@ from planner.inputs.catalogue import load_catalogue
 from planner.inputs.model_kinds import is_film
 from planner.performance.bundles import Limits, Measured, Requests
 from planner.performance.capacity import average_step, replica_use, step_uses
-from planner.performance.power import accelerator_power_kw, served_power_kw
+from planner.performance.power import accelerator_power_kw, generation_power_kw, served_power_kw
+from planner.physics.nodes import GENERATION_CURVE
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 from planner.validation.recommendation import generation_uses
@@ -93,6 +94,11 @@ def curve(row: Row) -> str:
     return own if is_own else chip
 
 
+def curve_of(name: str) -> Mapping[str, str]:
+    """Coefficients of a law by their names in the facts."""
+    return GENERATION_CURVE if name.endswith("-image") else SERVING_CURVE
+
+
 def series(row: Row) -> str:
     """Runs that differ in their batch alone."""
     return " ".join(row[name] for name in ("chip", "model", "weights", "accelerators"))
@@ -144,13 +150,12 @@ def _image_runs(chip: str) -> Runs:
             int(row["batch"]),
             float(row["latency_s"]),
         )
-        uses.append({"exchange_fraction": 0.0, **found})
-    columns = {key: np.array([use[key] for use in uses]) for key in USES}
+        uses.append(found)
+    columns = {key: np.array([use[key] for use in uses]) for key in uses[0]}
     columns["tdp_kw"] = np.array([constant(f"accelerator.{row['chip']}.tdp", "tdp_kw") for row in rows])
     what = ["video" if is_film(load_catalogue(), row["model"]) else "image" for row in rows]
     held = [constant(f"performance.power.{chip}.{one}", "sustained_fraction") for one in what]
     columns["sustained_fraction"] = np.array(held)
-    columns["compute_root_factor"] = np.zeros(len(rows))  # straight up to what is held
     each_kw = np.array([float(row["power_w"]) / float(row["accelerators"]) / 1e3 for row in rows])
     names = [row["model"] for row in rows]
     kept = [" ".join(row[name] for name in ("chip", "model", "accelerators")) for row in rows]
@@ -159,8 +164,8 @@ def _image_runs(chip: str) -> Runs:
 
 def errors(runs: Runs, law: Mapping[str, float]) -> Numbers:
     """ln(modelled / measured) power of one accelerator."""
-    use: dict[str, Any] = {**runs.use, **law}
-    return np.log(np.asarray(accelerator_power_kw(**use)) / runs.power_kw)
+    power = generation_power_kw if "sustained_fraction" in runs.use else accelerator_power_kw
+    return np.log(np.asarray(power(**runs.use, **law)) / runs.power_kw)
 
 
 def fit(runs: Runs, stage: str) -> dict[str, float]:
@@ -247,7 +252,7 @@ def part_load(name: str) -> list[Point]:
 
 
 def stage_text(stage: str, name: str) -> str:
-    runs, shipped = runs_of(name), constants(f"performance.power.{name}", SERVING_CURVE)
+    runs, shipped = runs_of(name), constants(f"performance.power.{name}", curve_of(name))
     found, now = fit(runs, stage), errors(runs, shipped)
     lines = [f"{stage}: {len(runs.power_kw)} runs"]
     lines += [f"  {key:<22}{shipped[key]:>9.3f}{found[key]:>9.3f}" for key in found]

@@ -23,7 +23,7 @@ def add_commands(command: arguments.AddCommand) -> None:
         action="append",
         default=[],
         metavar="WHAT=LOW..HIGH",
-        help="electricity, grid, failures, prices, carbon_price, as a factor, or a path: "
+        help="electricity, grid, failures, prices, rent, carbon_price, as a factor, or a path: "
         "'policy.carbon_price=0..400 USD/t'; default: all of them, 0.5..2",
     )
     for one in (pareto, sensitivity):

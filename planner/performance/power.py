@@ -26,12 +26,10 @@ def accelerator_power_kw(
     compute_root_factor: Column,
     exchange_fraction: Column = 0.0,
     exchange_factor: Column = 0.0,
-    sustained_fraction: Column | None = None,
 ) -> Column:
     """Power that one accelerator draws while it works.
 
-    P = TDP min(1, l),  l = c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp) - c4 x
-    P = TDP (l^-4 + s^-4)^(-1/4)  where a share s of the rating is never passed
+    P = TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 sqrt(u_comp) - c4 x)
 
     Arguments c0 to c4 in this order, x the share of time in exchanges, in which it waits; fitted per chip
     generation on GPU power counters, so supply losses and the host are not in it. c0 is the share of a device
@@ -56,22 +54,72 @@ def accelerator_power_kw(
         + compute_root_factor * np.sqrt(compute_use_fraction)
         - exchange_factor * exchange_fraction
     )
-    result: Column = tdp_kw * _held_fraction(load, sustained_fraction)
+    result: Column = tdp_kw * np.clip(load, 0.0, 1.0)
     return result
 
 
-def _held_fraction(load_fraction: Column, sustained_fraction: Column | None) -> Column:
-    """Share of the rating that is drawn for what the work asks: no more than the rating, or what is held.
+def generation_power_kw(
+    *,
+    tdp_kw: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    sustained_fraction: Column,
+) -> Column:
+    """Power that one accelerator draws while it makes images or films.
 
-    Clocks fall before the limit is met, so that the turn is round where the sustained share was measured.
+    P = TDP (l^-4 + s^-4)^(-1/4),  l = c0 + c1 u_mem + c2 u_comp
+
+    Energy follows bytes and operations straight; clocks fall before the share s of the rating that was never
+    passed is met, so that the turn is round. c0 is drawn by one that waits for its host or for others too.
+
+    Source: fit on ML.ENERGY v3, see README.md and benchmarks/studies/fit_power.py.
     """
-    if sustained_fraction is None:
-        clipped: Column = np.clip(load_fraction, 0.0, 1.0)
-        return clipped
+    require_positive(tdp_kw=tdp_kw, idle_share_factor=idle_share_factor)
+    require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
+    require_not_negative(memory_factor=memory_factor, compute_factor=compute_factor)
     require_open_share(sustained_fraction=sustained_fraction)
-    asked = np.maximum(load_fraction, 1e-9)
-    held: Column = (asked**-CORNER + np.asarray(sustained_fraction) ** -CORNER) ** (-1.0 / CORNER)
-    return held
+    load: Column = (
+        idle_share_factor + memory_factor * memory_use_fraction + compute_factor * compute_use_fraction
+    )
+    result: Column = tdp_kw * (load**-CORNER + np.asarray(sustained_fraction) ** -CORNER) ** (-1.0 / CORNER)
+    return result
+
+
+def served_generation_power_kw(
+    *,
+    tdp_kw: Column,
+    loaded_idle_kw: Column,
+    busy_fraction: Column,
+    memory_use_fraction: Column,
+    compute_use_fraction: Column,
+    idle_share_factor: Column,
+    memory_factor: Column,
+    compute_factor: Column,
+    sustained_fraction: Column,
+) -> Column:
+    """Power of one accelerator that makes images or films at a load.
+
+    P = y max(P_making, P_loaded) + (1 - y) P_loaded
+
+    y is the share of time in which it makes any.
+
+    Source: `generation_power_kw` over the states of a queue.
+    """
+    require_not_negative(loaded_idle_kw=loaded_idle_kw)
+    require_share(busy_fraction=busy_fraction)
+    making_kw = generation_power_kw(
+        tdp_kw=tdp_kw,
+        memory_use_fraction=memory_use_fraction,
+        compute_use_fraction=compute_use_fraction,
+        idle_share_factor=idle_share_factor,
+        memory_factor=memory_factor,
+        compute_factor=compute_factor,
+        sustained_fraction=sustained_fraction,
+    )
+    return busy_fraction * np.maximum(making_kw, loaded_idle_kw) + (1.0 - busy_fraction) * loaded_idle_kw
 
 
 def served_power_kw(
@@ -88,15 +136,13 @@ def served_power_kw(
     compute_factor: Column,
     compute_root_factor: Column,
     exchange_factor: Column,
-    sustained_fraction: Column | None = None,
 ) -> Column:
     """Power of one accelerator that serves at a load.
 
     P = y TDP min(1, c0 + c1 u_mem + c2 u_comp + c3 E[sqrt(u_comp)] - c4 x) + (1 - y) P_loaded
 
-    Where a share of the rating is never passed, the limit is that of `accelerator_power_kw`. y is the share
-    of time in which the replica steps at all: with one request it draws far more than idle. While nothing
-    runs the weights stay in memory and the clocks up.
+    y is the share of time in which the replica steps at all: with one request it draws far more than idle.
+    While nothing runs the weights stay in memory and the clocks up.
 
     Source: `accelerator_power_kw` over the states of a queue (`replica_use`).
     """
@@ -116,7 +162,7 @@ def served_power_kw(
         + compute_root_factor * compute_root_fraction
         - exchange_factor * exchange_fraction
     )
-    stepping_kw = np.maximum(tdp_kw * _held_fraction(load, sustained_fraction), loaded_idle_kw)
+    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), loaded_idle_kw)
     return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
 
 

@@ -22,8 +22,8 @@ from planner.performance.batches import (
     batched_use,
 )
 from planner.performance.ceilings import check_ceiling
-from planner.performance.power import served_power_kw
-from planner.physics.batch_work import BatchWork, batch_work, items_together, power_law
+from planner.performance.power import served_generation_power_kw, served_power_kw
+from planner.physics.batch_work import BatchWork, batch_work, items_together, makes_images, power_law
 from planner.physics.pipelines import answer_quantile, answer_target
 from planner.physics.placed_tables import imbalance_column, no_room
 from planner.physics.training_options import allowed, without_precision
@@ -34,6 +34,7 @@ each_row(batched_capacity)
 each_row(batched_use)
 
 SPLITS = (1, 2, 4, 8)
+GENERATION = ("busy_fraction", "memory_use_fraction", "compute_use_fraction")
 NODES = (2, 4, 8)  # whole nodes that share the tables of a recommender where one does not hold them
 
 
@@ -185,13 +186,11 @@ class BatchLaw:
             "loaded_idle_kw": inputs.of_sku(inputs.accelerator("loaded_idle_power"), self.sku),
             **power_law(inputs, self.service.model, self.sku),
         }
+        drawn = {name: on_loads(column) for name, column in columns.items()}
+        if makes_images(inputs, self.service.model):
+            return derive(served_generation_power_kw, **{name: use[name] for name in GENERATION}, **drawn)
         none = chosen("exchange_factor", 0.0, "exchanges of vectors are short next to look-ups")
-        return derive(
-            served_power_kw,
-            **use,
-            exchange_factor=none,
-            **{name: on_loads(column) for name, column in columns.items()},
-        )
+        return derive(served_power_kw, **use, exchange_factor=none, **drawn)
 
     def check(self, limit_per_s: NDArray[np.float64]) -> None:
         """Refuse a load beyond the dense peak: batches have no more time for a request than it computes."""

@@ -47,7 +47,7 @@ from planner.physics.equations.batches import (
     tiled_efficiency_fraction,
     transformer_tflop,
 )
-from planner.physics.nodes import power_curve
+from planner.physics.nodes import generation_curve, power_curve
 from planner.physics.precisions import kernels_of, peak_of, value_bytes
 from planner.physics.recommendation_step import CARDS
 from planner.trace.columns import Indices
@@ -491,9 +491,7 @@ def power_law(inputs: Inputs, model: str, sku: Indices) -> dict[str, Traced]:
     """Law of power of what is done in batches, by SKU: images and films have their own and what they hold."""
     if not makes_images(inputs, model):
         return power_curve(inputs, sku)
-    what = "video" if is_film(inputs.catalogue, model) else "image"
-    shares = [inputs.fact(f"performance.power.{one.power_curve}.{what}") for one in inputs.skus]
-    return power_curve(inputs, sku, "-image") | {"sustained_fraction": pick(shares, sku)}
+    return generation_curve(inputs, sku, "video" if is_film(inputs.catalogue, model) else "image")
 
 
 def reached_fraction(

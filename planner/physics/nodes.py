@@ -30,6 +30,8 @@ POWER_CURVE = {
     "compute_factor": "c2",
     "compute_root_factor": "c3",
 }
+# Making images and films: straight up to what is held.
+GENERATION_CURVE = {name: key for name, key in POWER_CURVE.items() if name != "compute_root_factor"}
 
 
 @dataclass(frozen=True)
@@ -204,16 +206,24 @@ def working_node_kw(host: Mapping[str, Traced], accelerators: Traced, accelerato
     return derive(node_power_kw, host_kw=drawn, accelerators=accelerators, accelerator_kw=accelerator_kw)
 
 
-def power_curve(inputs: Inputs, sku: NDArray[np.intp], work: str = "") -> dict[str, Traced]:
-    """Coefficients of the power law for a column of SKUs: that of the generation that stands nearest.
-
-    `work` "-image" is the law of making images and films.
-    """
-    laws = [f"performance.power.{one.power_curve}{work}" for one in inputs.skus]
+def power_curve(inputs: Inputs, sku: NDArray[np.intp]) -> dict[str, Traced]:
+    """Coefficients of the power law for a column of SKUs: that of the generation that stands nearest."""
     return {
-        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], sku)
+        parameter: pick(
+            [inputs.fact(f"performance.power.{one.power_curve}.{name}") for one in inputs.skus], sku
+        )
         for parameter, name in POWER_CURVE.items()
     }
+
+
+def generation_curve(inputs: Inputs, sku: NDArray[np.intp], what: str) -> dict[str, Traced]:
+    """The same of making images or films (`what` "image" or "video"), with what was never passed."""
+    laws = [f"performance.power.{one.power_curve}" for one in inputs.skus]
+    found: dict[str, Traced] = {
+        parameter: pick([inputs.fact(f"{law}-image.{name}") for law in laws], sku)
+        for parameter, name in GENERATION_CURVE.items()
+    }
+    return found | {"sustained_fraction": pick([inputs.fact(f"{law}.{what}") for law in laws], sku)}
 
 
 def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tuple[Traced, Traced, Traced]:

@@ -155,12 +155,16 @@ class Desk:
 
     def hired_nodes(self, operation: Operation) -> Floats:
         """Nodes of the offers by the hour that an operation uses, by period."""
-        serves, works = self.problem.serve_options, self.problem.work_options
-        served = np.isin(serves.node_group, self.hired)
-        working = np.isin(works.node_group, self.hired)[self.work]
-        nodes: Floats = operation.serving[served].sum(axis=0)
-        nodes = nodes + (operation.working[self.work] * self.held)[working].sum(axis=0)
+        nodes: Floats = self.hired_by_offer(operation).sum(axis=0)
         return nodes
+
+    def hired_by_offer(self, operation: Operation) -> Floats:
+        """Nodes of each offer by the hour that an operation uses, by period."""
+        serves, works, groups = self.problem.serve_options, self.problem.work_options, len(self.there)
+        nodes = totals_by(serves.node_group, groups, operation.serving)
+        nodes += totals_by(works.node_group[self.work], groups, operation.working[self.work] * self.held)
+        found: Floats = nodes[self.hired]
+        return found
 
     @property
     def hired(self) -> Indices:

@@ -31,7 +31,7 @@ from planner.validation.recommendation import (
     serve_benchmark,
 )
 from planner.validation.replicas import SCENARIOS, serve_system, served_uses
-from planner.validation.serving import POWER, accelerator_kw
+from planner.validation.serving import POWER, accelerator_kw, generation_kw
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
@@ -187,7 +187,10 @@ def node_serving(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
-    one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "image" if generates else "")
+    if generates:
+        one = generation_kw(sku.accelerator, "image", **uses)
+    else:
+        one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "")
     if _words(node)[1]:
         limit = f"benchmark.{benchmark}.maxq_limit"
         if load_catalogue().has(limit):

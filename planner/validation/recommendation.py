@@ -39,7 +39,7 @@ from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.replicas import DEFAULT_ROUND, PEER, age_of
-from planner.validation.serving import POWER, SERVING, accelerator_kw
+from planner.validation.serving import POWER, SERVING, generation_kw
 from planner.validation.stated import PeerShares
 from planner.validation.steps import values
 
@@ -264,7 +264,7 @@ def diffusion_power(*, model: str, gpu: str, accelerators: int, batch: int, late
     name, chip = catalogue_name("diffusion", model), catalogue_name("accelerator", gpu)
     uses = generation_uses(name, chip, accelerators, batch, latency_s)
     what = "video" if is_film(load_catalogue(), name) else "image"
-    return accelerators * accelerator_kw(chip, **uses, work=what)
+    return accelerators * generation_kw(chip, what, **uses)
 
 
 def generation_uses(

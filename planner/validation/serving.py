@@ -16,9 +16,10 @@ from planner.inputs.resolved import Inputs
 from planner.performance.bundles import Requests
 from planner.performance.capacity import average_step, step_uses
 from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer
-from planner.performance.power import served_power_kw
+from planner.performance.power import generation_power_kw, served_power_kw
 from planner.performance.serving import output_tokens_per_s
 from planner.physics.engines import served_replica
+from planner.physics.nodes import GENERATION_CURVE
 from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
 from planner.physics.serving_power import SERVING_CURVE
@@ -290,16 +291,12 @@ def accelerator_kw(
 ) -> float:
     """Power of one accelerator that steps all the time, by the law that its SKU names.
 
-    `work` "experts" has its own law where one was measured, and so have "image" and "video", with the share
-    of the rating that they hold.
+    `work` "experts" has its own law where one was measured.
     """
-    curve, sustained = power_curve(chip), None
+    curve = power_curve(chip)
     if curve is None:
         raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
-    if work in ("image", "video"):
-        sustained = constant(f"performance.power.{curve}.{work}", "sustained_fraction")
-        curve = f"{curve}-image"
-    elif work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
+    if work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
         curve = f"{curve}-{work}"
     compute = min(compute_use_fraction, 1.0)
     return float(
@@ -311,7 +308,24 @@ def accelerator_kw(
             compute_use_fraction=compute,
             compute_root_fraction=compute**0.5 if compute_root_fraction is None else compute_root_fraction,
             exchange_fraction=exchange_fraction,
-            sustained_fraction=sustained,
             **constants(f"performance.power.{curve}", SERVING_CURVE),
+        )
+    )
+
+
+def generation_kw(
+    chip: str, what: str, *, memory_use_fraction: float, compute_use_fraction: float, **_: float
+) -> float:
+    """Power of one accelerator that makes images or films all the time (`what` "image" or "video")."""
+    curve = power_curve(chip)
+    if curve is None:
+        raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
+    return float(
+        generation_power_kw(
+            tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),
+            memory_use_fraction=min(memory_use_fraction, 1.0),
+            compute_use_fraction=min(compute_use_fraction, 1.0),
+            sustained_fraction=constant(f"performance.power.{curve}.{what}", "sustained_fraction"),
+            **constants(f"performance.power.{curve}-image", GENERATION_CURVE),
         )
     )

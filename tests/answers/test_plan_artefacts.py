@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from solver_cases import node_groups, problem, work
 
+from planner.answers.plan.places import _share
+from planner.answers.plan.summary import _alike
 from planner.answers.saved.tables import totals_rows
 from planner.report.charts import Picture
 from planner.report.charts.compared import terms_side_by_side
@@ -158,3 +161,17 @@ def test_no_percent_of_a_total_below_zero() -> None:
     (row,) = totals_rows(record, "AB")
 
     assert row["B − A, share"] == "–"
+
+
+def test_what_a_search_cannot_tell_apart_is_called_the_same() -> None:
+    """35 USD and 3 g of 804 kUSD and 48.5 t were 'more'; 1 USD of a plan of 100 USD is."""
+    plan = SimpleNamespace(usd=804_174.0, kgco2e=48_541.0)
+    assert _alike(plan, -34.9, -0.003)  # type: ignore[arg-type]  # its totals alone are read
+    assert not _alike(plan, -340.0, 0.0)  # type: ignore[arg-type]
+    assert not _alike(plan, 0.0, 8.0)  # type: ignore[arg-type]
+    assert not _alike(SimpleNamespace(usd=100.0, kgco2e=1.0), 1.0, 0.0)  # type: ignore[arg-type]
+
+
+def test_a_small_share_is_no_share_of_nothing() -> None:
+    assert _share(1809.0, 804_174.0) == ", 0.22 % of the cost"
+    assert _share(81_100.0, 524_000.0) == ", 15 % of the cost"

@@ -125,6 +125,24 @@ def test_parts_of_nodes_that_are_rented_by_the_hour_are_told_with_what_whole_one
     assert f"parts are paid: whole nodes cost up to {money(whole - paid)} more" in said(plan)
 
 
+def test_a_service_on_spot_is_told_what_it_takes_when_there_is_none() -> None:
+    """Its load goes to the offer on demand, without limit, at that price for each hour."""
+    offers = [
+        CLOUD | {"name": "spot", "commitment": "spot", "price": "1 USD/h"},
+        CLOUD | {"name": "hourly", "price": "3 USD/h"},
+    ]
+    plan = service({"rental": offers, "services.chat.peak_rate": "2000 /s"})
+    tables = {name: plain_rows(rows) for name, rows in plan_tables(plan).items()}
+    assert {row["location"] for row in tables["rental"]} == {"spot"}
+    (row,) = [row for row in tables["stress"] if row["case"] == "no spot nodes are to be had"]
+    assert (row["holds"], row["breaks_first"].partition(" in ")[0]) == ("no", "h100-8 at spot")
+    spot = sum(row["rent_usd"] for row in tables["rental"])
+    assert row["recourse"].startswith("rent up to ")
+    assert 0.5 * spot < row["usd"] < 2 * spot  # three times the price, for no more than what spot holds
+    only = service({"rental": offers[1:], "services.chat.peak_rate": "2000 /s"})
+    assert not [row for row in plan_tables(only)["stress"] if "spot" in row["case"]]
+
+
 def test_steady_work_is_reserved_and_a_peak_is_rented_by_the_hour() -> None:
     """Four times the peak in one quarter: what works in all four is cheaper at two thirds of the price."""
     flat = service()

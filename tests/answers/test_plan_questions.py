@@ -24,7 +24,9 @@ from planner.answers.tradeoffs.levers import LeverError, levers
 from planner.answers.tradeoffs.saving import save_findings
 from planner.answers.tradeoffs.sensitivity import sensitivity_document, time_left_text
 from planner.inputs.catalogue import load_catalogue
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
+from planner.program.assembly import assemble
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.shape import answer_json
@@ -340,6 +342,26 @@ def test_a_lever_at_its_own_value_changes_no_plan(path: str) -> None:
     base = planned(WIDE)
     for lever in levers(scenario(WIDE), load_catalogue(), [path]):
         assert objective(plan_fleet(lever.changed(1.0), baselines=False)) == pytest.approx(objective(base))
+
+
+@pytest.mark.parametrize("stated", [{}, {"price": "30 USD/h", "per": "node"}])
+@pytest.mark.parametrize("commitment", ["on demand", "spot", "1 year"])
+def test_rent_is_a_lever_by_its_commitment(stated: dict[str, str], commitment: str) -> None:
+    """At 1 every hour costs what it did, twice that at 2: as stated for a node, or by the catalogue."""
+    offer = {"name": "cloud", "sku": "h100-8", "grid": "us-camx", "commitment": commitment}
+    rented = scenario(WIDE | {"rental": [offer | stated]})
+    catalogue = load_catalogue()
+    (lever,) = levers(rented, catalogue, ["rent"])
+    assert lever.name == "price of h100-8 at cloud"
+    prices = []
+    for one in (rented, lever.changed(1.0), lever.changed(2.0)):
+        found = assemble(Inputs(one, catalogue))
+        usd = found.reserved.hour_usd if commitment == "1 year" else found.rented.usd
+        assert usd is not None
+        prices.append(np.asarray(usd.value))
+    assert prices[0].sum() > 0
+    assert prices[1] == pytest.approx(prices[0])
+    assert prices[2] == pytest.approx(2 * prices[0])
 
 
 def test_a_path_is_varied_in_the_unit_that_is_written() -> None:

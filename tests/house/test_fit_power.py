@@ -21,12 +21,11 @@ def test_facts_are_what_the_fit_gives(stage):
     name = fit_power.STAGES[stage]
     found = fit_power.fit(fit_power.runs_of(name), stage)
 
-    for argument, word in SERVING_CURVE.items():
+    for argument, word in fit_power.curve_of(name).items():
         fact = load_catalogue().fact(f"performance.power.{name}.{word}")
         assert fact.low is not None
         assert fact.high is not None
-        # The law of images has no root and no term of exchanges.
-        assert found.get(argument, 0.0) == pytest.approx(fact.value, abs=max(0.02, 0.03 * fact.value))
+        assert found[argument] == pytest.approx(fact.value, abs=max(0.02, 0.03 * fact.value))
         assert fact.low <= fact.value <= fact.high
 
 

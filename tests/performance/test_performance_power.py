@@ -10,8 +10,10 @@ from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.power import (
     accelerator_power_kw,
     capped_power_kw,
+    generation_power_kw,
     host_at_load_kw,
     node_power_kw,
+    served_generation_power_kw,
     serving_compute_use_fraction,
     serving_memory_use_fraction,
     stalled_power_kw,
@@ -108,26 +110,29 @@ def test_a_limit_on_every_accelerator_sets_the_power_of_a_node(limit_w, measured
 @given(load=st.floats(0.01, 3), more=st.floats(0.01, 1), sustained=st.floats(0.5, 1))
 def test_power_turns_round_below_what_is_held(load, more, sustained):
     """It rises with the load, never passes the share that is held, and little is lost far below it."""
-    law = {
-        "tdp_kw": 1.0,
-        "memory_use_fraction": 0.0,
-        "memory_factor": 0.0,
-        "compute_factor": 0.0,
-        "compute_use_fraction": 0.0,
-        "compute_root_factor": 0.0,
-    }
-    one, higher = (
-        accelerator_power_kw(idle_share_factor=x, sustained_fraction=sustained, **law)
-        for x in (load, load + more)
-    )
+    law = {"tdp_kw": 1.0, "memory_use_fraction": 0.0, "memory_factor": 1.0, "compute_factor": 4.0}
+    law |= {"compute_use_fraction": 0.0, "sustained_fraction": sustained}
+    one, higher = (generation_power_kw(idle_share_factor=x, **law) for x in (load, load + more))
 
     assert one < higher < sustained
     assert one < load
     if load < 0.4 * sustained:
         assert one > 0.99 * load
-    assert accelerator_power_kw(
-        idle_share_factor=sustained, sustained_fraction=sustained, **law
-    ) == pytest.approx(sustained / 2**0.25)
+    assert generation_power_kw(idle_share_factor=sustained, **law) == pytest.approx(sustained / 2**0.25)
+
+
+def test_making_at_a_load_idles_in_between():
+    """Half of the time at what making draws, half at what waiting with the weights loaded does."""
+    law = {"tdp_kw": 0.7, "memory_use_fraction": 0.2, "compute_use_fraction": 0.1}
+    law |= {
+        "idle_share_factor": 0.2,
+        "memory_factor": 0.85,
+        "compute_factor": 3.2,
+        "sustained_fraction": 0.99,
+    }
+
+    got = served_generation_power_kw(**law, loaded_idle_kw=0.12, busy_fraction=0.5)
+    assert got == pytest.approx(0.5 * generation_power_kw(**law) + 0.06)
 
 
 def test_waiting_in_exchanges_draws_less():

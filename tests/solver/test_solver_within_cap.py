@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from test_solver_frontier import every_plan, three_skus
 from test_solver_optimum import draw_more
 
+from solver import answer as answering
+from solver import within_cap
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.frontier import CARBON, MONEY
-from solver.problem import Objective, Problem
+from solver.narrow import narrow
+from solver.problem import Objective, Problem, Resting, SlotDemand, Slots
+from solver.program import Program
 from solver.verify import objective_value, verify
 from solver.within_cap import Supports, answer_within_cap
 
@@ -110,6 +115,57 @@ def test_without_a_cap_it_is_the_answer_as_ever() -> None:
         assert by_prices_alone(case).status is Status.OPTIMAL
 
 
+def by_day_and_night(case: Problem) -> Problem:
+    """Two days and two nights of 25 h: four replicas of five may rest in a night, for 2 USD less each.
+
+    Waking takes 10 USD, so that none rests; where days and nights are joined, waking is free.
+    """
+    options, night = len(case.serve_options), np.array([0.0, 1.0, 0.0, 1.0])
+    nothing = np.zeros((options, 1, 4))
+    return replace(
+        case,
+        slots=Slots(
+            hours=np.full((4, 1), 25.0),
+            before=np.array([3, 0, 1, 2]),
+            day_type=np.zeros(4, dtype=np.int64),
+            days=np.ones((4, 1)),
+        ),
+        slot_demand=SlotDemand(ready_fraction=(1 - 0.8 * night)[None, None, :]),
+        resting=Resting(
+            may_rest=np.ones(options, dtype=bool),
+            quiet_usd=nothing,
+            quiet_kgco2e=nothing,
+            rest_usd=nothing - 2 * night,
+            rest_kgco2e=nothing,
+            wake_usd=np.full((options, 1), 10.0),
+        ),
+    )
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_few_slots_leave_room_for_what_all_slots_take_more(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 640 USD, few slots would take the plan of 650, from which 4 * 2 * 2 are saved that waking takes.
+
+    A known plan tells these 16 USD at once; without one, the plan that is above the cap does.
+    """
+    case = by_day_and_night(under_money(640.0))
+    start = answer(replace(case, objective=MONEY), gap_fraction=0.0, time_limit_s=20.0).solution
+    asked: list[float] = []
+
+    def recorded(problem: Problem, **options: object) -> Answer:
+        if len(problem.slots) == 2:
+            asked.append(problem.limits.money_cap_usd)
+        return answer(problem, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(within_cap, "answer", recorded)
+    best = found(case, start=start if known else None)
+    assert asked == pytest.approx([624.0] if known else [640.0, 624.0])
+    assert best.objective == pytest.approx(190.0)
+    assert best.status is Status.OPTIMAL
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 11, 35, 41])
 def test_drawn_fleets_by_prices_alone(seed: int) -> None:
@@ -134,3 +190,32 @@ def test_drawn_fleets_by_prices_alone(seed: int) -> None:
     assert again.bound <= best.objective + 1e-6 * abs(best.objective)
     assert again.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-6)
     assert objective_value(capped, again.solution) == pytest.approx(again.objective)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 11, 35, 41])
+def test_what_a_known_plan_bars_is_no_better_plan(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a plan to start from, rows for whole steps of spares and fewer nodes leave the best plan."""
+    case = draw_more(seed)
+    plans = [
+        answer(replace(case, objective=one), gap_fraction=0.0, time_limit_s=20.0).solution
+        for one in (MONEY, CARBON)
+    ]
+    cheap, clean = plans
+    assert cheap is not None
+    assert clean is not None
+    cap_usd = (cheap.usd + clean.usd) / 2
+    capped = replace(case, objective=CARBON, limits=replace(case.limits, money_cap_usd=cap_usd))
+    best = answer(capped, gap_fraction=0.0, time_limit_s=20.0)
+    narrowed: list[float] = []
+
+    def recorded(program: Program, cost: float, **options: object) -> None:
+        narrowed.append(cost)
+        narrow(program, cost, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(answering, "SMALL", 0)
+    monkeypatch.setattr(answering, "narrow", recorded)
+    again = answer(capped, gap_fraction=0.0, time_limit_s=20.0, start=cheap)
+    assert len(narrowed) == 1
+    assert again.status is Status.OPTIMAL
+    assert again.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-6)

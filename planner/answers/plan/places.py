@@ -88,7 +88,8 @@ def place_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 
 def _share(part: float, whole: float) -> str:
-    return f", {percent_text(part / whole, 0)} of the cost" if whole > 0 else ""
+    digits = 0 if abs(part) >= 0.01 * whole else 2
+    return f", {percent_text(part / whole, digits)} of the cost" if whole > 0 else ""
 
 
 def space_held(plan: Plan, group: int, period: int) -> Traced:

@@ -78,7 +78,8 @@ class Recourse:
         used = totals_by(serves.node_group, groups, self.stated.serving)
         used += totals_by(works.node_group[at.work], groups, self.stated.working[at.work] * at.held)
         there, at_once = world.there.copy(), world.at_once.copy()
-        there[hired] = at_once[hired] = used[hired] * (1.0 + 1e-9)
+        planned = used[hired] * (1.0 + 1e-9)
+        there[hired], at_once[hired] = (np.minimum(each[hired], planned) for each in (there, at_once))
         return replace(world, there=there, at_once=at_once)
 
     def _operated(self, world: World, means: Means) -> Operation | None:
@@ -108,9 +109,9 @@ class Recourse:
         return None if nodes < NONE else self._way(f"rent up to {_nodes(nodes)} by the hour", nodes, found)
 
     def _hourly_nodes(self, found: Operation) -> float:
-        """The most nodes at once by the hour beyond those of the plan."""
-        more = found.rented.sum(axis=0) + self.at.hired_nodes(found) - self.at.hired_nodes(self.stated)
-        return float(more.max())
+        """The most nodes at once by the hour beyond those that the plan has of each offer."""
+        beyond = np.maximum(self.at.hired_by_offer(found) - self.at.hired_by_offer(self.stated), 0.0)
+        return float((found.rented.sum(axis=0) + beyond.sum(axis=0)).max())
 
     def _dropped(self, world: World) -> Way | None:
         problem = self.at.problem

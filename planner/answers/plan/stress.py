@@ -48,6 +48,7 @@ class Case:
     demand: Mapping[str, Nodes] = field(default_factory=dict)  # by kind: multiple of the demand (W, T)
     late_sites: frozenset[int] | None = None  # sites whose orders come a period later
     failures: float = 1.0
+    gone: tuple[int, ...] = ()  # node groups that are not to be had
 
 
 def stress_tables(plan: Plan, solution: Solution) -> dict[str, list[Record]]:
@@ -116,6 +117,20 @@ def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
                     f"{plan.problem.site_names[site]} is ready a period late", late_sites=frozenset({site})
                 )
     yield Case("nodes fail twice as often", failures=TWICE)
+    if spot := _spot_of_services(plan, solution):
+        yield Case("no spot nodes are to be had", gone=spot)
+
+
+def _spot_of_services(plan: Plan, solution: Solution) -> tuple[int, ...]:
+    """Node groups of spot nodes that services run on, and no run: what a run loses is its deadline."""
+    problem = plan.problem
+    serves, runs, pausable = problem.serve_options, problem.run_options, problem.pausable_options
+    serving = set(serves.node_group[solution.replicas.any(axis=1)].tolist())
+    running = {
+        *runs.node_group[solution.run > 0].tolist(),
+        *pausable.node_group[solution.done_node_h.any(axis=1)].tolist(),
+    }
+    return tuple(p for p in np.flatnonzero(plan.inputs.spot).tolist() if p in serving - running)
 
 
 def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> tuple[Record, list[Way]]:
@@ -167,7 +182,7 @@ def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
     )
     as_slow = replace(problem, run_options=slow)
     more = nodes_of_runs(as_slow, solution.run) - nodes_of_runs(problem, solution.run)
-    return World(
+    world = World(
         stated.services * case.demand.get("services", 1.0),
         stated.pools * case.demand.get("pools", 1.0),
         rate[serves.node_group],
@@ -175,6 +190,9 @@ def _world(plan: Plan, solution: Solution, case: Case, at: Desk) -> World:
         np.maximum(stated.there - longer_h / groups.hours, 0.0),
         np.maximum(stated.at_once - more, 0.0),
     ).less(short)
+    for nodes in (world.there, world.at_once):
+        nodes[list(case.gone)] = 0.0
+    return world
 
 
 def _needed(
@@ -280,6 +298,7 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     there -= down - of_plan
     rented = plan.assembled.rented.node_group
     there[rented] = np.inf
+    there[list(case.gone)] = 0.0
     reserved = plan.assembled.reserved.node_group
     there[reserved] = (solution.rented - solution.spares)[reserved]
     return there

@@ -51,6 +51,7 @@ from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status
 from planner.trace.numbers import count_text, energy, mass, money, percent_text, tonne_price
 
+ALIKE = 1e-4  # of a total
 MOST_PRICES = 8  # the table holds them all
 
 
@@ -198,6 +199,13 @@ def _beyond_nodes(plan: Plan, solution: Solution) -> dict[str, str]:
     return {what: ", ".join(said) or "none" for what, said in every.items()}
 
 
+def _alike(solution: Solution, usd: float, kgco2e: float) -> bool:
+    """Whether differences from a plan are too small to say anything: less than a search tells apart."""
+    return abs(usd) < max(1.0, ALIKE * abs(solution.usd)) and abs(kgco2e) < max(
+        1.0, ALIKE * abs(solution.kgco2e)
+    )
+
+
 def _against_today(plan: Plan, solution: Solution) -> list[str]:
     found = plan.baselines.get(NO_PURCHASES)
     if found is None:
@@ -208,7 +216,7 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
         return ["Whether today's fleet alone could do this work was not settled in the time allowed."]
     saved = found.solution.usd - solution.usd
     cleaner = found.solution.kgco2e - solution.kgco2e
-    if abs(saved) < 1.0 and abs(cleaner) < 1.0:
+    if _alike(solution, saved, cleaner):
         return ["Without purchases the answer is the same."]
     return [
         f"Without purchases it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
@@ -241,7 +249,7 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
             return ["As operators usually plan, no plan keeps every limit."]
         return ["What operators would usually plan was not found in the time allowed."]
     saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
-    if abs(saved) < 1.0 and abs(cleaner) < 1.0:
+    if _alike(solution, saved, cleaner):
         return ["As operators usually plan, the answer is the same."]
     said = (
         f"As operators usually plan, it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} "

@@ -8,9 +8,9 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Setting, Table, every_size, ranged, worst
-from planner.performance.power import accelerator_power_kw
+from planner.performance.power import accelerator_power_kw, generation_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.physics.batch_work import BatchWork, batch_work, items_together, power_law
+from planner.physics.batch_work import BatchWork, batch_work, items_together, makes_images, power_law
 from planner.physics.nodes import host_columns, working_node_kw
 from planner.physics.requests import given
 from planner.trace.columns import Indices
@@ -58,8 +58,9 @@ def _columns(
     accelerators = (nodes * per_node).named("accelerators_in_use")
     each = derive(samples_per_s, global_batch=one.batch, step_s=one.time_s)
     rate = (each * accelerators).named("system_per_s", "Rate of a whole system")
+    generates = makes_images(inputs, setting.question.model)
     drawn = derive(
-        accelerator_power_kw,
+        generation_power_kw if generates else accelerator_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         memory_use_fraction=one.memory_use,
         compute_use_fraction=one.compute_use,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +11,14 @@ from typing import Any
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, value_at, with_changes
+from planner.inputs.scenario import Rental, Scenario, value_at, with_changes
+from planner.inputs.scenario.schema_rental import price_keys
 from planner.trace.errors import InputError
 from planner.trace.units import UnitError, parse_quantity
 
 NEARLY_NOTHING = 1e-6
 LOW, HIGH = 0.5, 2.0  # of today's value, where no range is requested
-GROUPS = ("electricity", "grid", "failures", "prices", "carbon_price")
+GROUPS = ("electricity", "grid", "failures", "prices", "rent", "carbon_price")
 _RANGE = re.compile(r"\s*([-+\d._eE]+)\s*\.\.\s*([-+\d._eE]+)\s*(.*?)\s*")
 
 
@@ -59,7 +61,8 @@ def levers(scenario: Scenario, catalogue: Catalogue, wanted: Sequence[str]) -> t
 def _has(scenario: Scenario, group: str) -> bool:
     if group == "carbon_price":
         return scenario.policy.objective == "weighted"
-    return bool(scenario.market) if group == "prices" else True
+    offers = {"prices": scenario.market, "rent": scenario.rental}
+    return bool(offers.get(group, True))
 
 
 def _span(text: str, span: str) -> tuple[float, float]:
@@ -92,6 +95,9 @@ def _group(inputs: Inputs, group: str, low: float, high: float) -> Iterator[Leve
         case "prices":
             for offer in inputs.scenario.market:
                 yield lever(f"price of {offer.sku}", _price(inputs, offer.sku))
+        case "rent":
+            for rental in inputs.scenario.rental:
+                yield lever(f"price of {rental.sku} at {rental.name}", _rent(inputs, rental))
         case "failures":
             yield Lever("failure rate", "times", 1.0, low, high, _failures(inputs))
         case _:
@@ -142,6 +148,21 @@ def _price(inputs: Inputs, sku: str) -> Callable[[float], dict[str, Any]]:
         server = next(each.server for each in inputs.skus if each.name == sku)
         today = (inputs.fact(f"server.{server}.price").value,) * inputs.periods
     return lambda factor: {f"market.{sku}.price": [f"{price * factor!r} USD" for price in today]}
+
+
+def _rent(inputs: Inputs, rental: Rental) -> Callable[[float], dict[str, Any]]:
+    """Its price by period, as stated or by its commitment."""
+    today, per = rental.price_usd_per_h, rental.per
+    if today is None:
+        accelerator = next(each.accelerator for each in inputs.skus if each.name == rental.sku)
+        keys = price_keys(inputs.has, rental.commitment, accelerator)
+        today = (math.prod(float(inputs.fact(key).value) for key in keys),) * inputs.periods
+        per = "accelerator"
+    at = f"rental.{rental.name}"
+    return lambda factor: {
+        f"{at}.price": [f"{price * factor!r} USD/h" for price in today],
+        f"{at}.per": per,
+    }
 
 
 def _failures(inputs: Inputs) -> Callable[[float], Scenario]:

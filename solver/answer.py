@@ -35,6 +35,7 @@ SOME = 300  # and from which on rows for each period take as long as they save, 
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
 CHOICES_FIRST = 0.4  # of the time, at most, for that
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
+LITTLE = 0.05  # of the time: too little to write a large program down for a search
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
@@ -103,18 +104,26 @@ def answer(
     program = build(problem)
     floor = -math.inf
     if start is None and len(problem.slots):
-        start, floor = _from_fewer_slots(
-            program,
-            gap_fraction=gap_fraction,
-            ends=began + time_limit_s,
-            should_stop=should_stop,
-            engine=engine,
-            tolerance=tolerance,
-        )
+        means = _bound_of_means(program, began + time_limit_s, should_stop) if engine == "highs" else None
+        left_s = 0.0  # where nothing comes of it, the bound is not waited for
+        try:
+            start, floor = _from_fewer_slots(
+                program,
+                gap_fraction=gap_fraction,
+                ends=began + time_limit_s,
+                should_stop=should_stop,
+                engine=engine,
+                tolerance=tolerance,
+            )
+            left_s = max(began + time_limit_s - time.monotonic(), 0.0)
+        finally:
+            if means is not None:
+                floor = max(floor, means.outcome(within_s=left_s).bound * THOUSAND)
         if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
             within, elapsed_s = backend.Status.WITHIN_GAP, time.monotonic() - began
             return _checked(program, start, within, floor, elapsed_s, tolerance)
-    head_start_s = head_start_fraction * time_limit_s if math.isfinite(time_limit_s) else 0.0
+    left_s = time_limit_s - (time.monotonic() - began)
+    head_start_s = head_start_fraction * left_s if math.isfinite(time_limit_s) else 0.0
     if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
         add_spare_rows(program)
         start, stopped, bound = first_plan(
@@ -161,6 +170,9 @@ def answer(
                 should_stop=should_stop,
             )
     spent_s = time.monotonic() - began
+    late = time_limit_s - spent_s < LITTLE * time_limit_s and program.whole_numbers() >= LARGE
+    if start is not None and late and not check(program, start, tolerance):
+        return _checked(program, start, backend.Status.TIME_LIMIT, floor, spent_s, tolerance)
 
     def search(first: Solution | None, limit_s: float) -> backend.Outcome:
         return backend.solve(
@@ -212,6 +224,23 @@ def answer(
         return _checked(program, found, outcome.status, floor, spent_s, tolerance)
     status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
     return Answer(status, None, math.nan, floor, math.inf, spent_s)
+
+
+def _bound_of_means(
+    program: Program, ends: float, should_stop: backend.Stop | None
+) -> backend.Running | None:
+    """Fractions with few slots that join neighbours, in a thread: the bound of a large problem with slots.
+
+    Those of all its slots take minutes at 72 node groups over 8 periods of 24. None where there are no such.
+    """
+    problem = program.problem
+    means = mean_slots(problem, MEANS, changes=True)
+    if program.whole_numbers() < LARGE or means is problem:
+        return None
+    limit_s = max(ends - time.monotonic(), backend.SOON_S)
+    return backend.begin(
+        build(means).model, gap_fraction=0.0, time_limit_s=limit_s, should_stop=should_stop, whole=False
+    )
 
 
 def _from_fewer_slots(

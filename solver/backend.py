@@ -227,9 +227,8 @@ def begin(
     """
     trust("highs")
     observer = Observer(watch, should_stop)
-    solver = _Highs(
-        observer, start or {}, gap_fraction, time_limit_s, whole=whole, crossover=whole, looking=looking
-    )
+    kind = {"whole": whole, "crossover": whole, "inside": not whole}
+    solver = _Highs(observer, start or {}, gap_fraction, time_limit_s, **kind, looking=looking)
     running = Running(solver, model, observer)
     running.built.wait()
     return running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -12,16 +13,19 @@ import pytest
 from sizes import size
 from solver_cases import cohort, limits, node_groups, problem, service, work
 
+from benchmarks.fleets import fleet
+from benchmarks.studies.slots import with_slots, with_work
 from solver import (
     account,
     account_slots,
+    backend,
     build,
     constrain_slot_services,
     constrain_slots,
     constrain_tasks,
     totals,
 )
-from solver.answer import Answer, answer, check
+from solver.answer import Answer, _bound_of_means, answer, check
 from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
@@ -869,20 +873,50 @@ def test_no_plan_costs_less_than_means_of_slots_do(case: Problem) -> None:
 
 
 def test_means_of_slots_that_are_alike_are_the_slots() -> None:
-    """Where changes are free, halves of a slot have its mean and its price."""
-    free = {f"{name}_usd": [[0.0]] for name in ("wake", "boot")}
+    """Halves of a slot have its mean, its price and its changes; where a stop loses no hours, that is all."""
     case = everything()
-    case = dataclasses.replace(
-        case,
-        work_shifts=dataclasses.replace(
-            case.work_shifts, stop_h=[0.0], stop_usd=[[0.0]], stop_kgco2e=[[0.0]]
-        ),
-        resting=dataclasses.replace(case.resting, wake_usd=free["wake_usd"], wake_kgco2e=[[0.0]]),
-        switching=dataclasses.replace(case.switching, boot_usd=free["boot_usd"]),
-    )
-    mean = mean_slots(in_halves(case), 2)
+    case = dataclasses.replace(case, work_shifts=dataclasses.replace(case.work_shifts, stop_h=[0.0]))
+    mean = mean_slots(in_halves(case), 2, changes=True)
     assert len(mean.slots) == 2
     assert solved(mean).objective == pytest.approx(solved(case).objective, rel=1e-7)
+
+
+@pytest.mark.solve
+@pytest.mark.parametrize("dear", [1.0, 20.0])
+@pytest.mark.parametrize("seed", range(size(2, nightly=10)))
+def test_neighbours_joined_bound_what_changes_cost(seed: int, dear: float) -> None:
+    """On two types of days, also in parts of unlike lengths: with fractions, no fewer slots cost more.
+
+    They bound more than slots that are alike do, with changes free.
+    """
+    case = with_slots(with_work(fleet("S", seed), seed), 24, seed)
+    case = dataclasses.replace(
+        case,
+        resting=dataclasses.replace(case.resting, wake_usd=dear * case.resting.wake_usd),
+        switching=dataclasses.replace(case.switching, boot_usd=dear * case.switching.boot_usd),
+    )
+
+    def least(problem: Problem) -> float:
+        return backend.relax(build.build(problem).model, time_limit_s=30).objective
+
+    bounds = [least(mean_slots(case, parts, changes=True)) for parts in (1, 2, 5, 12)]
+    assert max(bounds) <= least(case) * (1 + 1e-7)
+    assert bounds[0] < bounds[1]
+    assert bounds[2] > least(mean_slots(case, 5))
+
+
+def test_a_large_problem_is_bounded_beside_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By fractions with few slots; a smaller one, whose means are searched, is not."""
+    case = in_halves(everything())
+    ends = time.monotonic() + 20.0
+    monkeypatch.setattr("solver.answer.MEANS", 2)
+    assert _bound_of_means(build.build(case), ends, None) is None
+    monkeypatch.setattr("solver.answer.LARGE", 0)
+    means = _bound_of_means(build.build(case), ends, None)
+    assert means is not None
+    fractions = backend.relax(build.build(mean_slots(case, 2, changes=True)).model, time_limit_s=20)
+    assert means.outcome().bound == pytest.approx(fractions.objective, rel=1e-6)
+    assert 1000 * fractions.objective <= solved(case).objective + 1e-6
 
 
 def test_energy_by_the_hour_has_no_mean() -> None:

@@ -37,6 +37,8 @@ FORMATS = {
     "w4a16": Format(0.5 + 1.0 / 32.0, "bf16", "bf16", "w4a16"),
     # Weights alone in 4 bits, activations in 8.
     "w4a8": Format(0.5 + 1.0 / 32.0, "fp8", "fp8", "w4a8"),
+    # The same by integer units.
+    "w4int8": Format(0.5 + 1.0 / 32.0, "int8", "fp8"),
 }
 
 

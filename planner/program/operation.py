@@ -21,7 +21,15 @@ from planner.physics.procurement import rented_kgco2e
 from planner.program.assembly import Assembled
 from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, chosen, derive
-from solver.account import nodes_of_runs, nodes_under_way, peak_kw, shared_power_kw, totals_by
+from solver.account import (
+    drawn_kwh,
+    idle_nodes,
+    nodes_of_runs,
+    nodes_under_way,
+    peak_kw,
+    shared_power_kw,
+    totals_by,
+)
 from solver.account_energy import has_energy, shares_energy
 from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
 from solver.problem import Problem, Solution
@@ -89,6 +97,12 @@ class Operation:
     usd: float
     kgco2e: float
     kwh: float
+    avoided_kgco2e: float = 0.0  # by contracts that cover a share of what is drawn
+
+    @property
+    def uncontracted_kgco2e(self) -> float:
+        """Its carbon without any contract."""
+        return self.kgco2e + self.avoided_kgco2e
 
 
 @dataclass(frozen=True)
@@ -111,6 +125,7 @@ class Desk:
     lent_h: Floats  # (W, T) work that nodes of resting replicas do, which stays as planned
     adopted: Indices  # techniques of pools that the plan adopts
     adopted_lent_h: Floats  # (A, T) work that resting replicas do with each technique, which stays as well
+    uncovered: Floats  # [P, T] share of the carbon of a further kilowatt-hour that no contract avoids
 
     def stated(self) -> World:
         """The world that the plan was made for."""
@@ -144,6 +159,10 @@ class Desk:
             found["serve"][kind] = (each - spared) / serves.nodes[self.serve][:, None]
             hour = known.get(f"work_{kind}", np.zeros((len(works), 1)))[self.work] + hired[of_work]
             found["work"][kind] = hour - idle[of_work] / groups.hours
+        for way, group in (("serve", of_serve), ("work", of_work)):
+            whole = found[way]["kgco2e"]
+            found[way]["kgco2e"] = whole * self.uncovered[group]
+            found[way][AVOIDED] = whole - found[way]["kgco2e"]
         usd = np.full(shape, np.inf)
         for name, value in known.items():
             if name.startswith("rent_usd "):
@@ -182,6 +201,7 @@ class Prices:
 
 
 KINDS = ("usd", "kgco2e", "kwh")
+AVOIDED = "avoided_kgco2e"  # what contracts avoid of the carbon of further energy
 
 
 def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
@@ -232,7 +252,30 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         adopted=np.flatnonzero(solution.adopted),
         adopted_lent_h=adopted_work_h(problem, solution)
         - works.uses.T.astype(float) @ (works.speed[:, None] * solution.work_node_h),
+        uncovered=_uncovered(inputs, problem, solution),
     )
+
+
+def _uncovered(inputs: Inputs, problem: Problem, solution: Solution) -> Floats:
+    """What is left of the carbon of energy where contracts cover their share of whatever is drawn.
+
+    u = 1 - sum_c a[c,t] (1 - CI_c / CI_market), over contracts that hold more than they cover
+    """
+    groups, contracts = problem.node_groups, problem.contracts
+    left = np.ones((len(groups), problem.periods))
+    if not solution.matched_kwh.any():
+        return left
+    drawn = drawn_kwh(problem, solution, idle_nodes(problem, solution, solution.in_service))
+    market = np.array([float(one.value) for one in inputs.grid]).reshape(-1, problem.periods)
+    for c, site in enumerate(contracts.site.tolist()):
+        matched = solution.matched_kwh[c]
+        free = matched < contracts.limit_kwh[c] * (1.0 - NEAR)
+        share = np.divide(matched, drawn[site], out=np.zeros(problem.periods), where=drawn[site] > 0)
+        avoided = np.divide(
+            contracts.kgco2e_per_kwh[c], market[site], out=np.zeros(problem.periods), where=market[site] > 0
+        )
+        left[(groups.site == site) & ~groups.off_site] -= share * free * avoided
+    return left
 
 
 def _carried_kw(problem: Problem, solution: Solution) -> tuple[Floats, Floats]:
@@ -424,7 +467,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         return None
     taken = {
         kind: float((serving * prices.serve[kind]).sum() + (working * prices.work[kind]).sum())
-        for kind in KINDS
+        for kind in (*KINDS, AVOIDED)
     }
     for kind in ("usd", "kgco2e"):
         taken[kind] += float((rented * prices.hourly[kind][rentable]).sum())
@@ -443,6 +486,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         taken["usd"],
         taken["kgco2e"],
         taken["kwh"],
+        taken[AVOIDED],
     )
 
 

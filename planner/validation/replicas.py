@@ -101,10 +101,11 @@ def serve_system(
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
     filed, age = _filed(precision, chip, benchmark), age_of(round, benchmark)
-    run = _Run(benchmark, chip, filed, age, ring_factor_of(round, benchmark, chip))
+    ring, pieces = ring_factor_of(round, benchmark, chip), pieces_of(chip, scenario)
+    run = _Run(benchmark, chip, filed, age, ring, pieces)
     layouts = run.layouts(accelerators)
     found = [
-        accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
+        pieces * accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
         for tp, dp in layouts
         for stages in run.stages(round)
         if tp * dp * stages <= accelerators
@@ -146,6 +147,7 @@ class _Run:
     precision: str
     age_factor: float  # time of a step over that of the newest round
     ring_factor: float = 1.0  # time of a ring over that of its volume
+    pieces: float = 1.0  # replicas that run next to each other on one accelerator, each on its share of it
 
     @property
     def beams(self) -> float:
@@ -187,13 +189,25 @@ class _Run:
         return bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
 
     def stages(self, round: str) -> tuple[int, ...]:
-        """Stages in a row over which TensorRT of a round spreads the layers of a model without experts."""
-        key = f"performance.engine.{MLPERF}.stages@{round.replace('.', '-')}"
-        spread = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(self.chip)
-        return (1, int(constant(key, "stages"))) if spread and not self.mixture else (1,)
+        """Stages in a row over which the layers of a model without experts may spread.
+
+        By the chip's own engine, or by TensorRT of a round.
+        """
+        usual, known = f"performance.engine.{MLPERF}.stages", load_catalogue()
+        keys = [f"{usual}@{self.chip}"]
+        if known.engines[PEER].runs_on(self.chip):
+            keys.append(f"{usual}@{round.replace('.', '-')}")
+        own = next((key for key in keys if known.has(key)), usual)
+        most = constant(usual if self.mixture else own, "stages")
+        return tuple(n for n in SPLITS if n <= most)
 
     def layouts(self, accelerators: int) -> list[tuple[int, int]]:
-        """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention."""
+        """Accelerators that share attention, and groups of them; of a mixture groups may repeat attention.
+
+        Where replicas share an accelerator, none lies on two.
+        """
+        if self.pieces > 1.0:
+            return [(1, 1)]
         mixture = self.mixture
         domain = constant(f"accelerator.{self.chip}.link_domain", "accelerators")
         sizes = [n for n in SPLITS if n <= accelerators and n <= max(8.0, domain)]
@@ -211,6 +225,10 @@ class _Run:
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
         parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache, stages)
+        if self.pieces != 1.0:
+            names = ("peak_tflop_per_s", "half_peak_tflop_per_s", "memory_gb_per_s")
+            shares = {name: getattr(parts["chip"], name) / self.pieces for name in names}
+            parts["chip"] = replace(parts["chip"], **shares)
         if self.ring_factor != 1.0:
             parts["engine"] = replace(parts["engine"], ring_factor=self.ring_factor)
         if self.beams > 1.0:
@@ -223,7 +241,8 @@ class _Run:
         """Requests that a replica has memory for, in all its stages; 0 where the weights do not fit."""
         parts = self.parts(tp, dp, stages)
         prompt = self._number("input_tokens") / self.beams
-        return dp * stages * held_requests(parts, self.chip, prompt + self.kept_tokens, MLPERF)
+        context = prompt + self.kept_tokens
+        return dp * stages * held_requests(parts, self.chip, context, MLPERF, 1.0 / self.pieces)
 
     def targets_s(self, scenario: str) -> tuple[float, float]:
         """Times to the first token and for each further one that the rules ask for."""
@@ -339,12 +358,17 @@ class _Run:
         return limit * self.kept_tokens / self.beams / self.age_factor
 
 
-def held_requests(parts: dict[str, Any], chip: str, context_tokens: float, engine: str) -> float:
-    """Requests of a batch that each group of a replica has memory for; 0 where the weights do not fit."""
+def held_requests(
+    parts: dict[str, Any], chip: str, context_tokens: float, engine: str, share_fraction: float = 1.0
+) -> float:
+    """Requests of a batch that each group of a replica has memory for; 0 where the weights do not fit.
+
+    `share_fraction` is the replica's share of the memory of each accelerator.
+    """
     model, layout = parts["model"], parts["layout"]
     return _number(
         largest_batch(
-            memory_gb=constant(f"accelerator.{chip}.memory", "memory_gb"),
+            memory_gb=share_fraction * constant(f"accelerator.{chip}.memory", "memory_gb"),
             usable_fraction=constant("performance.serving.usable_memory", "usable_fraction"),
             weights_gb=replica_weights_gb(
                 parameters=model.parameters,
@@ -371,10 +395,13 @@ def _filed(precision: str | None, chip: str, benchmark: str) -> str:
     """Format of the weights: as filed, or the narrowest that the accelerator multiplies.
 
     Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened
-    to 16. A benchmark filed as 16 bits by engines of 8 is served in 8 where the accelerator has them.
+    to 16. A benchmark filed as 16 bits by engines of 8 is served in 8 where the accelerator has them. What a
+    chip's own engine files may have another name than what it runs.
     """
     narrow = [bits for bits in ("fp4", "fp8") if load_catalogue().has(f"accelerator.{chip}.{bits}_peak")]
-    own = aliases("precision").get(f"{benchmark} {precision or 'unstated'}")
+    spelt, filed = aliases("precision"), precision or "unstated"
+    names = (f"{chip} {benchmark} {filed}", f"{benchmark} {filed}", f"{chip} {filed}")
+    own = next((spelt[name] for name in names if name in spelt), None)
     if own == "w4a8" and not _multiplies_pairs(chip):
         own = "w4a16"
     if own and (own != "fp8" or "fp8" in narrow):
@@ -416,6 +443,13 @@ def ring_factor_of(round: str, benchmark: str, chip: str) -> float:
     key = f"benchmark.{benchmark}.ring_factor@{round.replace('.', '-')}"
     fused = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(chip)
     return constant(key, "ring_factor") if fused else 1.0
+
+
+def pieces_of(chip: str, scenario: str) -> float:
+    """Replicas that the engine of a processor runs on one: one for each of its dies of cores."""
+    usual = f"performance.engine.{MLPERF}.pieces"
+    own = f"{usual}@{chip}-{scenario.lower()}"
+    return constant(own if load_catalogue().has(own) else usual, "count")
 
 
 def _engine_number(engine: str, gpu: str, key: str) -> float:

@@ -9,6 +9,7 @@ from explained import explained
 from test_plan_questions import TEXT, WIDE, planned, scenario
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.ranges import ranged_totals
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
@@ -17,6 +18,7 @@ from planner.report.data import to_json
 from planner.trace.explain import explain, explanation_from
 from planner.trace.quantities import Derived, Traced
 from planner.trace.recomputation import recompute
+from planner.trace.records import plain_rows
 from planner.trace.uncertainty import ranged_facts, spread
 
 CONTRACTS = """
@@ -156,6 +158,27 @@ def test_contracts_of_all_energy_leave_none_of_its_carbon_whatever_is_drawn() ->
             again = recompute(terms, {fact.key: end or 0.0})
             assert sum(again) == pytest.approx(0, abs=1e-6 * -again[-1])
     assert spread([plan.ledger.carbon], draws=40)[0].p5 >= 0
+
+
+def test_less_energy_than_planned_is_never_below_nothing_where_contracts_cover_it() -> None:
+    """All energy at 0 g/kWh: in each draw what is left is making and parts; by location it falls and rises.
+
+    It fell below zero where demand did, as the contract stayed and its energy did not.
+    """
+    plan = with_contracts(ALL_CLEAN)
+    solution, ledger = plan.answer.solution, plan.ledger
+    assert solution is not None
+    assert ledger.location_carbon is not None
+    named = {
+        "cost": ("Cost", ledger.cost),
+        "carbon": ("Carbon", ledger.carbon),
+        "carbon_location": ("By location", ledger.location_carbon),
+    }
+    _, carbon, location = plain_rows(ranged_totals(plan, solution, named, 32)[0])
+    made = ledger.carbon.value - sum(float(term.value) for term in electric(plan))
+    assert 0 < carbon["p5"] < made
+    assert location["p5"] < 0.97 * location["value"]
+    assert location["p95"] > 1.03 * location["value"]
 
 
 def test_a_contract_covers_its_share_up_to_its_limit() -> None:

@@ -64,7 +64,7 @@ BY_SIZE = re.compile(
     r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"
 )
 BY_ROUND = re.compile(  # in the others, none did so
-    r"performance\.engine\.mlperf\.(apart_domain|stages)@v\d-\d|benchmark\..+\.(age|ring)_factor@v\d-\d"
+    r"performance\.engine\.mlperf\.apart_domain@v\d-\d|benchmark\..+\.(age|ring)_factor@v\d-\d"
 )
 
 

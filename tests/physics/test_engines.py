@@ -116,6 +116,7 @@ def test_nothing_written_is_a_prompt_alone() -> None:
         ("mxfp4", 4 + 8 / 32),
         ("w4a16", 4 + 8 / 32),
         ("w4a8", 4 + 8 / 32),
+        ("w4int8", 4 + 8 / 32),
     ],
 )
 def test_bytes_of_a_format(name: str, bits: float) -> None:

@@ -534,6 +534,36 @@ def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
     assert replicas._filed(None, "b200-sxm-180gb", "whisper") == "bf16"
 
 
+def test_engines_of_one_maker_file_what_their_values_are():
+    """Intel's scripts: weights of 4 bits by values of 8, whatever was filed; a Xeon's Whisper is in 8."""
+    for filed in ("int8", "uint4"):
+        assert replicas._filed(filed, "arc-pro-b60", "llama2-70b-99") == "w4int8"
+    assert replicas._filed("int4", "xeon-6980p", "llama3.1-8b") == "w4int8"
+    assert replicas._filed("int8", "xeon-6980p", "whisper") == "int8"
+    assert replicas._filed("int4", "l4-24gb", "llama3.1-8b") == "w4a16"
+
+
+def test_layers_of_llama_on_arc_lie_on_stages_in_a_row():
+    """PP=4 and TP=1 offline: a ring over PCI Express would take a third of the rate."""
+    run = replicas._Run("llama2-70b-99", "arc-pro-b60", "w4int8", 1.0)
+    assert run.stages("v6.0") == (1, 2, 4)
+    assert replicas._Run("gpt-oss-120b", "arc-pro-b60", "w4a16", 1.0).stages("v6.0") == (1,)
+    each = {(tp, p): run.tokens_per_s(tp, 1, "Offline", p) for tp, p in ((1, 4), (4, 1), (2, 2))}
+    assert max(each, key=lambda at: each[at]) == (1, 4)
+
+
+def test_within_targets_a_processor_runs_a_replica_on_each_die():
+    """Three of a Xeon 6980P, each with a third of its memory and rates, and none on two processors."""
+    whole = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0)
+    cut = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0, 1.0, 3.0)
+    assert replicas.pieces_of("xeon-6980p", "Server") == 3.0
+    assert replicas.pieces_of("xeon-6980p", "Offline") == 1.0
+    assert cut.layouts(2) == [(1, 1)]
+    assert cut.held(1, 1) < whole.held(1, 1)
+    # What waits for a prompt reads it three times as long, so that more than a third is lost.
+    assert cut.tokens_per_s(1, 1, "Server") < whole.tokens_per_s(1, 1, "Server") / 3.0
+
+
 CHAT = {"avg_batch": 32, "avg_output_tokens": 390, "weights": "bfloat16", "engine": "vLLM"}
 
 

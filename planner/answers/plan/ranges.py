@@ -36,7 +36,7 @@ from planner.trace.records import Record, total_records
 from planner.trace.uncertainty import Spread, draw_facts, ranged_facts, stratified
 
 QUANTILES = (0.05, 0.5, 0.95)
-MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "kgco2e", "energy": "kwh"}
+MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "uncontracted_kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
 SAID_EVERY = 8  # draws
 SAID_FROM = 0.1  # share of the width below which what is rented is no news

@@ -86,7 +86,7 @@ def test_a_stop_ends_the_rounds_with_the_plan_so_far(monkeypatch: pytest.MonkeyP
 
 
 def test_each_period_starts_from_the_one_before_with_other_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is known is told, and nothing of what counts nodes: a fraction rounded up may want one more."""
+    """All that is known is told but what counts nodes: a fraction rounded up may want one more."""
     seed = next(seed for seed in cases(8) if held(seed)[1].status.has_plan)
     program, _ = held(seed)
     counted = {each.name for part in nodes(program) for each in part.ravel()}

@@ -15,7 +15,7 @@ from solver import backend, by_periods
 from solver.build import build
 from solver.by_periods import better_by_periods, plan_by_periods
 from solver.program import Program
-from solver.steps import Search, choices, cost, hold, ranges
+from solver.steps import Search, choices, cost, hold, nodes, ranges
 from solver.verify import verify
 
 
@@ -83,3 +83,22 @@ def test_a_stop_ends_the_rounds_with_the_plan_so_far(monkeypatch: pytest.MonkeyP
     assert last.stopped
     assert last.values == best.values
     assert ranges(program) == before
+
+
+def test_each_period_starts_from_the_one_before_with_other_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is known is told but what counts nodes: a fraction rounded up may want one more."""
+    seed = next(seed for seed in cases(8) if held(seed)[1].status.has_plan)
+    program, _ = held(seed)
+    counted = {each.name for part in nodes(program) for each in part.ravel()}
+    solved, told = Search.__call__, list[tuple[dict[str, float] | None, backend.Outcome]]()
+
+    def watched(self: Search, program: Program, start: Any, *share: Any) -> backend.Outcome:
+        told.append((start, solved(self, program, start, *share)))
+        return told[-1][1]
+
+    monkeypatch.setattr(by_periods.Search, "__call__", watched)
+    plan_by_periods(program, search())
+    assert told[0][0] is None
+    assert len(told) > 1
+    for (_, before), (start, _) in itertools.pairwise(told):
+        assert start == {name: value for name, value in before.values.items() if name not in counted}

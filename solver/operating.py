@@ -53,7 +53,7 @@ def best_operation(
 def for_this(problem: Problem, plan: Solution) -> Problem:
     """The problem without slots of what a plan does not have; whatever its fleet may do is left.
 
-    Of 72 node groups over 8 periods of 24 slots a tenth of the columns stays.
+    Of 72 node groups over 8 periods of 24 slots a quarter of the columns stays.
     """
     if not len(problem.slots):
         return problem

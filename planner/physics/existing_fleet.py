@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from carbon.attribution import lifetime_h
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import Cohort, Move
 from planner.physics.equations.ownership import node_failure_rate_per_node_h
@@ -70,6 +71,20 @@ def up_fraction(
     return 1.0 - (down - covered)
 
 
+def spread_fraction(*, lifetime_h: Column, age_h: Column, hours_h: Column) -> Column:
+    """Share of a period that lies within the life over which the making of a standing node is spread.
+
+    f = min(1, max(0, (L - a) / t))
+
+    a is the age at the start of the period, t the hours of it. So the shares of all periods sum to what the
+    node took to make, and no more.
+
+    Source: GSF, "Software Carbon Intensity", ISO/IEC 21031:2024 (a share of the expected life).
+    """
+    result: Column = np.clip(np.subtract(lifetime_h, age_h) / np.asarray(hours_h), 0.0, 1.0)
+    return result
+
+
 @dataclass(frozen=True)
 class Moving:
     """Ways to move, one row (M) for each move of each cohort that it may carry."""
@@ -95,6 +110,7 @@ class Standing:
     keep_usd: Traced
     capital_usd: Traced | None  # None where money is counted when it is spent
     keep_kgco2e: Traced
+    spread_fraction: Traced  # of a period in which making is carried
     retire_usd: Traced | None
     value: Value | None
     available_fraction: Traced
@@ -134,6 +150,7 @@ def standing_columns(inputs: Inputs, nodes: Nodes) -> Standing:
         keep_usd=keep_usd,
         capital_usd=None if cash or value is None else value.capital_usd,
         keep_kgco2e=keep_kgco2e,
+        spread_fraction=_spread(inputs, home),
         retire_usd=None if value is None else _proceeds(inputs, home, value) if cash else value.sale_usd,
         value=value,
         available_fraction=available,
@@ -208,6 +225,21 @@ def _keeping(
         (usd + parts + extension).named("aged_kept_usd", "Money for keeping an ageing node"),
         derive(aged_replacement_kgco2e, replacement_kgco2e=kgco2e, **rates),
         derive(up_fraction, **rates, repair_h=inputs.repair()),
+    )
+
+
+def _spread(inputs: Inputs, home: NDArray[np.intp]) -> Traced:
+    """Share of each period in which a cohort still carries its making (H, T)."""
+    horizon = inputs.scenario.horizon
+    age_h = np.array([-horizon.hours_from_start(c.in_service) for c in inputs.scenario.fleet])
+    life_y = inputs.yours("policy.node_life", inputs.scenario.policy.node_life_y, "y")
+    return derive(
+        spread_fraction,
+        lifetime_h=derive(lifetime_h, lifetime_y=life_y),
+        age_h=chosen(
+            "age_h", age_h[home][:, None] + inputs.period_start_h.value, "at the start of the period"
+        ),
+        hours_h=inputs.period_h,
     )
 
 

@@ -108,8 +108,11 @@ def network_share(
     )
 
 
-def node_shares(inputs: Inputs, sku: int, node_h: Traced) -> NodeShares:
-    """Building and end of life of nodes of one SKU that stand at a site for so many node-hours."""
+def node_shares(inputs: Inputs, sku: int, node_h: Traced, spread_h: Traced) -> NodeShares:
+    """Building and end of life of nodes of one SKU that stand at a site for so many node-hours.
+
+    `spread_h` are those within the life of a node: what it takes to treat is spread over that life alone.
+    """
     one, catalogue = inputs.skus[sku], inputs.catalogue
     weighed = f"server.{one.server}.mass"
     mass = inputs.fact(weighed if catalogue.has(weighed) else "job.node_mass")
@@ -131,7 +134,7 @@ def node_shares(inputs: Inputs, sku: int, node_h: Traced) -> NodeShares:
         derive(
             calendar_share_kgco2e,
             embodied_kgco2e=treated,
-            used_h=node_h,
+            used_h=spread_h,
             lifetime_h=derive(lifetime_h, lifetime_y=years),
         ),
     )

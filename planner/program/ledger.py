@@ -271,7 +271,12 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         sunk_carbon=term_of(
             "kgco2e",
             "sunk",
-            used_part(nodes.sunk_kgco2e, cohort_node_group, solution.kept),
+            (
+                (rows(nodes.sunk_kgco2e, cohort_node_group) * standing.spread_fraction).named(
+                    "making_kgco2e"
+                ),
+                decided("counts", solution.kept),
+            ),
         ),
         usd_terms=usd,
         kgco2e_terms=kgco2e,

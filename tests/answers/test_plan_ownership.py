@@ -18,6 +18,7 @@ from plain import plain
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
+from planner.answers.plan.whole_ledger import whole_ledger
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.physics.existing_fleet import extra_parts_usd, up_fraction
 from planner.physics.procurement import rebated_usd
@@ -316,6 +317,27 @@ def test_nodes_are_gone_from_the_period_in_which_their_life_ends() -> None:
     assert plan.problem.cohorts.must_retire_by.tolist() == [2]
     assert solved(plan).kept[0].tolist() == [1, 1, 0, 0]
     assert bought(plan) == 1
+
+
+def test_making_is_spread_over_the_life_and_no_longer() -> None:
+    """Of six years from July 2021 two quarters and half a day are left; of five years nothing is."""
+    spread, over = planned({"policy.node_life": "6 y"}), planned()
+    making = np.asarray(spread.assembled.nodes.sunk_kgco2e.value)[spread.assembled.standing.node_group[0]]
+    left = np.array([1, 1, 12 / (92 * 24), 0])
+
+    assert spread.assembled.standing.spread_fraction.value[0] == pytest.approx(left)
+    assert spread.ledger.sunk_carbon.value == pytest.approx((making * left * solved(spread).kept[0]).sum())
+    assert solved(over).kept[0].any()
+    assert over.ledger.sunk_carbon.value == 0
+    bought_h = (solved(over).bought_in_service * over.problem.node_groups.hours).sum()
+    assert end_of_life_kgco2e(over) / end_of_life_kgco2e(planned(BUSY)) == pytest.approx(
+        bought_h / (solved(planned(BUSY)).bought_in_service * over.problem.node_groups.hours).sum()
+    )
+
+
+def end_of_life_kgco2e(plan: Plan) -> float:
+    found = whole_ledger(plan, solved(plan)).of("end of life")
+    return 0.0 if found is None else float(found.value)
 
 
 def test_an_extension_is_paid_by_the_hour_past_the_life() -> None:

@@ -292,13 +292,17 @@ def _around(
             yield from _parted(f"storage at {site.name}", kept.operational, of_storage, False)
             yield Entry(f"making of storage at {site.name}", 3, "storage", kept.made, False, capital)
     building, end = dict[str, Traced](), dict[str, Traced]()
+    past_life_h = (1.0 - plan.assembled.standing.spread_fraction.value) * plan.problem.node_groups.hours
     for k, sku in enumerate(inputs.skus):
         here = (inputs.node_group_sku == k) & ~plan.problem.node_groups.off_site
         hours = solution.in_service[here] * plan.problem.node_groups.hours
         if not hours.any():
             continue
         node_h = chosen("node_h", float(hours.sum()), f"nodes of {sku.name} in service, by the program", "h")
-        shares = node_shares(inputs, k, node_h)
+        past = np.isin(plan.problem.cohorts.node_group, np.flatnonzero(here))
+        past_h = float((past[:, None] * solution.kept * past_life_h).sum())
+        spread_h = chosen("node_h", float(hours.sum()) - past_h, "those within the life of nodes", "h")
+        shares = node_shares(inputs, k, node_h, spread_h)
         building[sku.name], end[sku.name] = shares.building, shares.end_of_life
     if building:
         yield Entry("building", 3, "building", total("building_kgco2e", building), False, capital)

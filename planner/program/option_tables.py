@@ -125,7 +125,9 @@ def services_of(inputs: Inputs) -> Services:
     peak = np.array([one.peak_requests_per_s for one in services]).reshape(-1, inputs.periods)
     price = np.full(peak.shape, np.inf)
     for i, items in unmet_items(inputs).items():
-        price[i] = np.array([item.value for item in items]) / peak[i]
+        worth = np.array([float(item.value) for item in items])
+        # Where nothing is asked for, nothing can be left out.
+        price[i] = np.divide(worth, peak[i], out=np.zeros(inputs.periods), where=peak[i] > 0)
     budgets = [one.mean_quality_budget_fraction for one in services]
     limits = np.array([np.inf if budget is None else budget for budget in budgets])
     named = list(dict.fromkeys(one.pipeline for one in services if one.pipeline is not None))

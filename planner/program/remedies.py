@@ -61,7 +61,10 @@ def find_remedies(
     found = [*_retirement(trials), *_confidence(trials), *_rack_power(trials), *_deployments(trials)]
     if any(one.suffices for one in infeasibility.families if one.names[0] in LIMITS):
         return tuple(found)
-    named = None if conflict is None else {(one.family, one.index[0]) for one in conflict.members}
+    # A cap over the horizon has no index, and names no work.
+    named = (
+        None if conflict is None else {(one.family, one.index[0]) for one in conflict.members if one.index}
+    )
     services = [
         one.name
         for i, one in enumerate(scenario.services)

@@ -76,7 +76,7 @@ def narrowed(every: Sequence[Swing]) -> dict[str, float]:
         width[cause_of(swing.fact)] = width.get(cause_of(swing.fact), 0.0) + swing.width
     whole = sum(one**2 for one in width.values())
     if not whole:
-        return {}
+        return dict.fromkeys(width, 0.0)
     return {cause: 1.0 - float(np.sqrt(max(1.0 - one**2 / whole, 0.0))) for cause, one in width.items()}
 
 

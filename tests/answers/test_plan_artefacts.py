@@ -14,6 +14,7 @@ from solver_cases import node_groups, problem, work
 
 from planner.answers.plan.places import _share
 from planner.answers.plan.summary import _alike
+from planner.answers.plan.whole_ledger import _unrounded
 from planner.answers.saved.tables import totals_rows
 from planner.report.charts import Picture
 from planner.report.charts.compared import terms_side_by_side
@@ -175,3 +176,9 @@ def test_what_a_search_cannot_tell_apart_is_called_the_same() -> None:
 def test_a_small_share_is_no_share_of_nothing() -> None:
     assert _share(1809.0, 804_174.0) == ", 0.22 % of the cost"
     assert _share(81_100.0, 524_000.0) == ", 15 % of the cost"
+
+
+def test_a_line_that_is_rounding_is_nothing() -> None:
+    """Electricity under contract in full came to -5.8e-11 kg, and no line may be below zero."""
+    assert _unrounded(-5.82077e-11) == 0.0
+    assert _unrounded(-1.0) == -1.0

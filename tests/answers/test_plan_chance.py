@@ -320,3 +320,5 @@ def test_narrowing_is_that_of_independent_widths() -> None:
     every = [Swing(fact, 0.0, width) for fact, width in zip(facts, (3.0, 4.0), strict=True)]
     assert narrowed(every) == pytest.approx({"finance.maintenance": 0.2, "finance.deposit": 0.4})
     assert narrowed([]) == {}
+    none = [Swing(fact, 5.0, 5.0) for fact in facts]  # where every price is stated, no fact moves the cost
+    assert narrowed(none) == {"finance.maintenance": 0.0, "finance.deposit": 0.0}

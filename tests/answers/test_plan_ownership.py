@@ -180,6 +180,10 @@ downtime = "0 d"
             "nothing after policy.node_life, 5 years: remove one, or write a longer life",
         ),
         (
+            {"reliability.repair": "0 h"},
+            "reliability.repair: '0 h' is out of range: write a value above 0 and up to 8,766 h",
+        ),
+        (
             {"fleet[0].life": "6 y", "fleet[0].extend_to": "5 y"},
             "fleet[0].extend_to: 5 y is not beyond life, 6 y: write a longer time, or remove it",
         ),

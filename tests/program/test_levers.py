@@ -290,6 +290,21 @@ def test_a_site_of_a_contract_may_stand_empty_for_a_period() -> None:
     assert found.load_kwh == pytest.approx(plan.ledger.energy.value, rel=1e-9)
 
 
+def test_a_service_with_a_penalty_may_have_periods_without_demand() -> None:
+    """Nothing is left out of nothing: the price by peak was a division by zero, and the plan an error."""
+    breaks = {
+        "horizon.periods": 2,
+        "services.chat.peak_rate": ["0 /s", "1200 /s"],
+        "services.chat.unmet_penalty": "1 USD",
+        "pools.search.gpu_time": ["0 h", "110000 h"],
+    }
+    plan = plan_fleet(with_changes(parse_scenario(TEXT), breaks), baselines=False)
+    assert plan.answer.solution is not None
+    assert plan.problem.services.unmet_usd[0, 0] == 0
+    assert plan.problem.services.unmet_usd[0, 1] > 0
+    assert not plan.answer.solution.shed_fraction.any()
+
+
 def test_a_unit_of_work_is_charged_what_it_does_on_lent_nodes_and_spared_what_it_rests() -> None:
     """A pool counts its accelerator-hours wherever it does them; what levers take is of the work that does.
 

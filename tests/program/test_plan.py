@@ -706,6 +706,14 @@ def test_a_better_baseline_within_the_gap_is_the_plan_with_its_bound() -> None:
     assert search._not_beaten(best, [best.solution]) is best
 
 
+def test_two_caps_of_the_horizon_that_clash_have_an_answer() -> None:
+    """Neither alone is enough, and neither names any work: looking for remedies was an error of an index."""
+    caps = {"policy.carbon_cap": "1 kg", "policy.money_cap": "1 USD"}
+    plan = plan_fleet(with_changes(shipped("one-training-job"), caps), baselines=False)
+    assert plan.answer.status is Status.INFEASIBLE
+    assert plan.infeasibility is not None
+
+
 def test_a_baseline_that_looked_for_money_alone_is_operated_for_the_plan() -> None:
     """Its fleet may be the best within the gap, its clean energy is not: at 1 USD/MWh it bought none."""
     contract = {"name": "wind", "site": "stockholm", "price_premium": "1 USD/MWh"}

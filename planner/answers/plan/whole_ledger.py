@@ -394,6 +394,11 @@ def _together(parts: Mapping[str, Traced], name: str) -> Traced:
     return derive(lines_kgco2e, WHOLE, **held)
 
 
+def _unrounded(kgco2e: float) -> float:
+    """A line that is nothing but rounding, as of energy that contracts cover in full, is nothing."""
+    return 0.0 if abs(kgco2e) < TOLERANCE else kgco2e
+
+
 def _check(plan: Plan, found: WholeLedger) -> None:
     """No line twice, none negative, by the ledger of the leaf; those minimised are the plan's carbon."""
     market = plan.ledger.location_carbon is not None
@@ -404,7 +409,7 @@ def _check(plan: Plan, found: WholeLedger) -> None:
         signal = replace(signal, scope="direct")  # the rest has lines of its own
     lines = []
     for one in found.entries:
-        value, place = float(one.kgco2e.value), one.location or one.kgco2e
+        value, place = _unrounded(float(one.kgco2e.value)), one.location or one.kgco2e
         lines.append(
             Line(
                 one.name,

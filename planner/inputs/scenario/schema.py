@@ -113,7 +113,7 @@ class Reliability(Part):
     restart_h: Annotated[float, Quantity('"10 min"', "h", Range(0, 168))] = Field(
         description="Time from a failure to running again"
     )
-    repair_h: Annotated[float | None, Quantity('"5.5 d"', "h", Range(0, 8766))] = Field(
+    repair_h: Annotated[float | None, Quantity('"5.5 d"', "h", Range(0, 8766, open=True))] = Field(
         None,
         description="Mean time until a failed node is back; default: that of the log, where it has outages",
     )

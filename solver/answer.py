@@ -297,7 +297,8 @@ def _from_fewer_slots(
             if plan is not None and (best := _best(program, [plan], tolerance)) is not None:
                 return best, floor
     searched = time.monotonic() + SLOTS_LATER * left_s(ends)
-    by_period = answer_of(problem.by_period(), 1.0, PERIOD_FIRST * left_s(searched)).solution
+    first = PERIOD_FIRST if program.whole_numbers() < LARGE else 1.0  # no search takes so many longer slots
+    by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
     if by_period is None:
         return None, floor
     known, few, coarser = [by_period], None, fewer_slots(problem, FEW)

@@ -44,6 +44,7 @@ from planner.physics.training_step import (
     without_precision,
 )
 from planner.trace.columns import Indices
+from planner.trace.numbers import how_many
 from planner.trace.quantities import Traced
 
 __all__ = [
@@ -117,7 +118,7 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                 if (j, k, nodes) not in known:
                     known[j, k, nodes] = _run_layout(inputs, job, k, nodes)
                     if isinstance(known[j, k, nodes], str):
-                        name = f"{job.name} on {nodes} nodes"
+                        name = f"{job.name} on {how_many(nodes, 'node')}"
                         dropped.append(Dropped(name, inputs.skus[k].name, str(known[j, k, nodes])))
                 layout = known[j, k, nodes]
                 if isinstance(layout, Layout):

@@ -23,7 +23,7 @@ from typing import Any
 from planner.report.plain import to_json
 from planner.trace.explain import pooled
 from planner.trace.nesting import laid_out, layout_of
-from planner.trace.numbers import number_text, percent_text
+from planner.trace.numbers import how_many, number_text, percent_text
 from planner.trace.records import Record, tables_in
 
 SCHEMA = 4
@@ -95,7 +95,7 @@ def _checkpoint_title(document: Record) -> str:
     if "jobs" in document:
         return f"Checkpoints of {document['scenario']}"
     inputs = document["inputs"]
-    return f"Checkpoints of {inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}"
+    return f"Checkpoints of {inputs['model']} on {how_many(inputs['nodes'], 'node')} of {inputs['sku']}"
 
 
 # Key by which a document is known within the program -> how it is written.

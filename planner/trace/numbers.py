@@ -62,6 +62,11 @@ def fixed_text(value: float | None, decimals: int, *, sign: bool = False) -> str
     return f"{value + 0.0:{'+' if sign else ''},.{decimals}f}" if _known(value) else NONE
 
 
+def how_many(number: int, thing: str) -> str:
+    """A whole number with what it counts: `1 node`, `16 nodes`."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def count_text(value: float | None) -> str:
     """A whole number, thousands set apart."""
     return fixed_text(value, 0)

@@ -157,8 +157,9 @@ def few_failures(document: Document) -> None:
     """A warning where a log holds too few failures to say much."""
     failures = document["failures"]
     if failures < 10:
+        few = "1 failure says" if failures == 1 else f"{failures} failures say"
         st.warning(
-            f"{failures} failures say little: intervals are wide, and what other fleets saw weighs in.",
+            f"{few} little: intervals are wide, and what other fleets saw weighs in.",
             icon=":material/warning:",
         )
 

@@ -616,7 +616,7 @@ def test_an_hour_that_stands_twice_may_be_settled_by_rule(tmp_path: Path) -> Non
     [
         (
             TRAINING.replace("8b", "405b").replace("16", "1"),
-            "training: llama-3.1-405b on 1 nodes of h100-8: ",
+            "training: llama-3.1-405b on 1 node of h100-8: ",
         ),
         (TRAINING.replace("1e12", "1e16"), "training: llama-3.1-8b on 16 nodes of h100-8 would take"),
         ("[training]\nmetered = 'job.toml'\n", "job.toml"),

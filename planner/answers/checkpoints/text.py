@@ -13,6 +13,7 @@ from planner.trace.currency import USD, in_its_currency, shown, shown_value
 from planner.trace.numbers import (
     count_text,
     fixed_text,
+    how_many,
     mass,
     money,
     number_text,
@@ -78,8 +79,9 @@ def title_of(document: Record) -> str:
 def _setting(document: Record) -> str:
     inputs = document["inputs"]
     return (
-        f"{inputs['model']} on {inputs['nodes']} nodes of {inputs['sku']}, failures as {inputs['failures']}: "
-        f"one every {number_text(inputs['mttf_h'])} h; a checkpoint to {inputs['storage']} takes "
+        f"{inputs['model']} on {how_many(inputs['nodes'], 'node')} of {inputs['sku']}, "
+        f"failures as {inputs['failures']}: one every {number_text(inputs['mttf_h'])} h; "
+        f"a checkpoint to {inputs['storage']} takes "
         f"{number_text(inputs['write_min'] * 60)} s, a restart {number_text(inputs['restart_min'])} min"
     )
 

@@ -221,7 +221,8 @@ def _doubt(rate: Rate) -> list[str]:
     if not rate.failures:
         return ["No failure was seen: the rate is that of the prior after so many quiet node-hours."]
     if rate.failures < 10:
-        return [f"{rate.failures} failures say little: see how far the prior moves the rate."]
+        few = "1 failure says" if rate.failures == 1 else f"{rate.failures} failures say"
+        return [f"{few} little: see how far the prior moves the rate."]
     return []
 
 

@@ -27,7 +27,7 @@ from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
 from planner.trace.errors import InputError
-from planner.trace.numbers import count_text, fixed_text, many_text, number_text
+from planner.trace.numbers import count_text, fixed_text, how_many, many_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
 from reliability.checkpoint import hours_by_state
 
@@ -240,7 +240,7 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
-        said=f"{_amount(work)} of {work.model} on {work.nodes} nodes of {sku} (predicted)",
+        said=f"{_amount(work)} of {work.model} on {how_many(work.nodes or 0, 'node')} of {sku} (predicted)",
         notes=(
             f"{phase}: predicted with tables cut across all accelerators and layers copied"
             if kind_of_model(setting.catalogue, work.model) == RECOMMENDATION
@@ -266,7 +266,7 @@ def _planned(
 ) -> tuple[dict[str, Traced], dict[str, Traced], Traced]:
     inputs = training_inputs(setting, phase, work, sku)
     single, dropped = training_candidates(inputs)
-    where = f"{work.model} on {work.nodes} nodes of {sku}"
+    where = f"{work.model} on {how_many(work.nodes or 0, 'node')} of {sku}"
     if not len(single):
         raise InputError(f"{phase}: {where}: {dropped[0].reason}")
     runs = training_runs(inputs, node_columns(inputs), single)

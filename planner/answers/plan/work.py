@@ -39,7 +39,7 @@ from planner.physics.ways import way_said
 from planner.program.plan import Plan
 from planner.program.solution import Solution, totals_by
 from planner.trace.explain import Steps
-from planner.trace.numbers import count_text, money, percent_text
+from planner.trace.numbers import count_text, how_many, money, percent_text
 from planner.trace.quantities import Traced, chosen, convert, total
 from planner.trace.records import Record
 
@@ -368,7 +368,7 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         said = "" if part > 1 - 1e-6 else f"; {percent_text(part, 0)} of it is done"
         interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
         yield (
-            f"Run {copies}{job.name} whenever it suits, on up to {options.nodes[e]} nodes of "
+            f"Run {copies}{job.name} whenever it suits, on up to {how_many(options.nodes[e], 'node')} of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
             f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
             "where only failures vary; checkpoint every "
@@ -407,7 +407,9 @@ def placements(plan: Plan, solution: Solution) -> dict[str, str]:
         groups = {
             half: problem.node_group_name(int(options.node_group[half])) for half in options_of(plan, r)
         }
-        held = " and ".join(f"{int(options.nodes[half].max())} nodes of {groups[half]}" for half in groups)
+        held = " and ".join(
+            f"{how_many(int(options.nodes[half].max()), 'node')} of {groups[half]}" for half in groups
+        )
         label = plan.inputs.scenario.horizon.period_labels[options.start[r]]
         copies = "" if solution.run[r] == 1 else f"{solution.run[r]} times "
         placed.setdefault(problem.jobs.name[options.job[r]], []).append(f"{copies}{held} from {label}")

@@ -20,7 +20,7 @@ from planner.report.charts.drawing import (
     tall,
     with_room,
 )
-from planner.trace.numbers import count_text, number_text, percent_text
+from planner.trace.numbers import count_text, how_many, number_text, percent_text
 from planner.trace.records import Document, Record
 
 MOST_CAUSES = 12
@@ -179,7 +179,7 @@ def weak_nodes(document: Document) -> Picture | None:
             "had": row["per_1000_node_d"],
             "expected": row["expected_per_1000_node_d"],
             "what": "beyond chance" if row["beyond_chance"] else "chance would do",
-            "label": f"{row['failures']} failures",
+            "label": how_many(row["failures"], "failure"),
         }
         for row in _fit_rows(document, "lemons", "nodes")[:MOST_ROWS]
     ]

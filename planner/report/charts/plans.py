@@ -27,7 +27,7 @@ from planner.report.charts.drawing import (
     with_room,
 )
 from planner.report.charts.hours import hours
-from planner.trace.numbers import number_text, percent_text, quantity_text, scale_of
+from planner.trace.numbers import how_many, number_text, percent_text, quantity_text, scale_of
 from planner.trace.records import Document, Record, evenly_taken
 
 MOST_PERIODS, MOST_BARS = 12, 600
@@ -353,7 +353,7 @@ def _arrival_mark(buy: Record) -> Record:
     return {
         "row": f"buy {buy['sku']}, {buy['site']}",
         "day": day(buy["arrives"]),
-        "label": f"{buy['nodes']} nodes",
+        "label": how_many(buy["nodes"], "node"),
     }
 
 

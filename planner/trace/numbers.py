@@ -64,7 +64,7 @@ def fixed_text(value: float | None, decimals: int, *, sign: bool = False) -> str
 
 def how_many(number: int, thing: str) -> str:
     """A whole number with what it counts: `1 node`, `16 nodes`."""
-    return f"{number} {thing}{'s' * (number != 1)}"
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def count_text(value: float | None) -> str:

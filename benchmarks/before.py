@@ -36,8 +36,8 @@ def before(checkout: Path, fleets: Iterable[str]) -> Record:
 def quarter(checkout: Path) -> Record:
     """Seconds of `everfleet plan next-quarter`, the first and the second time on a machine, and the gap."""
     with tempfile.TemporaryDirectory(prefix="everfleet-") as folder:
-        # The first run of a machine also tests the solver there, and keeps what it found in the cache.
-        environment = os.environ | {"XDG_CACHE_HOME": folder}
+        # The first run of a machine also tests the solver there, and keeps what it found, as its search.
+        environment = os.environ | {"XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
         command = [sys.executable, "-c", EVERFLEET, "plan", QUARTER, "--out"]
         seconds = []
         for name in ("first", "second"):

@@ -33,9 +33,10 @@ timed apart; ours builds once more within the time to solve. CBC states no bound
 no first plan.
 """
 BEFORE = """The same made-up fleets, and `everfleet plan next-quarter` from a shell, by an earlier state of
-this repository ({title}) in the same run. A machine tries the engine before its first plan, so the
-second run is what a user waits for later. The earlier quarter has its own facts and scenario, and a smaller
-program: capital was charged over the horizon alone, without a value that is left or a sale of what is bought.
+this repository ({title}) in the same run. The first run on a machine tries the engine and searches; now the
+second takes the search that was kept, and makes the answer anew. The earlier quarter has its own facts and
+scenario, and a smaller program: capital was charged over the horizon alone, without a value that is left or a
+sale of what is bought.
 """
 SWEEP = """The shipped `one-training-job` with {points} values of its PUE, planned into a store of SQLite.
 What a point costs besides its plan is the time of the sweep less that of the bare plans, shared evenly among

@@ -102,6 +102,7 @@ class Family:
     confidence_fraction: float | None = None  # of the spares of usual practice, where they were too few
     front: dict[str, Outcome | None] = field(default_factory=dict)  # by the step of money, "1 %"
     replays: dict[str, Replays] = field(default_factory=dict)  # of the two carbon plans
+    limits_s: tuple[float, float] = (TIME_LIMIT_S, CAPPED_SECONDS)  # of a search, and of one with a cap
 
 
 def families() -> dict[str, Path]:
@@ -400,10 +401,10 @@ Blank: the fleet is too small without it, so that its worth is the nodes that it
 levers get in each other's way, and their sum is not what all of them bring.
 
 Each program was searched for {TIME_LIMIT_S:.0f} s at the most, those with a cap on money for
-{CAPPED_SECONDS:.0f} s; the gap says how far a plan may be from the best of its kind. Where a gap is larger
-than a saving, the saving may be more, and what is measured is what was found. Carbon is that which the plan
-minimises: electricity, and the making of what is bought; standing nodes are sunk, and network, storage and
-building are left out of all plans alike.
+{CAPPED_SECONDS:.0f} s, where a family does not state less; the gap says how far a plan may be from the
+best of its kind. Where a gap is larger than a saving, the saving may be more, and what is measured is what
+was found. Carbon is that which the plan minimises: electricity, and the making of what is bought; standing
+nodes are sunk, and network, storage and building are left out of all plans alike.
 
 Families that count carbon market-based are counted here by the grids where energy is drawn, without
 contracts.
@@ -602,6 +603,9 @@ def _family(name: str, one: Family) -> str:
             "planned here with the spares that the scenario asks for."
         )
     parts += [" ".join(one.hours)] if one.hours else []
+    if one.limits_s != (TIME_LIMIT_S, CAPPED_SECONDS):
+        plain, with_cap = one.limits_s
+        parts.append(f"Searched for {plain:.0f} s at the most, and {with_cap:.0f} s with a cap on money.")
     return "\n\n".join(parts)
 
 
@@ -636,6 +640,7 @@ def kept() -> dict[str, Family]:
             one["confidence_fraction"],
             {step: None if held is None else Outcome(**held) for step, held in one.get("front", {}).items()},
             {plan: _replays_of(held) for plan, held in one.get("replays", {}).items()},
+            (float(one["limits_s"][0]), float(one["limits_s"][1])),
         )
         for name, one in found.items()
     }

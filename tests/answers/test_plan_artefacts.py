@@ -166,11 +166,15 @@ def test_no_percent_of_a_total_below_zero() -> None:
 
 def test_what_a_search_cannot_tell_apart_is_called_the_same() -> None:
     """35 USD and 3 g of 804 kUSD and 48.5 t were 'more'; 1 USD of a plan of 100 USD is."""
-    plan = SimpleNamespace(usd=804_174.0, kgco2e=48_541.0)
-    assert _alike(plan, -34.9, -0.003)  # type: ignore[arg-type]  # its totals alone are read
-    assert not _alike(plan, -340.0, 0.0)  # type: ignore[arg-type]
-    assert not _alike(plan, 0.0, 8.0)  # type: ignore[arg-type]
-    assert not _alike(SimpleNamespace(usd=100.0, kgco2e=1.0), 1.0, 0.0)  # type: ignore[arg-type]
+
+    def alike(usd: float, kgco2e: float, more_usd: float, more_kgco2e: float) -> bool:
+        plan: Any = SimpleNamespace(usd=usd, kgco2e=kgco2e)  # its totals alone are read
+        return _alike(plan, more_usd, more_kgco2e)
+
+    assert alike(804_174.0, 48_541.0, -34.9, -0.003)
+    assert not alike(804_174.0, 48_541.0, -340.0, 0.0)
+    assert not alike(804_174.0, 48_541.0, 0.0, 8.0)
+    assert not alike(100.0, 1.0, 1.0, 0.0)
 
 
 def test_a_small_share_is_no_share_of_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -154,10 +155,10 @@ def test_few_slots_leave_room_for_what_all_slots_take_more(
     start = answer(replace(case, objective=MONEY), gap_fraction=0.0, time_limit_s=20.0).solution
     asked: list[float] = []
 
-    def recorded(problem: Problem, **options: object) -> Answer:
+    def recorded(problem: Problem, **options: Any) -> Answer:
         if len(problem.slots) == 2:
             asked.append(problem.limits.money_cap_usd)
-        return answer(problem, **options)  # type: ignore[arg-type]
+        return answer(problem, **options)
 
     monkeypatch.setattr(within_cap, "answer", recorded)
     best = found(case, start=start if known else None)
@@ -209,9 +210,9 @@ def test_what_a_known_plan_bars_is_no_better_plan(seed: int, monkeypatch: pytest
     best = answer(capped, gap_fraction=0.0, time_limit_s=20.0)
     narrowed: list[float] = []
 
-    def recorded(program: Program, cost: float, **options: object) -> None:
+    def recorded(program: Program, cost: float, **options: Any) -> None:
         narrowed.append(cost)
-        narrow(program, cost, **options)  # type: ignore[arg-type]
+        narrow(program, cost, **options)
 
     monkeypatch.setattr(answering, "SMALL", 0)
     monkeypatch.setattr(answering, "narrow", recorded)

@@ -29,6 +29,16 @@ def test_facts_are_what_the_fit_gives(stage):
         assert fact.low <= fact.value <= fact.high
 
 
+@pytest.mark.slow
+def test_the_turn_is_as_sharp_as_models_left_out_show():
+    """Of the exponents that are tried, the shipped one errs least; at each end of its range it errs more."""
+    errors = fit_power.turn_errors()
+    fact = load_catalogue().fact(fit_power.TURN)
+
+    assert min(errors, key=errors.__getitem__) == fact.value
+    assert min(errors[fact.low], errors[fact.high]) > 1.03 * errors[fact.value]
+
+
 @pytest.mark.parametrize(
     ("stage", "key"), [("power-h100", ""), ("power-b200", "@b200"), ("power-experts", "@experts")]
 )

@@ -21,8 +21,8 @@ from planner.answers.job.upload import (
     uploaded_job,
     uploaded_places,
 )
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.reading import Simple, inputs_taken, simple_of, with_metered, with_simple
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.series import load_series
 from planner.report import charts

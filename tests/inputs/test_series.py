@@ -8,7 +8,7 @@ import pytest
 from carbon.hourly import filled
 from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.series import load_series, read_series, shipped_series
 from planner.trace.errors import InputError
 

@@ -21,9 +21,10 @@ from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.hourly import HOURS_A_DAY, Hours, hourly_load_kwh, series_hours
 from planner.answers.job.setting import setting_of
 from planner.answers.job.what_if import against
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import Job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.series import load_series, shipped_series
 from planner.trace.columns import Column
 from planner.trace.explain import Steps

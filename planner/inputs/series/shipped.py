@@ -12,7 +12,8 @@ import numpy as np
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.series.reading import read_series
 from planner.trace.errors import InputError
 

@@ -39,6 +39,16 @@ def load_series(name: str, catalogue: Catalogue | None = None) -> HourlyIntensit
     return _synthetic(entry, catalogue) if entry["made"] == "synthetic" else _measured(entry, catalogue)
 
 
+def series_of_grid(grid: str | None) -> str | None:
+    """The series whose hours a grid has where nobody states others."""
+    return next((name for name, entry in _entries().items() if grid in entry["grids"]), None)
+
+
+def series_of_grids() -> tuple[str, ...]:
+    """Series that some grid has where nobody states others; the rest is taken by name alone."""
+    return tuple(name for name, entry in _entries().items() if entry["grids"])
+
+
 def profile(name: str, catalogue: Catalogue) -> GridProfile:
     """A profile of the catalogue, by name."""
 
@@ -63,6 +73,7 @@ def _measured(entry: dict[str, Any], catalogue: Catalogue) -> HourlyIntensity:
         data_folder() / "series" / entry["file"],
         signal=GridSignal.parse(mean.boundary["grid"]),
         zone=entry["zone"],
+        column=entry.get("column", ""),
         yearly_kgco2e_per_kwh=mean.value,
         catalogue=catalogue,
     ).series

@@ -110,6 +110,39 @@ MIX = (
 )
 
 
+EIA = (
+    "Balancing Authority,Data Date,Hour Number,Local Time at End of Hour,UTC Time at End of Hour,"
+    "Demand (MW),Net Generation (MW),Net Generation (MW) from Coal,Net Generation (MW) from Natural Gas,"
+    "Net Generation (MW) from Hydropower and Pumped Storage,Net Generation (MW) from Solar,"
+    "Net Generation (MW) from Other Fuel Sources,Net Generation (MW) from Coal (Imputed),"
+    "Net Generation (MW) from Coal (Adjusted)\n"
+    'ERCO,1/1/2023,1,01/01/2023 1:00:00 AM,01/01/2023 7:00:00 AM,9,9,"1,500","6,000",0,"2,500",900,,"2,000"\n'
+    'ERCO,01/01/2023,2,01/01/2023 2:00:00 AM,01/01/2023 8:00:00 AM,9,9,0,"4,000",-100,"4,000",-900,,0\n'
+    "PJM,01/01/2023,2,01/01/2023 2:00:00 AM,01/01/2023 7:00:00 AM,9,9,0,100,0,0,0,,0\n"
+    "PJM,01/01/2023,3,01/01/2023 3:00:00 AM,01/01/2023 8:00:00 AM,9,9,100,0,0,0,0,,100\n"
+)
+
+
+def test_form_eia_930_is_read_as_the_operator_publishes_it(file):
+    """Ends of hours, thousands, adjusted values: (2,000*760 + 6,000*370) / 10,500 g, then 4,000*370 / 8,000.
+
+    Pumping and what batteries take is no generation; of others only their mixture is known.
+    """
+    got = read_series(file(EIA), signal=MADE_DIRECT, zone="ERCO").series
+
+    assert got.first_hour == np.datetime64("2023-01-01T06")
+    assert 1000 * got.grid_kgco2e_per_kwh == pytest.approx([3740 / 10.5, 185.0])
+    pjm = read_series(file(EIA), signal=MADE_DIRECT, zone="PJM").series
+    assert 1000 * pjm.grid_kgco2e_per_kwh == pytest.approx([370.0, 760.0])
+    again = EIA.replace("01/01/2023 7:00:00 AM", "2023-01-01 07:00:00").replace(
+        "01/01/2023 8:00:00 AM", "2023-01-01 08:00:00"
+    )
+    assert read_series(file(again), signal=MADE_DIRECT, zone="PJM").series.first_hour == got.first_hour
+    wrong = EIA.replace("PJM,01/01/2023,3,01/01/2023 3:00:00 AM,01/01/2023 8", "PJM,1,3,1,13/01/2023 8")
+    with pytest.raises(InputError, match=r"grid.csv:5: '13/01/2023 8:00:00 AM' is no time"):
+        read_series(file(wrong), signal=MADE_DIRECT, zone="PJM")
+
+
 def test_generation_by_source_takes_the_factors_of_the_catalogue(file):
     """60 MW of gas and 40 of wind: 0.6 * 490 + 0.4 * 11 = 298.4 g; direct 0.6 * 370 = 222 g.
 

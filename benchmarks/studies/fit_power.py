@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import is_film
 from planner.performance.bundles import Limits, Measured, Requests
 from planner.performance.capacity import average_step, replica_use, step_uses

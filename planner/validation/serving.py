@@ -11,7 +11,7 @@ import numpy as np
 
 from carbon.energy import energy_kwh
 from carbon.power import power_kw
-from planner.inputs.catalogue import load_catalogue, note_facts, noting_facts
+from planner.inputs.loading import load_catalogue, note_facts, noting_facts
 from planner.inputs.resolved import Inputs
 from planner.performance.bundles import Requests
 from planner.performance.capacity import average_step, step_uses

@@ -11,7 +11,7 @@ import pytest
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.physics.failures import interruption_rate_per_node_h, mean_restart_h
 from planner.program.plan import Plan, plan_fleet

@@ -19,8 +19,8 @@ from scipy.stats import poisson
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Scenario,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.studies import fit_power
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.physics.batch_serving import batch_law

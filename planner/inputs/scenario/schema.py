@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from planner.inputs.catalogue import OwnFacts
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
-from planner.inputs.own.facts import OwnFacts
 from planner.inputs.scenario.base import Part, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,

@@ -12,7 +12,9 @@ from planner.trace.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+END_OF_HOUR = "utc time at end of hour"  # of form EIA-930
 TIME_COLUMNS = (
+    END_OF_HOUR,
     r"datetime \(utc\)",
     r"time_utc",
     r"time",
@@ -39,6 +41,8 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
     """
     import pandas as pd
 
+    if column.casefold() == END_OF_HOUR:
+        return pd.DatetimeIndex(_american(table, pd.Series(table.texts(column)))) - pd.Timedelta(hours=1)
     # ENTSO-E writes a period as "start - end".
     texts = pd.Series(table.texts(column)).str.split(" - ").str[0].str.strip()
     texts = texts.str.replace(r"\s*\((?:UTC|CET|CEST|CET/CEST)\)$", "", regex=True)
@@ -74,6 +78,22 @@ def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.T
             )
     else:
         times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
+    return _all_times(table, texts, times)
+
+
+def _american(table: Table, texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
+    """Months first and twelve hours, as EIA writes them, in UTC."""
+    import pandas as pd
+
+    times = pd.to_datetime(texts, format="%m/%d/%Y %I:%M:%S %p", errors="coerce", utc=True)
+    if times.isna().all():  # as programs write the same file again
+        return _parsed(table, texts, utc=True)
+    return _all_times(table, texts, times)
+
+
+def _all_times(
+    table: Table, texts: pd.Series[str], times: pd.Series[pd.Timestamp]
+) -> pd.Series[pd.Timestamp]:
     if times.isna().any():
         bad = int(times.isna().to_numpy().argmax())
         raise InputError(f"{table.where(bad)}: '{texts[bad][:40]}' is no time: write 2023-01-31T13:00Z")

@@ -124,8 +124,8 @@ def test_known_constants_are_recovered(constants, runs):
 def test_a_fit_costs_less_than_any_set_beside_it(constants, runs):
     """Neither the shipped set nor any one constant moved by 1 % within its bounds costs less than the fit.
 
-    Facts are the fit, rounded, but for the attention of llm-foundry on A100: 139 rows of its page set it, of which
-    this file holds twelve, and what else moved by less than a stated range was left where it lay.
+    Facts are the fit, rounded, but for the attention of llm-foundry on A100: 139 rows of its page set it, of
+    which this file holds twelve, and what moved with it by a few per cent was left where it lay.
     """
     fitted = fit.fit(runs, constants)
     shipped = np.array([free.shipped for free in constants])

@@ -31,6 +31,7 @@ from planner.answers.job.what_if import changes_found
 from planner.cli import main
 from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
+from planner.inputs.job.schema_work import Experimentation, Inference, Work
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.resolved import data_year
@@ -145,6 +146,15 @@ def test_a_measured_service_is_requests_times_tokens_over_rate() -> None:
     assert float(found.facility_kwh.value) == pytest.approx(node_h * 8 * 0.65 * 1.1)
     grid = CATALOGUE.fact("grid.us.intensity").value
     assert float(found.operational.value) == pytest.approx(node_h * 8 * 0.65 * 1.1 * grid)
+
+
+def test_a_stated_power_holds_the_share_of_the_host_and_the_key_says_so() -> None:
+    """40 h at 350 W draw 14 kWh, and nothing is added; the keys said that the host is."""
+    text = SMALL + '[training]\naccelerator_hours = 40\npower = "350 W"\n'
+
+    assert float(footprint(text).phase("training").it_kwh.value) == pytest.approx(14.0)
+    for part in (Work, Experimentation, Inference):
+        assert "with its share of the host" in str(part.model_fields["power_kw"].description)
 
 
 def test_storage_is_drives_over_their_life() -> None:

@@ -611,6 +611,20 @@ def test_wrong_hours_are_refused(tmp_path: Path, site: str, message: str) -> Non
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(("start", "hours"), [("2021-01-02", 24), ("2021-01-01", 25), ("2021-07-01", 1)])
+def test_a_run_outside_of_a_series_of_days_is_refused(tmp_path: Path, start: str, hours: int) -> None:
+    """It met the hours again from the first: a year comes again, a day in winter does not in summer."""
+    rows = [f"2021-01-01T{hour:02d}:00Z,{300 + hour}" for hour in range(24)]
+    (tmp_path / "h.csv").write_text("time,gco2e_per_kwh\n" + "\n".join(rows) + "\n")
+    site = f'hourly = "h.csv"\nhourly_signal = "average/direct/production"\nstart = {start}'
+    run = f'[training]\naccelerator_hours = 8\nduration = "{hours} h"\n'
+
+    with pytest.raises(
+        InputError, match=f"holds 24 hours from 2021-01-01 on, and the run takes {hours} h from"
+    ):
+        footprint(SMALL.replace('grid = "us"', site) + run, tmp_path / "job.toml")
+
+
 def test_an_hour_that_stands_twice_may_be_settled_by_rule(tmp_path: Path) -> None:
     rows = [f"2021-01-01T{hour:02d}:00Z,{300 + hour}" for hour in range(24)]
     (tmp_path / "h.csv").write_text("time,gco2e_per_kwh\n" + "\n".join([*rows, rows[3]]) + "\n")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.clock import Record, repeated
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import SplitLimits, bundled, search_bundles, step_bundles
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.layouts.candidates import splits

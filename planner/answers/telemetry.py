@@ -18,7 +18,8 @@ import pandas as pd
 from scipy.special import gammainccinv, gammaincinv
 
 from planner.answers.lost_time import lost_facts, lost_rows
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.metering.names import sku_of_driver
 from planner.inputs.own.adding import Added, Measured, add_measured, catalogue_with
 from planner.inputs.telemetry import (

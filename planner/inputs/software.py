@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.trace.errors import InputError
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.inputs.catalogue import Facts, load_catalogue
+from planner.inputs.catalogue import Facts
 from planner.inputs.fits import EXCHANGES
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import Stack, default_stack
 from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters

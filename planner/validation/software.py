@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import Stack, default_stack, stack_named, stacks
 from planner.performance.throughput import software_factor
 from planner.validation.aliases import aliases, catalogue_name, constant

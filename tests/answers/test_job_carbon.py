@@ -29,9 +29,9 @@ from planner.answers.job.techniques import techniques_that_apply
 from planner.answers.job.upload import uploaded_document
 from planner.answers.job.what_if import changes_found
 from planner.cli import main
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
 from planner.inputs.job.schema_work import Experimentation, Inference, Work
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.resolved import data_year

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from planner.answers.job import job_document, read_job
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 
 JOB = """
 title = "A thousand hours"

@@ -19,8 +19,8 @@ from scipy.stats import poisson
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Scenario,
@@ -196,14 +196,14 @@ def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> 
 
 
 def test_services_may_rent_and_pay_all_hours_of_their_replicas() -> None:
-    """A replica stands all the time: rent = replicas x share of a node x hours x price."""
+    """A replica stands all the time, on whole nodes: rent = nodes x hours x price."""
     scenario = serving()
     offer = CLOUD | {"grid": "us-camx", "price": "0.5 USD/h"}
     plan = planned(scenario, {"rental": [offer]})
     solution = plan.answer.solution
     assert solution is not None
     options, hours = plan.problem.serve_options, scenario.horizon.hours[0]
-    nodes = float(options.nodes @ solution.replicas[:, 0])
+    nodes = float(np.ceil(options.nodes @ solution.replicas[:, 0]))
     people = plan.ledger.usd_terms["deployed_usd"].value
     assert usd(plan) - people == pytest.approx(nodes * hours * 8 * 0.5, rel=ROUNDING)
     assert usd(plan) < usd(planned(scenario, {}))

@@ -14,7 +14,7 @@ from test_plan_ownership import FLEET, headline, solved, term
 
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
 from planner.program.baselines import (

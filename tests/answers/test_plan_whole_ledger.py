@@ -20,9 +20,9 @@ from planner.answers.plan.whole_ledger import (
     water_records,
     whole_ledger,
 )
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.reading import read_job
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.physics.surroundings import storage_share

@@ -18,8 +18,8 @@ from planner.answers.rolling_horizon import scenario_from_here
 from planner.answers.telemetry import telemetry_answer
 from planner.answers.track import track_document, track_text
 from planner.inputs.actuals import read_actuals
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import load_scenario
 from planner.report.shape import written
 from planner.report.standards import write_as

@@ -13,7 +13,7 @@ from sizes import few_ranges
 
 import everfleet as ef
 from planner.answers.telemetry import telemetry_answer, telemetry_document, traffic_rows
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.own.reading import joined
 from planner.inputs.telemetry import read_telemetry
 from planner.trace.errors import InputError

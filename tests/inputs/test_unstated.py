@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from planner.answers.check import notes_on
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.inputs.unstated import unstated_notes
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.studies import fit
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import default_stack, stack_named, stacks
 from planner.performance.bundles import Links, Waits, bundled, memory_bundles, step_bundles
 from planner.performance.communication import context_exchange_s

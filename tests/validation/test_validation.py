@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sizes import size
 
 from planner.cli import main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report.shape import read_back
 from planner.trace.errors import InputError
 from planner.trace.origins import facts_of

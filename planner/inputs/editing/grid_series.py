@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.editing.found import Found, as_file
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario, Site
 from planner.inputs.series import average_signal, read_series, signal_in
 from planner.inputs.series.periods import grid_by_period

@@ -14,7 +14,8 @@ from datetime import date
 from pathlib import Path
 
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import COLUMNS, Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import COLUMNS, Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.models import model_facts
 from planner.inputs.own.classes import Prior, accelerator_priors, class_of, server_priors
 from planner.inputs.own.facts import OwnDataError

@@ -30,7 +30,7 @@ _MAPS = {
 }
 _MOER = (r".*\bmoer\b.*", r"moer_.*")  # marginal emissions of power stations, as WattTime calls them
 _BARE_UNIT = r"(?:k?g|t|lbs?)(?:co2)?(?:e|eq)? ?/ ?[km]wh"  # a column that is called by its unit alone
-_ZONE_COLUMNS = (r"zone id", r"zone_?name", r"zone")
+_ZONE_COLUMNS = (r"zone id", r"zone_?name", r"zone", r"balancing authority")
 _NESO = (
     r"actual carbon intensity \(gco2/kwh\)",
     r"carbon_intensity",
@@ -65,7 +65,22 @@ _SOURCES = {
     "other": "unknown",
     "other renewable": "unknown",
     "waste": "unknown",
+    # Net generation of form EIA-930; its other sources are a mixture with batteries in it, and are left out.
+    "net generation from coal": "coal",
+    "net generation from natural gas": "gas",
+    "net generation from all petroleum products": "oil",
+    "net generation from nuclear": "nuclear",
+    "net generation from hydropower and pumped storage": "hydropower",
+    "net generation from hydropower excluding pumped storage": "hydropower",
+    "net generation from solar": "solar",
+    "net generation from solar without integrated battery storage": "solar",
+    "net generation from solar with integrated battery storage": "solar",
+    "net generation from wind": "wind",
+    "net generation from wind without integrated battery storage": "wind",
+    "net generation from wind with integrated battery storage": "wind",
+    "net generation from geothermal": "geothermal",
 }
+_EIA = re.compile(r"(net generation) \(mw\) (from .+?)(?: \(adjusted\))?", re.IGNORECASE)
 
 
 def of_zone(table: Table, zone: str) -> Table:
@@ -137,7 +152,7 @@ def intensities(
     if neso:
         _expect(table, signal, GridSignal("average", "direct", "consumption"))
         return _column(table, neso, unit or "gCO2e/kWh")
-    kinds = {name: source for name in table.header if (source := _source_of(name))}
+    kinds = {name: source for name in _reported(table.header) if (source := _source_of(name))}
     if len(kinds) > 1:
         _expect(table, signal, GridSignal("average", signal.scope, "production"))
         return _mixed(table, kinds, signal, catalogue)
@@ -153,8 +168,8 @@ def intensities(
     values = _column(table, own, unit)
     if not unit and 0 < (most := float(np.nanmax(values, initial=0.0))) < LEAST_KGCO2E_PER_KWH:
         raise InputError(
-            f"{table.name}: '{own}' is {number_text(1000 * most)} g/kWh at most, below any grid: are these kilograms? "
-            "State the unit in the header (kgco2e_per_kwh); a job may state hourly_unit"
+            f"{table.name}: '{own}' is {number_text(1000 * most)} g/kWh at most, below any grid: are these "
+            "kilograms? State the unit in the header (kgco2e_per_kwh); a job may state hourly_unit"
         )
     return values
 
@@ -208,7 +223,15 @@ def _unit_of(column: str) -> str:
     return f"{found[1]}/{found[2].replace('wh', 'Wh').replace('m', 'M')}" if found else ""
 
 
+def _reported(header: Sequence[str]) -> Sequence[str]:
+    """The columns, of those that EIA states as reported and as adjusted the latter alone."""
+    known = {name.casefold() for name in header}
+    return [name for name in header if f"{name.casefold()} (adjusted)" not in known]
+
+
 def _source_of(column: str) -> str:
+    if named := _EIA.fullmatch(column):
+        return _SOURCES.get(f"{named[1]} {named[2]}".casefold(), "")
     kind = re.sub(r"\s*(-\s*actual aggregated.*|\[mw\]|\(mw\)|_mwh?|_kwh)$", "", column.casefold()).strip()
     return _SOURCES.get(kind, "")
 
@@ -216,9 +239,17 @@ def _source_of(column: str) -> str:
 def _mixed(
     table: Table, kinds: dict[str, str], signal: GridSignal, catalogue: Catalogue
 ) -> NDArray[np.float64]:
-    """Generation by source times its factor; a row with a gap in one source is missing as a whole."""
+    """Generation by source times its factor; a row with a gap in one source is missing as a whole.
+
+    Net generation below 0 is a plant that uses more than it makes: it makes none.
+    """
     prop = "intensity" if signal.scope == "life-cycle" else "direct"
-    generated = {name: table.numbers(name) for name in kinds}
+    generated = {
+        name: np.maximum(table.numbers(name, thousands=True), 0.0)
+        if _EIA.fullmatch(name)
+        else table.numbers(name)
+        for name in kinds
+    }
     used: Sequence[str] = [name for name, values in generated.items() if not np.isnan(values).all()]
     if not used:
         return np.full(len(table.rows), np.nan)

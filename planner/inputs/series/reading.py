@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.series.formats import by_source, intensities, of_zone, stated_signal
 from planner.inputs.series.table import Table, read_table
 from planner.inputs.series.times import TIME_COLUMNS, utc_times

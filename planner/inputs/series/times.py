@@ -13,7 +13,9 @@ from planner.trace.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+END_OF_HOUR = "utc time at end of hour"  # of form EIA-930
 TIME_COLUMNS = (
+    END_OF_HOUR,
     r"datetime \(utc\)",
     r"time_utc",
     r"time",
@@ -49,6 +51,8 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
     """
     import pandas as pd
 
+    if column.casefold() == END_OF_HOUR:
+        return pd.DatetimeIndex(_american(table, pd.Series(table.texts(column)))) - pd.Timedelta(hours=1)
     # ENTSO-E writes a period as "start - end".
     whole = pd.Series(table.texts(column))
     if whole.str.fullmatch(_UNIX).all():
@@ -93,12 +97,27 @@ def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.T
         plain = texts.str.replace("/", ".")
         # The month comes first where no day fits otherwise, and only between slashes.
         days = ("%d.%m.%Y", "%m.%d.%Y") if texts.str.contains("/").all() else ("%d.%m.%Y",)
-        for form in (f"{day}{clock}" for day in days for clock in (" %H:%M", " %H:%M:%S", "")):
-            times = pd.to_datetime(plain, format=form, errors="coerce", utc=utc)
-            if times.notna().all():
-                break
+        forms = [f"{day}{clock}" for day in days for clock in (" %H:%M", " %H:%M:%S", "")]
+        read = (pd.to_datetime(plain, format=form, errors="coerce", utc=utc) for form in forms)
+        times = min(read, key=lambda found: int(found.isna().sum()))
     else:
         times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
+    return _all_times(table, texts, times)
+
+
+def _american(table: Table, texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:
+    """Months first and twelve hours, as EIA writes them, in UTC."""
+    import pandas as pd
+
+    times = pd.to_datetime(texts, format="%m/%d/%Y %I:%M:%S %p", errors="coerce", utc=True)
+    if times.isna().all():  # as programs write the same file again
+        return _parsed(table, texts, utc=True)
+    return _all_times(table, texts, times)
+
+
+def _all_times(
+    table: Table, texts: pd.Series[str], times: pd.Series[pd.Timestamp]
+) -> pd.Series[pd.Timestamp]:
     if times.isna().any():
         bad = int(times.isna().to_numpy().argmax())
         raise InputError(f"{table.where(bad)}: '{texts[bad][:40]}' is no time: write 2023-01-31T13:00Z")

@@ -71,11 +71,13 @@ def drawn(
     nodes: Any,
     on_time: Any,
 ) -> float:
-    """The share of draws in which there is enough: rates by SKU, demand, and each order late or not."""
+    """The share of draws in which there is enough: rates by SKU, demand, and orders of a SKU late or not."""
     random = np.random.default_rng(7)
     kinds = {kind: random.standard_normal(DRAWS) for kind in np.unique(sku)}
     whole = np.zeros(DRAWS)
-    away = random.random((DRAWS, len(on_time))) > np.asarray(on_time)
+    delays = {kind: random.random(DRAWS) for kind in np.unique(sku)}
+    of_order = [delays[sku[g]] for g in np.asarray(group, dtype=int)]
+    away = np.asarray(on_time) < np.array(of_order).reshape(-1, DRAWS).T
     for g in range(len(ratio)):
         missing = (away * (np.asarray(nodes) * (np.asarray(group) == g))).sum(axis=1)
         left = np.clip(1 - np.maximum(missing - free[g], 0) / used[g], 0, 1)
@@ -90,6 +92,7 @@ def drawn(
         ([0.6, 0.7], [0.0, 1.0], [0.05, 0.3], 0.2, []),
         ([0.5, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.1, 0.2], 0.1, [(0, 4.0, 0.8), (2, 6.0, 0.6)]),
         ([1.4], [0.0], [0.0], 0.0, [(0, 3.0, 0.7)]),
+        ([0.6, 0.6], [0.0, 0.0], [0.05, 0.05], 0.1, [(0, 8.0, 0.5), (1, 8.0, 0.5)]),  # late together
     ],
 )
 def test_the_chance_is_that_of_draws(

@@ -196,14 +196,14 @@ def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> 
 
 
 def test_services_may_rent_and_pay_all_hours_of_their_replicas() -> None:
-    """A replica stands all the time: rent = replicas x share of a node x hours x price."""
+    """A replica stands all the time, on whole nodes: rent = nodes x hours x price."""
     scenario = serving()
     offer = CLOUD | {"grid": "us-camx", "price": "0.5 USD/h"}
     plan = planned(scenario, {"rental": [offer]})
     solution = plan.answer.solution
     assert solution is not None
     options, hours = plan.problem.serve_options, scenario.horizon.hours[0]
-    nodes = float(options.nodes @ solution.replicas[:, 0])
+    nodes = float(np.ceil(options.nodes @ solution.replicas[:, 0]))
     people = plan.ledger.usd_terms["deployed_usd"].value
     assert usd(plan) - people == pytest.approx(nodes * hours * 8 * 0.5, rel=ROUNDING)
     assert usd(plan) < usd(planned(scenario, {}))

@@ -10,7 +10,7 @@ from carbon.hourly import filled
 from carbon.shifting import best_hours_kgco2e_per_kwh, best_window_kgco2e_per_kwh
 from carbon.signals import GridSignal
 from planner.inputs.loading import load_catalogue
-from planner.inputs.series import load_series, read_series, series_of_grid, shipped_series
+from planner.inputs.series import average_signal, load_series, read_series, series_of_grid, shipped_series
 from planner.trace.errors import InputError
 
 DIRECT = GridSignal.parse("average/direct/consumption")
@@ -43,6 +43,12 @@ def hours(*values, start="2024-03-01T", header="time,gco2e_per_kwh"):
         ("time,kgco2e_per_kwh", "0.25"),
         ("datetime,value [g/kWh]", "250"),
         ("time,carbon intensity (kgCO2/MWh)", "250"),
+        ("time,kgCO2e/MWh", "250"),
+        ("time,tCO2/MWh", "0.25"),
+        ("time,CO2 [g/kWh]", "250"),
+        ("point_time,MOER lb/MWh", "551.1557"),
+        ("point_time,moer_lbs_per_mwh", "551.1557"),
+        ("Time (UTC),lb/MWh", "551.1557"),
     ],
 )
 def test_the_header_says_the_unit(file, header, value):
@@ -242,6 +248,65 @@ def test_repeated_times_are_refused_or_counted(file):
         assert got.series.grid_kgco2e_per_kwh == pytest.approx([0.1, value])
 
 
+@pytest.mark.parametrize(
+    ("header", "first", "second"),
+    [
+        ("time", "1709251200", "1709254800"),
+        ("time", "1709251200000", "1709254800000"),
+        ("date", "2024-03-01 00:00:00 UTC", "2024-03-01 01:00:00 UTC"),
+        (
+            "MTU (CET/CEST)",
+            "01/03/2024 01:00:00 - 01/03/2024 02:00:00",
+            "01/03/2024 02:00:00 - 01/03/2024 03:00:00",
+        ),
+        ("MTU", "01.03.2024 01:00 - 01.03.2024 02:00 (CET)", "01.03.2024 02:00 - 01.03.2024 03:00 (CET)"),
+    ],
+)
+def test_times_as_others_write_them(file, header, first, second):
+    """Seconds and milliseconds since 1970, UTC behind the time, and the central European clock of ENTSO-E."""
+    got = read_series(file(f"{header},gco2e_per_kwh\n{first},100\n{second},200\n"), signal=DIRECT)
+
+    assert got.series.first_hour == np.datetime64("2024-03-01T00")
+    assert got.series.grid_kgco2e_per_kwh == pytest.approx([0.1, 0.2])
+
+
+def test_the_month_may_come_first_between_slashes(file):
+    """03/13/2024 is the 13th of March: no month is the 13th."""
+    rows = [f"03/{day:02d}/2024 {hour:02d}:00,{day}" for day in (12, 13) for hour in range(24)]
+    got = read_series(file("\n".join(["Time (UTC),gCO2/kWh", *rows])), signal=DIRECT)
+
+    assert got.series.first_hour == np.datetime64("2024-03-12T00")
+
+
+def test_generation_with_a_row_for_each_kind(file):
+    """As ENTSO-E writes it since 2024: the same as a column for each kind."""
+    kinds = {"Fossil Gas": 60, "Wind Onshore": 40}
+    long = [f"2024-03-01T{h:02d}:00Z,DE,{kind},{mw}" for h in range(2) for kind, mw in kinds.items()]
+    wide = [f"2024-03-01T{h:02d}:00Z,60,40" for h in range(2)]
+    one = file("\n".join(["MTU (UTC),Area,Production Type,Generation (MW)", *long]), "long.csv")
+    other = file("\n".join(["MTU (UTC),Fossil Gas,Wind Onshore", *wide]), "wide.csv")
+
+    got, wanted = (read_series(path, signal=MADE).series for path in (one, other))
+    assert got.grid_kgco2e_per_kwh == pytest.approx(wanted.grid_kgco2e_per_kwh)
+    one.write_text(one.read_text() + f"\n{long[0]}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"long.csv:6: Fossil Gas at .* is written twice"):
+        read_series(one, signal=MADE)
+
+
+def test_a_plan_takes_averages_and_the_life_cycle_of_a_file_with_both(file):
+    """Electricity Maps writes direct and life-cycle; what WattTime calls MOER is marginal and is refused."""
+    both = "Datetime (UTC),Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle)"
+    path = file(f"{both}\n2024-03-01 00:00:00,200,250\n2024-03-01 01:00:00,200,250\n")
+    signal = average_signal(path, "average/life-cycle/production")
+
+    assert signal == LIFE_CYCLE
+    assert read_series(path, signal=signal).series.grid_kgco2e_per_kwh == pytest.approx([0.25, 0.25])
+    with pytest.raises(
+        InputError, match="is marginal/direct/consumption, and the carbon of a plan is an average"
+    ):
+        average_signal(file(hours(600, header="point_time,moer_lbs_per_mwh")), "average/direct/production")
+
+
 # ---- what is refused
 
 
@@ -252,8 +317,12 @@ KILOGRAMS, BARE = "time,kgco2e_per_kwh", "time,value"
     ("text", "message"),
     [
         (hours(250, 300, header=KILOGRAMS), r"grid.csv:2: 250 kgCO2e/kWh is outside 0 to 5: are these grams"),
-        (hours(100, -5), r"grid.csv:3: -0.005 kgCO2e/kWh is outside 0 to 5"),
-        (hours(100, 110, header=BARE), "'value' says no unit: call it gco2e_per_kwh or state unit 'g/kWh'"),
+        (hours(100, -5), r"grid.csv:3: -0.005 kgCO2e/kWh is below 0: leave the cell empty"),
+        (hours(0.3, 0.45), r"'gco2e_per_kwh' is 0.45 g/kWh at most, below any grid: are these kilograms"),
+        (
+            hours(100, 110, header=BARE),
+            "'value' says no unit: call it gco2e_per_kwh, or lb_per_mwh; a job may",
+        ),
         (hours(100, 110, header="time,watts"), "no column of intensities among time, watts"),
         (hours(100, 110, header="when,gco2e_per_kwh"), "no column of times among when, .*: name it 'time'"),
         (hours(100, "abc"), r"grid.csv:3: 'gco2e_per_kwh' is not a number, got 'abc'"),
@@ -265,6 +334,10 @@ KILOGRAMS, BARE = "time,kgco2e_per_kwh", "time,value"
         (hours(100) + "2024-03-01T01:00,100\n", r"grid.csv:3: '2024-03-01T01:00' names no offset from UTC"),
         ("time,gco2e_per_kwh\n2024-03-01 00:00,1\n", "the times of 'time' name no zone: end them with Z"),
         ("time,gco2e_per_kwh\nyesterday 01:00Z,1\n", r"grid.csv:2: 'yesterday 01:00Z' is no time"),
+        (
+            "time (UTC),g/kWh\n01.03.2024 00:00,100\n32.03.2024 01:00,100\n",
+            r"grid.csv:3: '32.03.2024 01:00' is no time",
+        ),
         (hours(100) + "2024-03-09T01:00Z,100\n", r"2 of the 194 hours from .* are there: an hourly series"),
     ],
 )
@@ -295,7 +368,7 @@ def test_a_mean_far_from_the_zones_year_is_refused(file):
     text = hours(0.0003, 0.0002, header="time,kgco2e_per_kwh")
 
     with pytest.raises(InputError, match=r"its mean is 0.00025 kgCO2e/kWh, the yearly factor of fr 0.04"):
-        read_series(file(text), signal=DIRECT, zone="fr", yearly_kgco2e_per_kwh=0.04)
+        read_series(file(text), signal=DIRECT, zone="fr", unit="kg/kWh", yearly_kgco2e_per_kwh=0.04)
     assert read_series(file(hours(40, 60)), signal=DIRECT, yearly_kgco2e_per_kwh=0.04).series.hours == 2
 
 

@@ -414,6 +414,14 @@ def gcm_check(minute: int, result: int, name: str = "nvidia smi ecc_uncorrected"
     }
 
 
+def test_a_count_of_400_digits_is_none(tmp_path: Path) -> None:
+    """Nodes of a job that no float holds crashed: they are not known."""
+    jobs = [gcm_job(1, "NODE_FAIL", AllocNodes=10**400, ElapsedRaw=10**400), gcm_job(2, "COMPLETED")]
+    found = read_telemetry([write(tmp_path / "gcm.json", jobs)])
+
+    assert found.jobs[0].node_h == pytest.approx(40.0)
+
+
 def test_jobs_of_gcm_are_those_of_slurm(tmp_path: Path) -> None:
     """Two jobs of four nodes for ten hours, one of them ended by a node; a step and a copy count nothing."""
     jobs = [gcm_job(1, "NODE_FAIL"), gcm_job(2, "CANCELLED by 7"), gcm_job(2, "CANCELLED by 7")]

@@ -26,6 +26,7 @@ from planner.physics.chance import (
 from planner.physics.equations.chance import in_time_fraction, met_fraction
 from planner.physics.training import Progress
 from planner.program.ledger_terms import DECIDED
+from planner.program.operation import able_per_s
 from planner.program.plan import Plan
 from planner.program.solution import Solution, lent_work_h, nodes_of_runs, totals_by
 from planner.trace.numbers import percent_text
@@ -79,6 +80,7 @@ def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
     rows, periods = (axis.ravel() for axis in np.indices((len(sku), inputs.periods)))
     headroom = serving_headroom(inputs, serves.service[rows], sku[rows], periods)
     held = np.asarray(headroom.value).reshape(len(sku), inputs.periods)
+    able = able_per_s(plan.assembled, np.arange(len(sku)), held)
     free = free_nodes(plan, solution)
     for i, service in enumerate(services):
         for t, label in enumerate(inputs.scenario.horizon.period_labels):
@@ -92,7 +94,7 @@ def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
                     for v, n in zip(here, solution.replicas[here, t], strict=True)
                 ]
             )
-            each = counts * serves.capacity[here, t] * held[here, t]
+            each = counts * able[here, t]
             nodes = serves.nodes[here] * solution.replicas[here, t]
             groups = np.unique(serves.node_group[here])
             rates = [serving_sigma(inputs, service, int(problem.node_groups.sku[p])) for p in groups]
@@ -159,7 +161,7 @@ def _met(
         "needed": needed,
         "provided": float(carried.sum()),
         "headroom_fraction": float(carried.sum()) / needed - 1.0,
-        "delivery_fraction": _product(on_time),
+        "delivery_fraction": _all_on_time(on_time, [int(sku[group]) for group, _, _ in orders]),
         "chance_fraction": derive(
             met_fraction,
             capacity_ratio=chosen("capacity_ratio", carried / needed, "provided over needed, by node group"),
@@ -177,8 +179,9 @@ def _met(
     }
 
 
-def _product(on_time: Traced) -> float:
-    return float(np.prod(on_time.value))
+def _all_on_time(on_time: Traced, skus: list[int]) -> float:
+    """Chance that every order is on time: those of a SKU are late together."""
+    return float(np.prod([*dict(zip(skus, on_time.value.tolist(), strict=True)).values()]))
 
 
 def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list[tuple[int, int, Traced]]:

@@ -22,7 +22,7 @@ from planner.program.ledger_terms import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.slot_ledger import OF_SITES, moving_node_h, slot_parts_of
-from planner.program.solution import Solution, lent_node_h, totals_by
+from planner.program.solution import Solution, lent_node_h, totals_by, unfilled_nodes
 from planner.trace.quantities import Part, Traced, chosen, convert, derive, rows, total
 from planner.trace.records import Record
 
@@ -152,11 +152,12 @@ def free_node_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
 
 
 def _stood_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
-    """Node-hours in service, and of rented nodes those in use (P, T)."""
+    """Node-hours in service, and of nodes rented by the hour those that are paid (P, T)."""
     rented = plan.assembled.rented.node_group
     stood = solution.in_service * plan.problem.node_groups.hours
     if len(rented):
-        stood[rented] = np.sum([held[rented] for held in _held_h(plan, solution).values()], axis=0)
+        left = unfilled_nodes(plan.problem, solution) * plan.problem.node_groups.hours
+        stood[rented] = np.sum([left[rented], *(h[rented] for h in _held_h(plan, solution).values())], axis=0)
     reserved = plan.assembled.reserved.node_group
     stood[reserved] = (solution.rented * plan.problem.node_groups.hours)[reserved]
     return stood

@@ -213,7 +213,7 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         copies[kept] = place.hourly
         region["hourly"] = kept
         mean = written_text(1000 * series.mean_kgco2e_per_kwh)
-        counted = f"mean of {series.hours} hours in {kept}"
+        counted = f"mean of {series.hours - series.missing_hours} hours in {kept}"
         rows.append(
             _Row(
                 intensity, mean, "gCO2e/kWh", locator=counted, boundary=f"grid={signal}", note=f"year {year}"

@@ -299,7 +299,9 @@ class Scenario(Part):
         "found from the folder of this file",
     )
     horizon: Horizon = Field(description="The time that is planned")
-    sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
+    sites: tuple[Site, ...] = Field(
+        (), description="Sites that can hold nodes; none is needed where all is rented: `rental` says where"
+    )
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
     links: tuple[SiteLink, ...] = Field((), description="Links between sites, for runs that two may share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.deployments import deployment_columns, start_columns
+from planner.physics.deployments import Starts, deployment_columns, start_columns
 from planner.physics.equations.totals import (
     weighted_kgco2e,
     weighted_usd,
@@ -93,17 +93,19 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     problem, nodes = assembled.problem, assembled.nodes
     buying, standing = assembled.buying, assembled.standing
     work = chosen_work(inputs, assembled, solution)
+    replicas = work.replicas
+    starts = None if replicas is None else start_columns(assembled.tried, replicas, assembled.rented)
     by_slot = _slot_choice(inputs, assembled, work)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
     orders = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     rebate = rebate_by_node_group(inputs, buying, rebate_fraction(problem, solution.orders))
     adopted, adopted_by = once_part("adopted_usd", work, assembled.work)
     data, data_by = once_part("data_usd", work)
-    each_deployment = None if work.replicas is None else deployment_columns(assembled.tried, work.replicas)
+    each_deployment = None if replicas is None else deployment_columns(assembled.tried, replicas)
     bills = _place_bills(assembled, work)
 
     def parts(kind: Kind) -> dict[str, Part | None]:
-        return _work_parts(kind, assembled, work, idle)
+        return _work_parts(kind, assembled, work, starts, idle)
 
     def flexible(kind: Kind) -> dict[str, Part | None]:
         return {
@@ -204,7 +206,11 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
 
 
 def _work_parts(
-    kind: Kind, assembled: Assembled, work: ChosenWork, idle_nodes: NDArray[np.float64]
+    kind: Kind,
+    assembled: Assembled,
+    work: ChosenWork,
+    starts: Starts | None,
+    idle_nodes: NDArray[np.float64],
 ) -> dict[str, Part | None]:
     """Runs, replicas, pools and nodes that nothing uses: what one of each takes, and how many there are."""
     column, solution = "facility_kwh" if kind == "kwh" else kind, work.solution
@@ -221,12 +227,9 @@ def _work_parts(
         found["training"] = used_part(getattr(runs, column), work.run_rows, work.run_counts)
     if replicas is not None:
         found["serving"] = used_part(getattr(replicas, column), work.replica_rows, work.replica_counts)
-        starts = start_columns(assembled.tried, replicas, assembled.rented)
+    if starts is not None:
         begin = started(solution.replicas)[work.replica_options]
-        if starts is not None:
-            found["starting"] = used_part(
-                getattr(starts, kind), work.replica_rows, begin, "replicas that start"
-            )
+        found["starting"] = used_part(getattr(starts, kind), work.replica_rows, begin, "replicas that start")
     if pools is not None:
         found["pools"] = used_part(pools, work.pool_options, solution.work_node_h[work.pool_options])
     some = np.flatnonzero(idle_nodes.sum(axis=1))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.clock import Record, repeated
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import SplitLimits, bundled, search_bundles, step_bundles
 from planner.performance.layouts import Layout, best_layout, layout_candidates
 from planner.performance.layouts.candidates import splits
@@ -221,6 +221,7 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     ring = fast if tp <= row["link_domain"] else min(fast, ports)
     flops = 2.0 * tokens * row["sequence_tokens"] * hidden / tp
     attention = flops / (row["attention_tflop_per_s"] * 1e12 * row["attention_efficiency_fraction"])
+    attention *= 1.0 + row["context_imbalance_fraction"] * (row["cp"] - 1.0) / row["cp"]
     elementwise = row["elementwise_bytes_per_value"] * tokens * hidden / tp / memory
     sent = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (ring * 1e9) * row["tensor_exposed_fraction"]
     domains = tp / row["link_domain"]

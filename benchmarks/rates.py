@@ -13,7 +13,7 @@ from benchmarks.scenarios import grown
 from carbon.energy import energy_kwh
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.performance.bundles import SplitLimits, bundled, step_bundles
@@ -148,7 +148,7 @@ def questions(repeats: int) -> Record:
     """The checkpoint table and the carbon of one job, as the command line asks for them."""
     from planner.answers.checkpoints import checkpoint_document
     from planner.answers.job import job_document, job_from_flags
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     flags = {"model": "llama-3.1-70b", "tokens": 1e12, "nodes": 64, "sku": "h100-8", "grid": "us"}
     job = job_from_flags(flags, load_catalogue())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario.files import write_toml
 
 COPIES = {1: 1, 4: 2, 16: 4}  # size of the search over the shipped one -> copies

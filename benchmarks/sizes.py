@@ -20,8 +20,8 @@ def plan_once(size: int, time_limit_s: float) -> Record:
 
     from benchmarks.scenarios import COPIES, grown
     from planner.answers.plan.document import plan_document
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import known_names
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.resolved import Inputs
     from planner.inputs.scenario import check_against, parse_scenario
     from planner.program.assembly import assemble

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.clock import Record, seconds
 from planner.answers.sweeps import DaskCluster, Executor, Grid, InProcess, LocalProcesses, run_sweep, varied
 from planner.answers.sweeps.running import Task, plan_point
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, load_scenario
 from planner.inputs.scenario.bundle import keep
 from planner.store import open_store

@@ -8,7 +8,7 @@ from typing import Any
 
 _HOMES = {
     "load_scenario": "planner.inputs.scenario",
-    "load_catalogue": "planner.inputs.catalogue",
+    "load_catalogue": "planner.inputs.loading",
     "plan_fleet": "planner.program.plan",
     "explain": "planner.trace.explain",
     "derive": "planner.trace.quantities",

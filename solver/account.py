@@ -153,6 +153,40 @@ def active_node_h(
     return active + totals_by(problem.pausable_options.node_group, groups, done_node_h)
 
 
+def held_in_part(problem: Problem) -> Flags:
+    """Node groups and periods in which parts of nodes are paid that replicas may leave [P, T]."""
+    groups, serves = problem.node_groups, problem.serve_options
+    parts = np.zeros(len(groups), dtype=bool)
+    parts[serves.node_group[serves.nodes % 1.0 > 0]] = True
+    found: Flags = parts[:, None] & (
+        (groups.unfilled_usd_per_node > 0) | (groups.unfilled_kgco2e_per_node > 0)
+    )
+    return found
+
+
+def whole_nodes(problem: Problem, replicas: Whole) -> tuple[Floats, Floats]:
+    """Nodes that replicas hold in a node group, and the whole ones that they lie on [P, T].
+
+    v[p,t] = sum_v nodes[v] * replicas[v,t];  w[p,t] = ceil(v[p,t])
+    """
+    serves = problem.serve_options
+    held = totals_by(serves.node_group, len(problem.node_groups), serves.nodes[:, None] * replicas)
+    return held, np.ceil(held - NOTHING)
+
+
+def unfilled_nodes(problem: Problem, chosen: Decisions) -> Floats:
+    """Mean nodes that are paid although nothing uses them: parts that replicas leave and no work fills.
+
+    q[p,t] = max(0, w[p,t] - v[p,t] - sum_o work[o,t] / hours[t]), where parts are paid
+    """
+    held, whole = whole_nodes(problem, chosen.replicas)
+    works = problem.work_options
+    filled = totals_by(works.node_group, len(problem.node_groups), chosen.work_node_h)
+    left = np.maximum(whole - held - filled / problem.node_groups.hours, 0.0)
+    left[left <= NOTHING] = 0.0
+    return left * held_in_part(problem)
+
+
 def racks_in_use(problem: Problem, run: Whole, in_service: NDArray[Any]) -> Floats:
     """Racks of nodes in service, and of what runs hold next to theirs, at each site [S, T]."""
     groups, runs, sites = problem.node_groups, problem.run_options, len(problem.site_names)
@@ -409,7 +443,8 @@ def _usd_terms(
     return Terms(
         purchase=groups.holding_usd_per_node * bought,
         order=(1 - rebate) * groups.order_usd_per_node * ordered,
-        rental=groups.rental_usd_per_node * chosen.rented,
+        rental=groups.rental_usd_per_node * chosen.rented
+        + groups.unfilled_usd_per_node * unfilled_nodes(problem, chosen),
         term_left=groups.term_left_usd_per_node * chosen.committed,
         keep=problem.cohorts.keep_usd_per_node * kept,
         retire=problem.cohorts.retire_usd_per_node * chosen.retired,
@@ -446,7 +481,8 @@ def _kgco2e_terms(
     return Terms(
         purchase=groups.holding_kgco2e_per_node * bought,
         order=np.zeros(chosen.orders.shape),
-        rental=groups.rental_kgco2e_per_node * chosen.rented,
+        rental=groups.rental_kgco2e_per_node * chosen.rented
+        + groups.unfilled_kgco2e_per_node * unfilled_nodes(problem, chosen),
         term_left=np.zeros(chosen.committed.shape),
         keep=problem.cohorts.keep_kgco2e_per_node * kept,
         retire=np.zeros(chosen.retired.shape),

@@ -21,6 +21,7 @@ from solver.rows import (
     grouped,
     indicators,
     linear,
+    made,
     name,
     summed,
     terms,
@@ -148,6 +149,40 @@ def count_nodes_in_use(program: Program) -> None:
         grouped(runs.node_group, program.run, -runs.nodes),
         grouped(serves.node_group, program.replicas, -np.repeat(serves.nodes[:, None], shape[1], axis=1)),
         grouped(pausable.node_group, program.done, -np.ones(program.done.shape)),
+    )
+
+
+def pay_for_whole_nodes(program: Program) -> None:
+    """sum_v nodes[v] * replicas[v,t] <= whole[p,t]
+
+    whole[p,t] - sum_v nodes[v] * replicas[v,t] - sum_o work[o,t] <= unfilled[p,t]
+
+    Where nodes are paid by the hour, and replicas may hold parts of them; divisible work fills
+    what they leave, and runs, which take whole nodes, do not.
+    """
+    problem, counted = program.problem, made(program.whole)
+    if not counted.any():
+        return
+    serves, works = problem.serve_options, problem.work_options
+    limits = np.where(counted, 0.0, np.inf).ravel()
+    held = np.repeat(serves.nodes[:, None], problem.periods, axis=1)
+    program.add_rows(
+        "whole",
+        cells(*counted.shape),
+        pulp.LpConstraintLE,
+        limits,
+        grouped(serves.node_group, program.replicas, held),
+        each(program.whole, -1.0 * counted),
+    )
+    program.add_rows(
+        "unfilled",
+        cells(*counted.shape),
+        pulp.LpConstraintLE,
+        limits,
+        each(program.whole, 1.0 * counted),
+        each(program.unfilled, -1.0 * counted),
+        grouped(serves.node_group, program.replicas, -held),
+        grouped(works.node_group, program.work, -np.ones(program.work.shape)),
     )
 
 

@@ -16,10 +16,11 @@ class NodeGroups(Table):
 
     Idling is charged by the share of the period that a node in service (bought, standing, rented) is not
     used: `idle_usd_per_node` is what idling through the whole period costs, energy at the facility's meter.
-    A rented node serves one period, needs no racks, and its idling draws no power of the site. Where rental
-    has a term, nodes are taken for so many periods from the one in which it begins, used or not, up to the
-    end of the horizon. Parked nodes are charged and draw `off` in place of idle. What is bought to lie on a
-    shelf is a node group of its own, which nothing runs on and whose spares are those of another.
+    A rented node serves one period, needs no racks, and its idling draws no power of the site. By the hour it
+    is charged with what uses it, and `unfilled` where replicas hold some of it and nothing fills the rest.
+    Where rental has a term, nodes are taken for so many periods from the one in which it begins, used or not,
+    up to the end of the horizon. Parked nodes are charged and draw `off` in place of idle. What is bought to
+    lie on a shelf is a node group of its own, which nothing runs on and whose spares are those of another.
     """
 
     sku: Whole  # [P] index into Problem.sku_names
@@ -40,6 +41,11 @@ class NodeGroups(Table):
     rental_limit_nodes: Floats = field(default_factory=no_numbers)  # [P, T] nodes that may be rented in t
     rental_usd_per_node: Floats = field(default_factory=no_numbers)  # [P, T] a rented node through t
     rental_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
+    unfilled_usd_per_node: Floats = field(
+        default_factory=no_numbers
+    )  # [P, T] a node by the hour through t, paid
+    # for the parts of it that replicas leave and nothing fills
+    unfilled_kgco2e_per_node: Floats = field(default_factory=no_numbers)  # [P, T]
     rental_term_periods: Whole = field(
         default_factory=no_counts
     )  # [P] 0 where nodes are rented by the period
@@ -76,6 +82,8 @@ class NodeGroups(Table):
         "rental_limit_nodes": Shape("*T", low=0, infinite=True, default=0.0),
         "rental_usd_per_node": Shape("*T", low=0, default=0.0),
         "rental_kgco2e_per_node": Shape("*T", low=0, default=0.0),
+        "unfilled_usd_per_node": Shape("*T", low=0, default=0.0),
+        "unfilled_kgco2e_per_node": Shape("*T", low=0, default=0.0),
         "rental_term_periods": Shape("*", int, 0, default=0.0),
         "rental_start_allowed": Shape("*T", bool, default=1.0),
         "rental_signed_nodes": Shape("*T", low=0, default=0.0),

@@ -58,6 +58,8 @@ class Program:
     first_stage: Program | None  # whose decisions on the fleet these are
     order: Variables  # [P, T]
     rented: Variables  # [P, T]
+    whole: Variables  # [P, T] nodes that replicas lie on, where parts of them are paid
+    unfilled: Variables  # [P, T] mean nodes of those that nothing fills
     commit: Variables  # [P, T] nodes rented for a term that begins in t
     retire: Variables  # [H, T]
     sell: Variables  # [B, T]
@@ -294,6 +296,7 @@ class Program:
         counts = (
             self.order,
             self.rented,
+            self.whole[made(self.whole)],
             self.commit[self.problem.under_term],
             self.retire,
             self.sell,
@@ -310,9 +313,11 @@ class Program:
     def start(self, solution: Solution) -> dict[str, float]:
         """Values for a warm start: the whole numbers of a neighbour's plan."""
         problem = self.problem
+        _, lies_on = account.whole_nodes(problem, solution.replicas)
         pairs = (
             (self.order, solution.orders),
             (self.rented, solution.rented),
+            (self.whole[made(self.whole)], lies_on[made(self.whole)]),
             (self.commit[problem.under_term], solution.committed[problem.under_term]),
             (self.retire, solution.retired),
             (self.sell, solution.sold),

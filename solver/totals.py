@@ -90,6 +90,7 @@ def _decided(program: Program, plan: Solution) -> dict[str, NDArray[Any]]:
         "sell": plan.sold,
         "move": plan.moved,
         "rented": plan.rented,
+        "unfilled": account.unfilled_nodes(problem, plan),
         "commit": plan.committed,
         "in_service": plan.in_service,
         "beyond": np.maximum(occupied - problem.places.committed_kw, 0.0),
@@ -186,6 +187,8 @@ def _of_fleet(program: Program, weigh: _Weights) -> dict[str, NDArray[Any]]:
         "sell": weigh(sales.usd_per_node) - bounds.from_now_on(holding)[sales.node_group],
         "move": moved + bounds.after_lead(moves.lead_periods, weigh.keep[joined]) - under_way,
         "rented": rented * rents,
+        "unfilled": weigh(groups.unfilled_usd_per_node, groups.unfilled_kgco2e_per_node)
+        * made(program.unfilled),
         "commit": weigh(groups.term_left_usd_per_node),
         "in_service": weigh.idle + alone + weigh.peak * groups.idle_kw[:, None],
         "beyond": np.where(places.committed_kw > 0, space, 0.0),

@@ -10,6 +10,7 @@ import pulp
 from numpy.typing import NDArray
 
 from solver import bounds
+from solver.account import held_in_part, whole_nodes
 from solver.account_energy import FLOWS, has_energy
 from solver.account_slots import curtailed_fraction
 from solver.problem import PausableOptions, Problem, WorkOptions
@@ -117,10 +118,13 @@ def _use_of_node_groups(
 ) -> dict[str, Variables]:
     """What happens to the nodes of a node group: rented, spare, parked, in use; and the space they take."""
     shape = (len(problem.node_groups), problem.periods)
+    whole = whole_nodes(problem, most.replicas)[1] * held_in_part(problem)
     return {
         "rented": _whole(
             prefix + "rented", bounds.most_rented(problem, most.useful, useful), ~problem.under_term[:, None]
         ),
+        "whole": _counted(prefix + "whole", whole),
+        "unfilled": _some(prefix + "unfilled", whole),
         "spares": _amount(prefix + "spares", most.spares),
         "parked": array(prefix + "parked", shape, None, False),
         "in_service": array(prefix + "in_service", shape, None, False),

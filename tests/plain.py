@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 
 
 def plain(name: str) -> Path:

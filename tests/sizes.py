@@ -32,7 +32,7 @@ def few_ranges(*, plans: int, jobs: int) -> Iterator[None]:
     from planner.answers.job import document as job
     from planner.answers.job import what_if
     from planner.answers.plan import document as plan
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
     from planner.trace import uncertainty
 
     every, widths, on_sku = uncertainty.ranged_facts, plan.swings, what_if._on_sku

@@ -11,7 +11,7 @@ from typing import Any
 
 import everfleet
 from benchmarks.site.meanings import ANSWERS
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.report.data import _OF_ROW
 from planner.report.table_columns import COLUMNS, TITLES, WAYS, column_unit, meaning_of
 from planner.serve.questions import arguments_in

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.program.assembly import assemble

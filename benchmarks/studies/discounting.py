@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import load_scenario
 from planner.program.assembly import Assembled, assemble

@@ -14,7 +14,7 @@ from typing import Any
 from planner.answers.plan.document import plan_document
 from planner.answers.saved.compare import flat_inputs
 from planner.answers.saved.side_by_side import Compared, side_by_side
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, with_changes
 from planner.program.plan import plan_fleet
 from planner.trace.records import Record

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import stack_named, stacks
 from planner.performance.bundles import step_bundles
 from planner.performance.throughput import tokens_per_s_per_gpu

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import is_film
 from planner.performance.bundles import Limits, Measured, Requests
 from planner.performance.capacity import average_step, replica_use, step_uses
 from planner.performance.power import accelerator_power_kw, generation_power_kw, served_power_kw
-from planner.physics.nodes import GENERATION_CURVE
+from planner.physics.nodes import GENERATION_CURVE, TURN
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 from planner.validation.recommendation import generation_uses
@@ -49,6 +49,7 @@ STAGES = {
 OTHER = {"h100": (), "b200": ("qwen3-30b",), "h100-experts": (), "b200-experts": ()}
 USES = ("memory_use_fraction", "compute_use_fraction", "exchange_fraction")
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square
+TURNS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
 PRIOR = 0.05  # a coefficient twice its start costs as much as one run that is 5 % off
 
 Numbers = NDArray[np.float64]
@@ -157,6 +158,7 @@ def _image_runs(chip: str) -> Runs:
     held = [constant(f"performance.power.{chip}.{one}", "sustained_fraction") for one in what]
     columns["sustained_fraction"] = np.array(held)
     each_kw = np.array([float(row["power_w"]) / float(row["accelerators"]) / 1e3 for row in rows])
+    columns["turn_exponent"] = np.full(len(rows), constant(TURN, "turn_exponent"))
     names = [row["model"] for row in rows]
     kept = [" ".join(row[name] for name in ("chip", "model", "accelerators")) for row in rows]
     return Runs(np.array(names), np.array(kept), columns, each_kw)
@@ -215,6 +217,20 @@ def mean_error(found: Numbers) -> float:
     return float(np.abs(np.expm1(found)).mean())
 
 
+def turn_errors() -> dict[float, float]:
+    """For each sharpness of the turn, the mean error on models left out, over all images and films."""
+    runs = {stage: runs_of(name) for stage, name in STAGES.items() if name.endswith("-image")}
+    found = {}
+    for turn in TURNS:
+        turned = {
+            stage: replace(one, use={**one.use, "turn_exponent": np.full(one.power_kw.shape, turn)})
+            for stage, one in runs.items()
+        }
+        out = [left_out(one, stage) for stage, one in turned.items()]
+        found[turn] = mean_error(np.concatenate(out))
+    return found
+
+
 def part_load(name: str) -> list[Point]:
     """Power of one accelerator at each measured rate of a series, by the road of a plan.
 
@@ -266,6 +282,12 @@ def stage_text(stage: str, name: str) -> str:
     return "\n".join(lines)
 
 
+def turn_text() -> str:
+    lines = [f"{TURN}: models left out in turn, images and films of both chips"]
+    lines += [f"  {turn:<32g}{error:>8.2%}" for turn, error in turn_errors().items()]
+    return "\n".join(lines)
+
+
 def load_text(names: Sequence[str]) -> str:
     lines = ["part load: share of the largest rate, measured W, ours W"]
     for name in names:
@@ -278,6 +300,8 @@ def load_text(names: Sequence[str]) -> str:
 
 def main() -> None:
     print("\n\n".join(stage_text(stage, name) for stage, name in STAGES.items()))
+    print()
+    print(turn_text())
     print()
     print(load_text(list(dict.fromkeys(series(row) for row in measured_rows()))))
 

@@ -765,16 +765,16 @@ def _read_document(path: Path) -> object:
 
 def _read_measurements(path: Path) -> object:
     from planner.answers.calibration.results import read_files
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.hardware_question import Stated
+    from planner.inputs.loading import load_catalogue
 
     return read_files([path], load_catalogue(), Stated())
 
 
 def _read_results(path: Path) -> object:
     from planner.answers.calibration.results import read_files
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.hardware_question import Stated
+    from planner.inputs.loading import load_catalogue
 
     run = Stated("h100-8", "llama-3.1-8b", "bf16", "", 8, layout="tp=1,pp=1", batch_sequences=8)
     lacking = {
@@ -808,7 +808,7 @@ def _serving() -> Any:
 
 def _read_telemetry(path: Path) -> object:
     from planner.answers.telemetry import telemetry_document, telemetry_text, traffic_rows
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.telemetry import read_telemetry
 
     found = read_telemetry([path], interval_s=60.0)
@@ -831,7 +831,7 @@ def _read_tables(path: Path) -> object:
 
 def _read_actuals(path: Path) -> object:
     from planner.inputs.actuals import read_actuals
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     return read_actuals([path], load_catalogue(), "USD")
 
@@ -844,14 +844,14 @@ def _read_mapping(path: Path) -> object:
 
 def _read_job(path: Path) -> object:
     from planner.answers.job import load_job
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     return load_job(path, load_catalogue())
 
 
 def _read_scenario(path: Path) -> object:
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.scenario import load_scenario
 
     scenario = load_scenario(path)

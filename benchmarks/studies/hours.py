@@ -98,6 +98,9 @@ FAMILIES: dict[str, str] = {
     "two sites": FLEET.replace("[reliability]", WITHIN_PERIOD)
     + SITE.format("zaragoza", 'grid = "es"', "synthetic-es", 14)
     + SITE.format("berlin", 'grid = "de"', "synthetic-de", 14),
+    "two sites, measured": FLEET.replace("[reliability]", WITHIN_PERIOD)
+    + SITE.format("dallas", 'grid = "us-erct"', "us-erco-2022", 14)
+    + SITE.format("ashburn", 'grid = "gcp-us-east4"', "us-pjm-2022", 14),
 }
 
 

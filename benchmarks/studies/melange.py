@@ -19,7 +19,8 @@ from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.operational import operational_kgco2e
 from carbon.pue import facility_energy_kwh
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.performance.power import node_power_kw
 from planner.validation.melange import Mix, best_mix, case_columns
 from solver.problem import Objective

@@ -34,7 +34,8 @@ from carbon.peers import (
 )
 from carbon.pue import facility_energy_kwh
 from planner.answers.job import job_document, read_job
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 
 HERE = Path(__file__).resolve().parent
 ANSWERS, JOBS = HERE / "peers.csv", HERE / "peers.toml"

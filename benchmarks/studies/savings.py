@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.program.assembly import Assembled, assemble

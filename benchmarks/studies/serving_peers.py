@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks.studies.fit_serving import POINTS, read_table
 from planner.answers.throughput.document import throughput_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.hardware_question import Question
+from planner.inputs.loading import load_catalogue
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving-peers.md"
 COLUMNS = (

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.fleets import HOURS, SIZES, fleet
 from benchmarks.scenarios import COPIES, grown
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario, with_changes
 from planner.program.assembly import assemble

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.studies.savings import FAMILIES as SHIPPED
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.inputs.scenario.schema_futures import Future

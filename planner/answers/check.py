@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import cards_of, known_names, problems_in, sale_notes, space_notes, with_cards
 from planner.inputs.editing.found import Found
 from planner.inputs.job.reading import is_job, read_job
 from planner.inputs.kind_checks import works_in_pools
+from planner.inputs.loading import load_catalogue
 from planner.inputs.overrides import idle_notes
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, Reading, Scenario, ScenarioError, read_scenario

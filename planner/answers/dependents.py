@@ -6,8 +6,9 @@ from functools import cache
 
 from planner.answers.job import load_job
 from planner.answers.job.document import traced_totals
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario
 from planner.program.assembly import assemble

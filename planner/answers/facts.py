@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.report.shape import SCHEMA
 from planner.store.packing import versions_here
 from planner.trace.numbers import exact_text

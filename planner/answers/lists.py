@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.series.shipped import shipped_series
 from planner.inputs.techniques import techniques
 from planner.report.tables import table_of

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.answers.check import checked_scenario, scenario_in
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
 from planner.inputs.editing import prices_found, series_found, traffic_found
 from planner.inputs.files import parse_json, read_limited
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, read_tables, with_changes
 from planner.inputs.scenario.files import MAX_DEPTH

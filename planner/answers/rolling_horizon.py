@@ -6,8 +6,8 @@ reported stays as the plan has it at that time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 from planner.inputs.actuals import Actual
@@ -39,6 +39,7 @@ def scenario_from_here(
     changes = _horizon(text, name, left, len(periods)) | _demand(text, name, plan, actuals, left, notes)
     text = with_values(text, name, changes).text
     text = _fleet(text, name, plan, actuals, last, notes)
+    notes += _on_order(plan, left[0].first)
     return _runs(text, name, plan, actuals, left[0].first, notes), notes
 
 
@@ -150,6 +151,17 @@ def _fleet(
     return with_rows(text, name, "fleet", edited=edited, added=added, removed=removed).text
 
 
+def _on_order(plan: Record, start: date) -> Iterator[str]:
+    """Nodes that the plan has ordered by now, and that come later."""
+    for row in plan["tables"]["purchases"]:
+        if date.fromisoformat(row["order_by"]) < start <= date.fromisoformat(row["arrives"]):
+            yield (
+                f"{row['sku']} at {row['site']}: {number_text(row['nodes'])} nodes that the plan orders by "
+                f"{row['order_by']} come on {row['arrives']}: the scenario from here does not know of the "
+                "order and may place it again"
+            )
+
+
 def _arrived(plan: Record, sku: str, site: str, last: Period) -> date:
     """Since when the nodes that have come work: their order's arrival, else the period's first day."""
     days = [
@@ -179,7 +191,7 @@ def _runs(
     if unknown := sorted((begun & {row["name"] for row in rows}) - done.keys()):
         raise InputError(
             f"{', '.join(unknown)}: began by the plan: say how far, by a row such as "
-            f"{start:%Y-%m},done_fraction,{unknown[0]},0.6"
+            f"{start - timedelta(days=1):%Y-%m},done_fraction,{unknown[0]},0.6"
         )
     edited: dict[int, Mapping[str, Any]] = {}
     removed = []

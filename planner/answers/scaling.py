@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scaling_runs import active_parameters, read_runs
 from planner.performance.scaling import (
     PowerLaw,

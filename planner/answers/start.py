@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.answers.check import check, scenario_found
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.editing import Found
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from

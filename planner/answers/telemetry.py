@@ -18,10 +18,19 @@ import pandas as pd
 from scipy.special import gammainccinv, gammaincinv
 
 from planner.answers.lost_time import lost_facts, lost_rows
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.metering.names import sku_of_driver
 from planner.inputs.own.adding import Added, Measured, add_measured, catalogue_with
-from planner.inputs.telemetry import COUNTERS, QUANTITIES, TIMED_FROM_S, SlurmJobs, Telemetry, read_telemetry
+from planner.inputs.telemetry import (
+    COUNTERS,
+    QUANTITIES,
+    TIMED_FROM_S,
+    SlurmJobs,
+    Telemetry,
+    read_telemetry,
+    seen_node_h,
+)
 from planner.report.columns import aligned, words
 from planner.report.spreadsheets import csv_of
 from planner.trace.errors import InputError
@@ -30,9 +39,7 @@ from planner.trace.records import Record
 from reliability.logs.shapes import XIDS
 
 LEAST_SAMPLES = 10  # of an accelerator at rest: fewer say little of its mean
-GAP_INTERVALS = 10.0  # a time without a sample longer than so many usual ones was not seen
 LOADED_FRACTION = 0.05  # of the memory: a model is loaded; a context alone takes less
-SECONDS_PER_H = 3600.0
 TAIL = 0.025  # of a 95 % interval
 MOST_FAILURES_PER_H = 1.0  # of a node; what may be above it was watched too shortly
 # What monitoring may lack, and what it would have told.
@@ -62,7 +69,7 @@ class Seen:
 def span_said(first_s: float, last_s: float) -> str:
     """From one moment to another, in UTC; of scrapes without times how long they lasted."""
     if last_s < TIMED_FROM_S:
-        return f"scrapes without times, {number_text((last_s - first_s) / SECONDS_PER_H)} h"
+        return f"scrapes without times, {number_text((last_s - first_s) / 3600.0)} h"
     first, last = (datetime.fromtimestamp(edge, UTC) for edge in (first_s, last_s))
     return f"{first:%Y-%m-%dT%H:%MZ} to {last:%Y-%m-%dT%H:%MZ}"
 
@@ -218,14 +225,7 @@ def _seen(frame: pd.DataFrame) -> Seen | None:
     held = frame[frame["quantity"].isin((*WANTED, "failed_checks"))]
     if held.empty:
         return None
-    times = held.groupby("node")["time_s"].unique().map(np.sort)
-    steps = np.concatenate([np.diff(one) for one in times]) if len(times) else np.array([])
-    usual_s = float(np.median(steps)) if steps.size else 0.0
-    node_h = {
-        str(node): float(np.sum(gaps[gaps <= GAP_INTERVALS * usual_s])) / SECONDS_PER_H
-        for node, gaps in times.map(np.diff).items()
-    }
-    return Seen(held, node_h, usual_s)
+    return Seen(held, *seen_node_h(held))
 
 
 def _wide(seen: Seen) -> pd.DataFrame:

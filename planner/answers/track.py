@@ -61,12 +61,14 @@ def track_document(plan: Record, actuals: Sequence[Actual], catalogue: Catalogue
         raise InputError(f"{', '.join(outside[:5])}: the plan is of {first} to {last}")
     rows, unknown = [], []
     for one in inside:
-        if one.measure == "done_fraction" and not _runs(plan, one.of):
+        if one.measure == "done_fraction" and one.of in _named(plan, one) and not _runs(plan, one.of):
             continue  # work that fits in hours has no days of its own
         expected = _expected(plan, one, periods[one.month], catalogue)
         if expected is None:
+            known = ", ".join(_named(plan, one)[:12])
             unknown.append(
                 f"{one.where}: the plan says nothing of {one.measure} of {one.of or 'all'} in {one.month}"
+                + (f": it has {known}" if known else "")
             )
         else:
             rows.append(_row(one, expected, plan))
@@ -90,13 +92,32 @@ def track_text(document: Record) -> str:
     return "\n".join([*lines, *document["headline"]])
 
 
+def _named(plan: Record, one: Actual) -> list[str]:
+    """What a plan has of the things that a measure is of."""
+    tables = plan["tables"]
+    match one.measure:
+        case "nodes" | "used_fraction":
+            groups = tables["fleet" if one.measure == "nodes" else "use"]
+            return list(dict.fromkeys(f"{row['sku']}/{row['site']}" for row in groups))
+        case "demand":
+            return list(dict.fromkeys(row["service"] for row in tables["services"]))
+        case "done_fraction":
+            return list(dict.fromkeys(row["job"] for row in (*tables["jobs"], *tables.get("pausable", []))))
+        case _:
+            return []
+
+
 def _expected(plan: Record, one: Actual, period: Period, catalogue: Catalogue) -> Expected | None:
     """What the plan says of a measure in a month."""
     share = _days(one.month) / ((period.after - period.first).days)
     match one.measure:
         case "nodes":
             nodes = _of_groups(plan["tables"]["fleet"], one.of, period.label, "in_service_nodes")
-            return None if not nodes else Expected(sum(nodes), sum(nodes), sum(nodes))
+            if not nodes and not any(
+                one.of in (group, group.partition("/")[0]) for group in _named(plan, one)
+            ):
+                return None
+            return Expected(sum(nodes), sum(nodes), sum(nodes))
         case "used_fraction":
             used = _of_groups(plan["tables"]["use"], one.of, period.label, "used_node_h")
             every = _of_groups(plan["tables"]["use"], one.of, period.label, "node_h")
@@ -108,14 +129,11 @@ def _expected(plan: Record, one: Actual, period: Period, catalogue: Catalogue) -
             energy = _by_period(plan, period.label, "energy_kwh")
             return _ranged(plan, "energy", energy / period.hours)
         case "cost":
-            paid = [row["cash_usd"] for row in plan["tables"]["cash"] if row["month"] == one.month]
-            currency = currency_of(plan)
-            rate = 1.0 if currency is None else currency.usd
-            return _ranged(plan, "cost", sum(paid) / rate) if paid else None
+            return _cost(plan, one.month)
         case "failures":
-            return _failures(plan, period, 24.0 * _days(one.month))
+            return _failures(plan, period, 24.0 * _days(one.month), one.node_h)
         case "done_fraction":
-            return _done(plan, one)
+            return _done(plan, one) if _runs(plan, one.of) else None
         case _:
             return _demand(plan, one.of, period, catalogue)
 
@@ -142,6 +160,20 @@ def _ranged(plan: Record, total: str, value: float) -> Expected:
     return Expected(value, *ends)
 
 
+def _cost(plan: Record, month: str) -> Expected | None:
+    """Cash of a month; what comes in and what goes out are each as unsure as the total."""
+    row = next((row for row in plan["tables"]["cash"] if row["month"] == month), None)
+    if row is None:
+        return None
+    currency = currency_of(plan)
+    rate = 1.0 if currency is None else currency.usd
+    moved = sum(abs(row[f"{part}_usd"]) for part in ("deposits", "deliveries", "bills", "sales")) / rate
+    band, paid = _ranged(plan, "cost", moved), row["cash_usd"] / rate
+    if band.low is None or band.high is None:
+        return Expected(paid, None, None)
+    return Expected(paid, paid - (moved - band.low), paid + (band.high - moved))
+
+
 def _runs(plan: Record, job: str) -> list[Record]:
     """Rows of the runs of a job, which have a first and a last day."""
     return [row for row in plan["tables"]["jobs"] if row["job"] == job and row.get("finish_p50")]
@@ -160,8 +192,11 @@ def _done(plan: Record, one: Actual) -> Expected:
     return Expected(likely, late, 1.0)
 
 
-def _failures(plan: Record, period: Period, hours: float) -> Expected | None:
-    """Failures that the plan's rate gives in a month, from the 5th percentile at its low end to the 95th."""
+def _failures(plan: Record, period: Period, hours: float, watched_h: float | None) -> Expected | None:
+    """Failures that the plan's rate gives in a month, from the 5th percentile at its low end to the 95th.
+
+    They are those of all nodes, or of the node-hours that were watched.
+    """
     rates = [
         row
         for name in ("facts", "facts_weighed")
@@ -171,7 +206,7 @@ def _failures(plan: Record, period: Period, hours: float) -> Expected | None:
     nodes = sum(row["in_service_nodes"] for row in plan["tables"]["fleet"] if row["period"] == period.label)
     if not rates or not nodes:
         return None
-    rate, hours = rates[0], hours * nodes
+    rate, hours = rates[0], hours * nodes if watched_h is None else watched_h
     low, high = (rate["value"] if rate[end] is None else rate[end] for end in ("low", "high"))
     least = _count_at(low * hours, TAIL)
     return Expected(rate["value"] * hours, least, _count_at(high * hours, 1 - TAIL))
@@ -227,6 +262,7 @@ def _row(one: Actual, expected: Expected, plan: Record) -> Record:
         "off_fraction": one.value / expected.value - 1.0 if expected.value else None,
         "within": within,
         "where": one.where,
+        "node_h": one.node_h,
     }
 
 
@@ -241,12 +277,16 @@ def _sentences(rows: Sequence[Record], left: Sequence[Record], outside: Sequence
         planned = f"planned {low}" if low == high else f"planned {low} to {high}"
         what = row["measure"].removesuffix("_fraction").replace("_", " ")
         yield f"{row['month']}: {what}{of} is {text(row['actual'])}{_unit(row)}, {planned}"
+    for row in rows:
+        if row["node_h"] is not None:
+            hours = number_text(row["node_h"], digits=SPOKEN)
+            yield f"{row['month']}: failures are those of the {hours} node-hours that were watched"
     if outside:
         yield f"Outside of the horizon, and left out: {', '.join(outside)}"
 
 
 def _unit(row: Record) -> str:
-    return "" if row["unit"] in ("count", "1") else f" {row['unit']}"
+    return "" if row["unit"] in ("count", "1") else f" {row['unit'].removeprefix('1')}"
 
 
 def _months(period: Period) -> Iterator[str]:

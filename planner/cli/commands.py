@@ -93,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
         description="Plan AI fleets: work done, on time, at the least carbon and money.",
         epilog="Exit codes: 0 an answer; 1 none, or a check failed; 2 wrong input; 130 stopped by Ctrl+C.",
     )
+    whole.set_defaults(whole=whole)  # a script that completes commands is made from it
     whole.add_argument("--version", action=_Version, help="say the version and leave")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

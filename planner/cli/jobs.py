@@ -24,7 +24,7 @@ def add_commands(command: arguments.AddCommand) -> None:
 def run_carbon(options: argparse.Namespace) -> int:
     """State the carbon, energy and water of one job, of a file or of what flags say."""
     from planner.answers.job import job_document, open_job, to_card, to_text
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     job = open_job(options.job, job_flags(vars(options)))
     document = job_document(job, load_catalogue(), why_embodied=options.why_embodied)

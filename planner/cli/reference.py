@@ -120,7 +120,5 @@ def run_completion(options: argparse.Namespace) -> int:
     """Print a script that completes commands, options and choices; its first lines say where to put it."""
     import shtab
 
-    from planner.cli.commands import parser
-
-    show(shtab.complete(parser(), options.shell).rstrip())
+    show(shtab.complete(options.whole, options.shell).rstrip())
     return ANSWER

@@ -16,7 +16,8 @@ from pathlib import Path
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.files import csv_rows, read_limited
 from planner.inputs.metering.names import sku_of_driver
-from planner.inputs.telemetry import TIMED_FROM_S, Telemetry, read_telemetry
+from planner.inputs.telemetry import TIMED_FROM_S, Telemetry, read_telemetry, seen_node_h
+from planner.inputs.telemetry.reading import EXPECTED
 from planner.trace.errors import InputError
 from planner.trace.units import parse_quantity
 from reliability.logs.shapes import XIDS
@@ -48,6 +49,7 @@ class Actual:
     of: str
     value: float
     where: str
+    node_h: float | None = None  # that were watched for it; None: all of the month
 
 
 def read_actuals(
@@ -64,8 +66,10 @@ def read_actuals(
             key = one.month, one.measure, one.of
             if key in found and found[key].value != one.value:
                 raise InputError(
-                    f"{one.where}: {one.measure} of {one.of or 'all'} in {one.month} is {one.value:g}, and "
-                    f"{found[key].where} says {found[key].value:g}: keep one"
+                    f"{one.where}: {one.measure} of {one.of or 'all'} in {one.month} is {one.value:g} "
+                    f"{MEASURES[one.measure][0].replace('count', '')}".rstrip()
+                    + ", and "
+                    f"{found[key].where} says {found[key].value:g}: keep one, or write their sum as one"
                 )
             found[key] = one
     if not found:
@@ -80,11 +84,20 @@ def _read(path: Path, catalogue: Catalogue, currency: str, interval_s: float | N
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     first = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip()
     header = [cell.strip().strip('"') for cell in first[:20_000].split(",")]
-    if header == HEADER:
+    if [cell.lower() for cell in header] == HEADER:
         return _own_rows(path)
     if set(FOCUS) <= set(header):
         return _focus_rows(path, currency)
-    return _monitored(read_telemetry([path], interval_s=interval_s), path.name, catalogue)
+    try:
+        found = read_telemetry([path], interval_s=interval_s)
+    except InputError as error:
+        if not str(error).endswith(EXPECTED):
+            raise
+        raise InputError(
+            f"{path.name}: begins with '{first[:80]}': it is no table with the header {','.join(HEADER)}, "
+            f"has no {', '.join(FOCUS)} as rows of FOCUS have, and {EXPECTED}"
+        ) from None
+    return _monitored(found, path.name, catalogue)
 
 
 def _lines(path: Path) -> list[str]:
@@ -125,20 +138,23 @@ def _own_row(row: Sequence[str], where: str) -> Actual:
     unit, names = MEASURES[measure]
     if bool(of) == names.startswith("nothing"):
         raise ValueError(f"{measure} is of {names}")
-    value = parse_quantity(said, unit) if unit not in ("", "count", "1") else _plain(said)
+    value = parse_quantity(said, unit) if unit not in ("", "count", "1") else _plain(said, measure)
     if not math.isfinite(value) or not 0 <= value < 1e18:
         raise ValueError(f"{measure} is a number from 0, got '{said[:40]}'")
     if measure.endswith("_fraction") and value > 1:
-        raise ValueError(f"{measure} is a share from 0 to 1, got '{said[:40]}'")
+        raise ValueError(f"{measure} is a share from 0 to 1, or in percent as '71 %', got '{said[:40]}'")
     return Actual(month, measure, of, value, where)
 
 
-def _plain(said: str) -> float:
+def _plain(said: str, measure: str) -> float:
     text = said.strip()
-    if text.endswith("%"):
+    if text.endswith("%") and measure.endswith("_fraction"):
         return float(text[:-1]) / 100.0
     if not re.fullmatch(r"[0-9.]+([eE][-+]?[0-9]+)?", text):
-        raise ValueError(f"'{said[:40]}' is no number")
+        money = ": write the amount alone, in the currency of the plan" if measure == "cost" else ""
+        raise ValueError(
+            f"'{said[:40]}' is no number{money or ': write one from 0, without commas or a unit'}"
+        )
     return float(text)
 
 
@@ -199,5 +215,7 @@ def _monitored(found: Telemetry, where: str, catalogue: Catalogue) -> list[Actua
     new = before.notna() & (xids["value"] != before)
     hardware = new & xids["value"].map(lambda value: XIDS.get(f"xid{int(value)}") == "hardware")
     for month, held in xids.groupby("month"):
-        actuals.append(Actual(str(month), "failures", "", float(hardware[held.index].sum()), where))
+        hours, _ = seen_node_h(held)
+        count = float(hardware[held.index].sum())
+        actuals.append(Actual(str(month), "failures", "", count, where, sum(hours.values())))
     return actuals

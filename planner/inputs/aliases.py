@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder
 
 MOST_WORDS = 12  # of a name that anybody writes
 

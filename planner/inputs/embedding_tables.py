@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.inputs.catalogue import data_folder
 from planner.inputs.files import csv_rows, read_limited
+from planner.inputs.loading import data_folder
 from planner.trace.errors import InputError
 
 NEEDED = ("table", "rows", "dim", "pooling")

@@ -9,7 +9,8 @@ from datetime import date
 from functools import cache
 from typing import Any, Protocol
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.trace.currency import CODE, USD, Currency, code_in
 from planner.trace.quantities import Fact, Source
 from planner.trace.units import parse_quantity

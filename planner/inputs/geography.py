@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 
 Ring = tuple[tuple[float, float], ...]
 

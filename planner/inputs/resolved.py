@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carbon.grid import market_kgco2e_per_kwh, projected_kgco2e_per_kwh
-from planner.inputs.catalogue import SPARE, Catalogue, CatalogueError, Sku
+from planner.inputs.catalogue import SPARE, Catalogue, Sku
 from planner.inputs.exchange import rate_fact, rates_in, shown_in, usd_text
 from planner.inputs.housing import not_housed
+from planner.inputs.loading import CatalogueError
 from planner.inputs.scenario import Offer, Rental, Scenario, Site
 from planner.inputs.scenario.own import pue_key
 from planner.inputs.techniques import Ways

@@ -10,7 +10,8 @@ from fnmatch import fnmatch
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder
 from planner.inputs.model_kinds import IN_BATCHES, LANGUAGE, RECOMMENDATION, VISION, WORDS, kind_of_model
 from planner.trace.errors import InputError
 

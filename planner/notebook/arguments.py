@@ -62,7 +62,7 @@ def _own_data(path: str | Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    from planner.inputs.catalogue import own_data
+    from planner.inputs.loading import own_data
 
     with own_data(path):
         yield

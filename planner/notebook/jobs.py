@@ -78,8 +78,8 @@ def job_carbon(
         InputError: the job is wrong; the error holds every problem.
     """
     from planner.answers.job import job_document, open_job
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.job_question import JobQuestion, job_flags
+    from planner.inputs.loading import load_catalogue
     from planner.notebook.other_answers import job_made
 
     flags = job_flags(given_in_python(locals(), JobQuestion))

@@ -12,8 +12,6 @@ from planner.performance.adapters import training_flops_ratio
 from planner.performance.columns import Column
 from planner.performance.memory import redone_fraction
 
-CORNER = 4.0  # how sharply power turns at what is held: 3 to 8 fit generation on H100 and B200 alike
-
 
 def accelerator_power_kw(
     *,
@@ -67,24 +65,27 @@ def generation_power_kw(
     memory_factor: Column,
     compute_factor: Column,
     sustained_fraction: Column,
+    turn_exponent: Column,
 ) -> Column:
     """Power that one accelerator draws while it makes images or films.
 
-    P = TDP (l^-4 + s^-4)^(-1/4),  l = c0 + c1 u_mem + c2 u_comp
+    P = TDP (l^-k + s^-k)^(-1/k),  l = c0 + c1 u_mem + c2 u_comp
 
     Energy follows bytes and operations straight; clocks fall before the share s of the rating that was never
-    passed is met, so that the turn is round. c0 is drawn by one that waits for its host or for others too.
+    passed is met, so that the turn is round: the sharper, the larger k. c0 is drawn by one that waits for its
+    host or for others too.
 
     Source: fit on ML.ENERGY v3, see README.md and benchmarks/studies/fit_power.py.
     """
-    require_positive(tdp_kw=tdp_kw, idle_share_factor=idle_share_factor)
+    require_positive(tdp_kw=tdp_kw, idle_share_factor=idle_share_factor, turn_exponent=turn_exponent)
     require_share(memory_use_fraction=memory_use_fraction, compute_use_fraction=compute_use_fraction)
     require_not_negative(memory_factor=memory_factor, compute_factor=compute_factor)
     require_open_share(sustained_fraction=sustained_fraction)
     load: Column = (
         idle_share_factor + memory_factor * memory_use_fraction + compute_factor * compute_use_fraction
     )
-    result: Column = tdp_kw * (load**-CORNER + np.asarray(sustained_fraction) ** -CORNER) ** (-1.0 / CORNER)
+    turn = np.asarray(turn_exponent)
+    result: Column = tdp_kw * (load**-turn + np.asarray(sustained_fraction) ** -turn) ** (-1.0 / turn)
     return result
 
 
@@ -99,6 +100,7 @@ def served_generation_power_kw(
     memory_factor: Column,
     compute_factor: Column,
     sustained_fraction: Column,
+    turn_exponent: Column,
 ) -> Column:
     """Power of one accelerator that makes images or films at a load.
 
@@ -118,6 +120,7 @@ def served_generation_power_kw(
         memory_factor=memory_factor,
         compute_factor=compute_factor,
         sustained_fraction=sustained_fraction,
+        turn_exponent=turn_exponent,
     )
     return busy_fraction * np.maximum(making_kw, loaded_idle_kw) + (1.0 - busy_fraction) * loaded_idle_kw
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from carbon.hourly import filled
 from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
-from planner.inputs.series import load_series, shipped_series
+from planner.inputs.series import load_series, series_of_grid
 from planner.trace.errors import InputError
 
 Day = tuple[int, int]  # month and day of the month
@@ -43,7 +43,7 @@ def grid_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
     found: list[KnownHours | None] = []
     notes: list[str] = []
     for site in inputs.scenario.sites:
-        name = site.hourly_shape or _shipped(site.grid)
+        name = site.hourly_shape or series_of_grid(site.grid)
         if name is None:
             found.append(None)
             notes.append(f"{site.name}: no hours of its grid are known, so its grid is taken as flat.")
@@ -121,12 +121,6 @@ def days_in_window(
 
 def _gaps(hours: int) -> str:
     return f", {hours} missing hours filled by a line" if hours else ""
-
-
-def _shipped(grid: str | None) -> str | None:
-    """The shipped series of a grid region: it is named for its zone."""
-    ends = {f"synthetic-{grid}", f"{grid}-2021"}
-    return next((name for name in shipped_series() if name in ends), None)
 
 
 def whole_days(first_hour: np.datetime64, values: NDArray[np.float64], said: str) -> KnownHours:

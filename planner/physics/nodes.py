@@ -32,6 +32,7 @@ POWER_CURVE = {
 }
 # Making images and films: straight up to what is held.
 GENERATION_CURVE = {name: key for name, key in POWER_CURVE.items() if name != "compute_root_factor"}
+TURN = "performance.power.turn_exponent"
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,10 @@ def generation_curve(inputs: Inputs, sku: NDArray[np.intp], what: str) -> dict[s
         parameter: pick([inputs.fact(f"{law}-image.{name}") for law in laws], sku)
         for parameter, name in GENERATION_CURVE.items()
     }
-    return found | {"sustained_fraction": pick([inputs.fact(f"{law}.{what}") for law in laws], sku)}
+    return found | {
+        "sustained_fraction": pick([inputs.fact(f"{law}.{what}") for law in laws], sku),
+        "turn_exponent": pick([inputs.fact(TURN)], np.zeros_like(sku)),
+    }
 
 
 def energy_by_site(inputs: Inputs, it_kwh: Traced, site: NDArray[np.intp]) -> tuple[Traced, Traced, Traced]:

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.inputs.catalogue import Facts, load_catalogue
+from planner.inputs.catalogue import Facts
 from planner.inputs.fits import EXCHANGES
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import Stack, default_stack
 from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
@@ -45,6 +46,7 @@ TRAINING_CONSTANTS = {
     "pipeline_exposed_fraction": "pipeline_exposed_modern",
     "data_parallel_hidden_fraction": "data_parallel_hidden",
     "context_exposed_fraction": "context_exposed",
+    "context_imbalance_fraction": "context_imbalance",
     "fixed_s": "fixed_time",
     "scale_drag_ratio": "scale_drag",
 }

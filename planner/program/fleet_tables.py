@@ -13,7 +13,7 @@ from planner.inputs.resolved import Inputs
 from planner.physics.existing_fleet import Standing
 from planner.physics.failures import down_variance_to_mean
 from planner.physics.nodes import Nodes, Parked
-from planner.physics.procurement import Buying, Reserved, may_be_ordered, order_lead_periods
+from planner.physics.procurement import Buying, Rented, Reserved, may_be_ordered, order_lead_periods
 from planner.physics.promises import node_up_fraction, outage_correlation, promises, spares_fraction
 from planner.program.option_tables import ROUNDING
 from planner.program.places import shared_power
@@ -39,13 +39,18 @@ from solver.problem import (
 MOST_NODES = 1_000_000  # of one SKU at a site: the tables of spares of more take minutes
 
 
-def rental_columns(inputs: Inputs, reserved: Reserved) -> dict[str, Any]:
-    """Columns of the node groups: how many nodes may be rented, off our sites, and those of terms."""
+def rental_columns(inputs: Inputs, rented: Rented, reserved: Reserved) -> dict[str, Any]:
+    """Columns of the node groups: how many nodes may be rented, off our sites, by the hour and for terms."""
     limit = np.zeros((len(inputs.node_groups), inputs.periods))
     for p in np.flatnonzero(inputs.rented):
         rental = inputs.rental_of(int(p))
         limit[p] = np.inf if rental.nodes is None else rental.nodes
     found: dict[str, Any] = {"rental_limit_nodes": limit, "off_site": inputs.rented}
+    hours = inputs.period_h.value
+    for kind, each in (("usd", rented.usd), ("kgco2e", rented.kgco2e)):
+        if each is not None:
+            found[f"unfilled_{kind}_per_node"] = np.zeros_like(limit)
+            found[f"unfilled_{kind}_per_node"][rented.node_group] = each.value * hours
     if reserved.usd is None or reserved.kgco2e is None:
         return found
     usd, kgco2e, term = np.zeros_like(limit), np.zeros_like(limit), np.zeros(len(limit), dtype=int)

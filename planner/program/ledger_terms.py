@@ -24,7 +24,7 @@ from planner.physics.training import POLICIES
 from planner.program.assembly import Assembled
 from planner.trace.quantities import Chosen, Part, Traced, chosen, derive, pick, rows
 from planner.trace.sums import over_all, sums
-from solver.account import active_node_h, begun
+from solver.account import active_node_h, begun, unfilled_nodes
 from solver.problem import Solution
 
 SUMS: dict[str, Callable[..., Any]] = {
@@ -155,8 +155,9 @@ def hours_in_use(assembled: Assembled, solution: Solution) -> NDArray[np.float64
 
 
 def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float64]:
-    """Hours in use of each node group of nodes that are rented by the hour, by period."""
-    hours: NDArray[np.float64] = hours_in_use(assembled, solution)[assembled.rented.node_group]
+    """Hours that are paid of nodes rented by the hour, by node group and period: in use, and left over."""
+    left = unfilled_nodes(assembled.problem, solution) * assembled.problem.node_groups.hours
+    hours: NDArray[np.float64] = (hours_in_use(assembled, solution) + left)[assembled.rented.node_group]
     return hours
 
 

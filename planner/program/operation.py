@@ -55,11 +55,12 @@ class World:
 
     def less(self, nodes: Floats) -> World:
         """The same with so many nodes fewer in each period."""
-        return replace(
-            self,
-            there=np.maximum(self.there - nodes, 0.0),
-            at_once=np.maximum(self.at_once - nodes, 0.0),
-        )
+        fewer = np.maximum(self.there - nodes, 0.0)
+        return replace(self, there=fewer).less_at_once(nodes)
+
+    def less_at_once(self, nodes: Floats) -> World:
+        """The same with so many nodes fewer at the worst moment of each period, which services feel."""
+        return replace(self, at_once=np.maximum(self.at_once - nodes, 0.0))
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,18 @@ class Desk:
         found["hourly"]["kgco2e"] = known["making_kgco2e"] + known["idle_kgco2e"] * np.ones(shape)
         return Prices(found["serve"], found["work"], found["hourly"])
 
-    def hired_nodes(self, operation: Operation) -> Floats:
-        """Nodes of the offers by the hour that an operation uses, by period."""
-        nodes: Floats = self.hired_by_offer(operation).sum(axis=0)
-        return nodes
+    def hired_beyond(self, found: Operation, stated: Operation) -> Floats:
+        """Nodes of each offer by the hour beyond those of the plan, by period; replicas hold whole ones."""
+        problem, groups = self.problem, len(self.there)
+        serves, works = problem.serve_options, problem.work_options
+        held = totals_by(serves.node_group, groups, serves.nodes[:, None] * self.solution.replicas)
+        mean = totals_by(works.node_group, groups, works.held_ratio * self.solution.work_node_h)
+        planned = np.ceil(held - NONE) + mean / problem.node_groups.hours
+        least = np.maximum(planned[self.hired], self._hired_by_offer(stated))
+        beyond: Floats = np.maximum(self._hired_by_offer(found) - least, 0.0)
+        return beyond
 
-    def hired_by_offer(self, operation: Operation) -> Floats:
+    def _hired_by_offer(self, operation: Operation) -> Floats:
         """Nodes of each offer by the hour that an operation uses, by period."""
         serves, works, groups = self.problem.serve_options, self.problem.work_options, len(self.there)
         nodes = totals_by(serves.node_group, groups, operation.serving)
@@ -237,7 +244,7 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         solution,
         serve,
         work,
-        capacity=serves.capacity[serve] * sure * carrying,
+        capacity=able_per_s(assembled, serve, sure) * carrying,
         hours_done=(works.speed * kept)[work],
         held=works.held_ratio[work] / extra / groups.hours,
         there=_there(problem, solution, at_once=False),
@@ -254,6 +261,21 @@ def desk(inputs: Inputs, assembled: Assembled, solution: Solution) -> Desk:
         - works.uses.T.astype(float) @ (works.speed[:, None] * solution.work_node_h),
         uncovered=_uncovered(inputs, problem, solution),
     )
+
+
+def able_per_s(assembled: Assembled, serve: Indices, headroom_ratio: Floats) -> Floats:
+    """Requests/s that a replica of each way can carry [v, T], headroom for a confidence not taken off.
+
+    The program deals the demand to the replicas that it needs. Where one is more than enough, what it is
+    dealt is less than what it can carry.
+    """
+    serves, replicas = assembled.problem.serve_options, assembled.replicas
+    dealt: Floats = serves.capacity[serve] * headroom_ratio
+    if replicas is None or not len(serve):
+        return dealt
+    row = assembled.replica_row[serve]
+    alone = np.asarray(replicas.carrying.value)[row] <= headroom_ratio * (1.0 + NONE)
+    return np.where(alone, np.maximum(dealt, np.asarray(replicas.requests_per_s.value)[row]), dealt)
 
 
 def _uncovered(inputs: Inputs, problem: Problem, solution: Solution) -> Floats:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.schema_futures import Future

@@ -20,6 +20,7 @@ from solver.account import (
     spares_at_hand,
     spares_of_promise,
     totals_by,
+    unfilled_nodes,
 )
 from solver.account_slots import adopted_work_h, lent_node_h, lent_work_h, stopping_kw
 from solver.answer import Answer
@@ -92,4 +93,5 @@ __all__ = [
     "spares_of_promise",
     "stopping_kw",
     "totals_by",
+    "unfilled_nodes",
 ]

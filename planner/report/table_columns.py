@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.trace.records import Record
 
 # Documents of before called one `as_today`.

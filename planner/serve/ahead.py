@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 
 # Functions of `everfleet` import these when they are called, and all that these need.
 for _room in ("calibration", "checkpoints", "failures", "job", "plan", "throughput"):

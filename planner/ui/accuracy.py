@@ -178,7 +178,7 @@ def _opened(answer: Record, table: str, shown: Sequence[Record]) -> Callable[[in
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def _digest() -> str:
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
     from planner.ui.workers.shipped import published_text
 
     return hashlib.sha256((published_text() + load_catalogue().digest).encode()).hexdigest()

@@ -65,7 +65,7 @@ def loaded(inputs: dict[str, Any]) -> Document:
 def choices() -> dict[str, list[str]]:
     """The names that may be chosen."""
     from planner.answers.checkpoints import choices_of
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     return choices_of(load_catalogue())
 

@@ -127,7 +127,7 @@ def take_over(base: Base) -> None:
 
 def job_names() -> list[str]:
     """The shipped jobs, the one that the page opens with first."""
-    from planner.inputs.catalogue import data_folder
+    from planner.inputs.loading import data_folder
 
     names = sorted(path.stem for path in (data_folder() / "jobs").glob("*.toml"))
     return sorted(names, key=lambda name: name != FIRST)
@@ -135,7 +135,7 @@ def job_names() -> list[str]:
 
 def job_text(name: str) -> str:
     """The text of a shipped job; the name is one of the list."""
-    from planner.inputs.catalogue import data_folder
+    from planner.inputs.loading import data_folder
 
     return (data_folder() / "jobs" / f"{name}.toml").read_text(encoding="utf-8")
 
@@ -258,8 +258,8 @@ def _stated(digest: str, _base: Base) -> tuple[tuple[str, ...], dict[str, Any]]:
 @st.cache_data(show_spinner=False)
 def _lists() -> dict[str, list[str]]:
     """The names that an input may take."""
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import known_names
+    from planner.inputs.loading import load_catalogue
 
     known = known_names(load_catalogue())
     return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}

@@ -58,7 +58,7 @@ class UsedFit:
 @st.cache_data(show_spinner=False)
 def shipped_fit(name: str) -> Document:
     """The fit of a shipped log as it lies ready; only a listed name is ever made into a path."""
-    from planner.inputs.catalogue import data_folder
+    from planner.inputs.loading import data_folder
 
     if name not in SHIPPED:
         raise ValueError(f"no shipped log '{name}'; there are {', '.join(SHIPPED)}")

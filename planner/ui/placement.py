@@ -203,7 +203,7 @@ def shown(name: str, digest: str, wanted: str, _content: bytes) -> Document:
 
 @st.cache_data(show_spinner=False, max_entries=1)
 def _skus() -> list[str]:
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     catalogue = load_catalogue()
     return [

@@ -149,6 +149,9 @@ def grid_series() -> None:
     )
     scenario = _scenario()
     sites = [site.name for site in scenario.sites]
+    if not sites:
+        st.info("Hours of a grid are read for a site of your own, and this scenario has none: all is rented.")
+        return
     left, right = st.columns(2)
     site = left.selectbox("Site", sites, key="series-site", format_func=shared.plain)
     meant = signal_of(scenario, site)

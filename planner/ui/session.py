@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 
 import streamlit as st
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.trace.errors import InputError
 from planner.ui import shared
 

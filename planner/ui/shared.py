@@ -50,7 +50,7 @@ Opens = Callable[[int, str], "Explanation | str | None"]
 
 def scenario_names() -> list[str]:
     """The shipped scenarios, the one that the app opens with first."""
-    from planner.inputs.catalogue import data_folder
+    from planner.inputs.loading import data_folder
 
     names = sorted(path.stem for path in (data_folder() / "scenarios").glob("*.toml"))
     return sorted(names, key=lambda name: name != FIRST)
@@ -58,7 +58,7 @@ def scenario_names() -> list[str]:
 
 def scenario_text(name: str) -> str:
     """The text of a shipped scenario; only a listed name is ever made into a path."""
-    from planner.inputs.catalogue import data_folder
+    from planner.inputs.loading import data_folder
 
     if name not in scenario_names():
         raise ValueError(f"no shipped scenario '{name}'; there are {', '.join(scenario_names())}")

@@ -295,7 +295,7 @@ def _own_rows(digest: str, _draft: session.Draft) -> list[Record]:
 
 
 def _catalogue() -> Catalogue:
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     return load_catalogue()
 

@@ -184,7 +184,7 @@ def shown(wanted: str) -> Document:
 @st.cache_data(show_spinner=False, max_entries=1)
 def _choices() -> Record:
     from planner.answers.throughput import choices
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
 
     return choices(load_catalogue())
 

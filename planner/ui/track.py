@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report.charts import TRACK_PICTURES
 from planner.report.data import csv_text
 from planner.report.shape import written

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from planner.inputs.aliases import alias_of, aliases, name_called
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.trace.units import convert_factor, unit_of
 
 ANOTHER_PART = re.compile(r"\b(\d+ ?k?w|mig|nvl4|maxq)\b", re.IGNORECASE)

@@ -10,7 +10,7 @@ from carbon.grid import pounds_kgco2e_per_kwh
 from carbon.operational import operational_kgco2e, training_device_h, training_flops
 from carbon.pue import facility_energy_kwh
 from carbon.water import offsite_water_l, onsite_water_l
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.validation.forms import NotUnderstood
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from carbon.energy import energy_kwh
 from planner.inputs.aliases import accelerator_called
-from planner.inputs.catalogue import COOLING, Sku, load_catalogue
+from planner.inputs.catalogue import COOLING, Sku
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import step_bundles
 from planner.performance.power import (
     capped_power_kw,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.trace.quantities import Call, Chosen, Derived, Fact, Source, Traced, calculated
 from planner.trace.units import DIMENSIONLESS, UnitError, unit_of
 from planner.validation.forms import Form

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.queueing import (
     erlang_c_fraction,
     mmc_wait_h,

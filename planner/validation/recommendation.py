@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.inputs.aliases import name_called
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import is_film
 from planner.inputs.software import stack_named
 from planner.performance.bundles import ranking_bundles

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import UnknownFact, noting_facts
+from planner.inputs.catalogue import UnknownFact
+from planner.inputs.loading import noting_facts
 from planner.trace.quantities import Derived
 from planner.trace.units import UnitError, convert_factor
 from planner.validation import (

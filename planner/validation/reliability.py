@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.rounding import rounded_up
 from planner.physics.equations.money import goodput_usd
 from planner.validation.aliases import constant

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
 from planner.performance.capacity import average_step, replica_capacity, step_uses
 from planner.performance.disaggregation import handover_target_s

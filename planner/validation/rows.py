@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.inputs.catalogue import data_folder
 from planner.inputs.files import limited_lines, read_limited
+from planner.inputs.loading import data_folder
 from planner.performance.calibrate import median_error, worst_error
 from planner.trace.errors import InputError
 from planner.trace.quantities import Call, Derived, Traced, chosen, pick

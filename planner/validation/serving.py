@@ -11,7 +11,7 @@ import numpy as np
 
 from carbon.energy import energy_kwh
 from carbon.power import power_kw
-from planner.inputs.catalogue import load_catalogue, note_facts, noting_facts
+from planner.inputs.loading import load_catalogue, note_facts, noting_facts
 from planner.inputs.resolved import Inputs
 from planner.performance.bundles import Requests
 from planner.performance.capacity import average_step, step_uses
@@ -19,7 +19,7 @@ from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, T
 from planner.performance.power import generation_power_kw, served_power_kw
 from planner.performance.serving import output_tokens_per_s
 from planner.physics.engines import served_replica
-from planner.physics.nodes import GENERATION_CURVE
+from planner.physics.nodes import GENERATION_CURVE, TURN
 from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
 from planner.physics.serving_power import SERVING_CURVE
@@ -326,6 +326,7 @@ def generation_kw(
             memory_use_fraction=min(memory_use_fraction, 1.0),
             compute_use_fraction=min(compute_use_fraction, 1.0),
             sustained_fraction=constant(f"performance.power.{curve}.{what}", "sustained_fraction"),
+            turn_exponent=constant(TURN, "turn_exponent"),
             **constants(f"performance.power.{curve}-image", GENERATION_CURVE),
         )
     )

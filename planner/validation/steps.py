@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.software import stack_named
 from planner.performance.adapters import adapter_parameters
 from planner.performance.layouts import Layout, NoLayout

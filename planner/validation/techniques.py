@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from carbon.levers import lever_ratio, total_reduction_ratio
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import named
 from planner.performance.experts import static_slots_ratio
 from planner.performance.hardware import idle_excess_fraction, power_at_equal_peak_kw

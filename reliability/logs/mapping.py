@@ -41,10 +41,12 @@ class Mapping:
     several for `cause` the one that is filled gives its name.
 
     `layout` is `table` (text with a header), `json` (objects; dots lead into nested ones) or `kernel` (lines
-    with `NVRM: Xid`). `time_format` is `iso`, `unix_s`, `since_start_d` (or `_h`, `_s`) or forms of strptime,
-    tried in turn; `year` is for forms that have none. `missing` are words for no value. `transitions` are the
-    words for the start and the end of an outage, where these are rows of their own. `every_row_counts` joins
-    neither alarms nor outages that overlap. `needs_cause` takes rows without a cause as stays, not as events.
+    with `NVRM: Xid`). `time_format` is `iso`, `unix_s`, `unix_ms`, `since_start_d` (or `_h`, `_s`) or forms
+    of strptime, tried in turn; `year` is for forms that have none. `missing` are words for no value.
+    `transitions` are the words for the start and the end of an outage, where these are rows of their own;
+    with `states` they say which state a unit is in, and a row that repeats it is left out.
+    `every_row_counts` joins neither alarms nor outages that overlap. `needs_cause` takes rows without a
+    cause as stays, not as events.
     `units` are all names of a fleet, as `node[001-400]`.
     """
 
@@ -64,6 +66,7 @@ class Mapping:
     coalesce_s: float = 0.0
     every_row_counts: bool = False
     needs_cause: bool = False
+    states: bool = False
     covariates: tuple[str, ...] = ()
     planned: tuple[str, ...] = ()
     transitions: dict[str, str] = field(default_factory=dict)

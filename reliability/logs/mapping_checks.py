@@ -8,7 +8,16 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from reliability.logs.problems import near
-from reliability.logs.roles import DURATIONS, LAYOUTS, NEEDED, OTHER, SEVERAL, SINCE_START, Columns
+from reliability.logs.roles import (
+    DURATIONS,
+    LAYOUTS,
+    NEEDED,
+    OTHER,
+    SEVERAL,
+    SINCE_1970,
+    SINCE_START,
+    Columns,
+)
 
 
 def _is_texts(value: Any) -> bool:
@@ -28,7 +37,7 @@ def _is_time(value: Any) -> bool:
     if not isinstance(value, str):
         return False
     marked = re.findall("%(-?.?)", value, re.DOTALL)
-    return value in ("iso", "unix_s", *SINCE_START) or (
+    return value in ("iso", *SINCE_1970, *SINCE_START) or (
         bool(marked) and all(re.fullmatch("-?[A-Za-z]|%", mark) for mark in marked)
     )
 
@@ -61,7 +70,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "timezone": (_is_text, "a name such as 'UTC' or 'Europe/Berlin'"),
     "time_format": (
         lambda value: _is_texts(value) and bool(value) and all(map(_is_time, value)),
-        "'iso', 'unix_s', 'since_start_d' (or _h, _min, _s) or a form such as '%d.%m.%Y %H:%M'",
+        "'iso', 'unix_s' (or _ms), 'since_start_d' (or _h, _min, _s) or a form such as '%d.%m.%Y %H:%M'",
     ),
     "year": (_is_count, "a year such as 2025"),
     "missing": (_is_texts, "a list of words"),
@@ -72,6 +81,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "coalesce_s": (_is_number, "seconds, from 0 up"),
     "every_row_counts": (_is_flag, "true or false"),
     "needs_cause": (_is_flag, "true or false"),
+    "states": (_is_flag, "true or false"),
     "covariates": (_is_texts, "a list of columns"),
     "planned": (_is_texts, "a list of causes, severities or states"),
     "transitions": (

@@ -20,7 +20,8 @@ def make_outages(connection: DuckDBPyConnection, mapping: Mapping) -> list[str]:
 
     Returns notes on what was paired, dropped, coalesced and merged.
     """
-    notes = _pairs(connection) if mapping.transitions else _single_rows(connection, mapping)
+    notes = _repeats(connection) if mapping.states else []
+    notes += _pairs(connection) if mapping.transitions else _single_rows(connection, mapping)
     notes += _drop_ignored(connection)
     if not mapping.every_row_counts:
         before, after = _join(connection, mapping, _alone(mapping.coalesce_s), "outages")
@@ -45,6 +46,28 @@ def _single_rows(connection: DuckDBPyConnection, mapping: Mapping) -> list[str]:
         f"WHERE start_s IS NOT NULL {wanted}"
     )
     return []
+
+
+def _repeats(connection: DuckDBPyConnection) -> list[str]:
+    """Leave out of `records` the rows that say again which state their unit is in."""
+    (before,) = one_row(connection, "SELECT count(*) FROM records")
+    # A unit that goes down and comes back in one second, or in one day of a log of days, is left as it was.
+    connection.execute(
+        """CREATE OR REPLACE TABLE records AS
+           WITH once AS (SELECT * FROM records
+                         QUALIFY row_number() OVER (PARTITION BY unit, start_s, moved ORDER BY cause) = 1),
+           alone AS (SELECT unit, start_s, min(moved) AS moved FROM once GROUP BY unit, start_s
+                     HAVING count(*) = 1),
+           again AS (SELECT unit, start_s FROM alone
+                     QUALIFY moved = lag(moved) OVER (PARTITION BY unit ORDER BY start_s))
+           SELECT once.* FROM once ANTI JOIN again USING (unit, start_s)"""
+    )
+    (after,) = one_row(connection, "SELECT count(*) FROM records")
+    return (
+        [f"{count_of(before - after, 'row')} left out: the unit was in that state already."]
+        if after < before
+        else []
+    )
 
 
 def _pairs(connection: DuckDBPyConnection) -> list[str]:

@@ -18,12 +18,14 @@ from reliability.logs.log import FailureLog
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError, count_of
 from reliability.logs.recognise import propose
-from reliability.logs.source import literal, source_of
+from reliability.logs.shapes import EVENT_TABLE
+from reliability.logs.source import Source, literal, source_of
 from reliability.logs.times import require_year
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+SHOWN = 8  # columns that a note names
 READERS = {"jobs": read_jobs, "events": read_events, "lives": read_lives}
 
 
@@ -51,7 +53,7 @@ def read_log(
         source = source_of(path, file, used)
         with _database(Path(folder), path.name, file, used, memory_gb) as connection:
             log = READERS[used.kind](connection, source, used, fleet, keep_bad_rows=keep_bad_rows)
-    return replace(log, notes=(*_recognised(used, proposed=mapping is None), *log.notes, *_failures(log)))
+    return replace(log, notes=(*_recognised(used, source), *log.notes, *_failures(log)))
 
 
 def propose_mapping(path: Path) -> Mapping:
@@ -87,10 +89,18 @@ def _database(
         connection.close()
 
 
-def _recognised(mapping: Mapping, *, proposed: bool) -> list[str]:
+def _recognised(mapping: Mapping, source: Source) -> list[str]:
     notes = [f"Read as {mapping.about or 'a log of ' + mapping.kind}."]
-    if proposed and mapping.timezone and mapping.columns:
-        notes.append(f"Times without a zone are taken as {mapping.timezone}: state timezone if they are not.")
+    used = {
+        name for names in mapping.columns.values() for name in ([names] if isinstance(names, str) else names)
+    }
+    unused = [column for column in source.columns if column and column not in used]
+    if mapping.about == EVENT_TABLE.about and unused:
+        more = f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else ""
+        notes.append(
+            f"Columns without a known meaning, not read: {', '.join(map(repr, unused[:SHOWN]))}{more}. "
+            "Name those that matter in a mapping."
+        )
     return notes
 
 
@@ -107,6 +117,13 @@ def _failures(log: FailureLog) -> list[str]:
         notes.append("No failure at all, every life is censored: a rate has an upper limit only.")
     if failed == 1:
         notes.append("One failure only: a rate has a very wide interval, and a lifetime has no shape.")
+    if early := int((log.lives["died"] & (log.lives["duration_h"] <= log.lives["entry_h"])).sum()):
+        notes.append(
+            f"{count_of(early, 'unit')} failed when watching began: the failure counts in rates, but no "
+            "lifetime leads to it. State [window] if the log was kept before."
+            if log.kind == "events"
+            else f"{count_of(early, 'unit')} dead from the start: left out of lifetimes, which need hours."
+        )
     if log.bad_row_count:
         notes.append(f"{count_of(log.bad_row_count, 'bad row')} left out; the first: {log.bad_rows[0]}.")
     capacity_h = float((log.units["exit_h"] - log.units["entry_h"]).sum())

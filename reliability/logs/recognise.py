@@ -13,10 +13,21 @@ from typing import Any
 
 from reliability.logs.files import header_of, lines_of
 from reliability.logs.mapping import Mapping
+from reliability.logs.moves import moves_of
+from reliability.logs.names import EXAMPLES, FAILED_AT, plain
 from reliability.logs.problems import LogError
-from reliability.logs.roles import DURATIONS, NEEDED, Columns
+from reliability.logs.roles import DURATIONS, NEEDED, TIMES, Columns
 from reliability.logs.shapes import EVENT_TABLE, SHAPES, XIDS, Shape
-from reliability.logs.source import KERNEL, KERNEL_MARK, columns_of, first_object, split_line
+from reliability.logs.source import (
+    COLUMNS_FROM,
+    FLAT,
+    KERNEL,
+    KERNEL_MARK,
+    columns_of,
+    first_objects,
+    object_columns,
+    split_line,
+)
 from reliability.logs.times import NAIVE_ISO
 
 SEPARATORS = ("|", ",", "\t", ";")
@@ -25,6 +36,8 @@ ISO = NAIVE_ISO + r" ?(Z|[+-]\d\d(:?\d\d)?)?"
 NUMBER = r"-?\d+(\.\d+)?"
 # The day that a number of seconds since 1970 must lie after, to be taken for one: 1973.
 FIRST_UNIX_S = 1e8
+# Seconds of the year 5138, milliseconds of 1973.
+FIRST_UNIX_MS = 1e11
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 FORMS = tuple(day + clock for day in DAYS for clock in CLOCKS)
@@ -51,6 +64,10 @@ class Head:
         cells = (row[place].strip() for row in self.rows if len(row) == len(self.columns))
         return [cell for cell in cells if cell and cell not in missing]
 
+    def plain_columns(self) -> dict[str, str]:
+        """Each column by its name as `plain` has it; of two alike the first."""
+        return {plain(column): column for column in reversed(self.columns)}
+
 
 def propose(path: Path, file: Path) -> Mapping:
     """The mapping that fits the plain `file`; `path` names it in messages.
@@ -70,10 +87,10 @@ def propose(path: Path, file: Path) -> Mapping:
 
 
 def _head(name: str, file: Path) -> Head:
-    leaves = first_object(name, file)
-    if leaves:
-        row = tuple(leaf.text for leaf in leaves)
-        return Head("json", ",", tuple(leaf.column for leaf in leaves), (row,))
+    if objects := first_objects(name, file, COLUMNS_FROM):
+        columns = tuple(leaf.column for leaf in object_columns(objects))
+        texts = ({leaf.column: leaf.text for leaf in leaves} for leaves in objects)
+        return Head("json", ",", columns, tuple([row.get(column, "") for column in columns] for row in texts))
     skipped_lines, header = header_of(file, name)
     separator = max(SEPARATORS, key=lambda mark: len(split_line(header, mark)))
     columns = columns_of(name, header, separator)
@@ -84,7 +101,7 @@ def _head(name: str, file: Path) -> Head:
 
 def _columns(shape: Shape, head: Head) -> Columns | None:
     """The column of each role, or None where the shape does not fit."""
-    known = {re.sub(r"[^a-z0-9]", "", column.lower()): column for column in reversed(head.columns)}
+    known = head.plain_columns()
     columns: Columns = {
         role: next(known[name] for name in names if name in known)
         for role, names in shape.roles.items()
@@ -92,18 +109,43 @@ def _columns(shape: Shape, head: Head) -> Columns | None:
     }
     columns |= shape.columns
     complete = columns.keys() >= set(NEEDED[shape.kind]) and known.keys() >= set(shape.signs)
+    complete = complete and known.keys().isdisjoint(shape.never)
     if shape.kind == "lives":
         complete = complete and any(role in columns for role in (*DURATIONS, "entry"))
         complete = complete and sum(role in columns for role in ("died", "censored", "death")) == 1
+        complete = complete and not _fails_again(columns, head)
     return columns if complete else None
+
+
+def _fails_again(columns: Columns, head: Head) -> bool:
+    """Whether what the names call a death is a failure: a unit has several in the first rows."""
+    unit, death = columns.get("unit"), columns.get("death")
+    if not isinstance(unit, str) or not isinstance(death, str) or plain(death) not in FAILED_AT:
+        return False
+    units = head.samples(unit, ())
+    return len(set(units)) < len(units)
 
 
 def _mapping(name: str, shape: Shape, columns: Columns, head: Head) -> Mapping:
     settings: dict[str, Any] = dict(shape.settings)
+    missing = settings.get("missing", ())
+    if shape is EVENT_TABLE and columns.keys().isdisjoint(("end", *DURATIONS)):
+        samples = {column: head.samples(column, missing) for column in head.columns}
+        if moves := moves_of(name, head.columns, samples):
+            columns = {role: column for role, column in columns.items() if column != moves[0]}
+            columns["transition"] = moves[0]
+            settings |= {"transitions": moves[1], "states": True}
     timed = next((columns[role] for role in ("start", "entry") if role in columns), None)
     if "time_format" not in settings and isinstance(timed, str):
-        cells = head.samples(timed, settings.get("missing", ()))
-        settings = {"timezone": _zone(cells), **settings, "time_format": (_time_format(name, timed, cells),)}
+        cells = head.samples(timed, missing)
+        others = {
+            column: head.samples(column, missing)
+            for role, column in columns.items()
+            if role in TIMES and isinstance(column, str) and column != timed
+        }
+        form = _time_format(name, timed, cells, [cell for more in others.values() for cell in more])
+        settings = {"timezone": _zone(cells), **settings, "time_format": (form,)}
+        _refuse_lengths(name, others)
     if shape.covariates:
         used = set(columns.values())
         settings["covariates"] = tuple(
@@ -112,8 +154,25 @@ def _mapping(name: str, shape: Shape, columns: Columns, head: Head) -> Mapping:
     return Mapping(shape.kind, columns, shape.about, head.layout, head.separator, **settings)
 
 
-def _time_format(name: str, column: str, cells: list[str]) -> str:
-    """The form that most of the first rows have.
+def _refuse_lengths(name: str, samples: dict[str, list[str]]) -> None:
+    """Refuse columns with the name of a time that hold lengths, of which the name does not say the unit.
+
+    Raises:
+        LogError: most of the first rows hold numbers that are no time.
+    """
+    for column, cells in samples.items():
+        lengths = [cell for cell in cells if re.fullmatch(NUMBER, cell) and float(cell) < FIRST_UNIX_S]
+        if 2 * len(lengths) > len(cells):
+            raise LogError(
+                [
+                    f"{name}: {column} holds plain numbers such as '{lengths[0]}': is it how long an outage "
+                    "lasted? Name it duration_h (or _s, _min, _d) after its unit, or say so in a mapping"
+                ]
+            )
+
+
+def _time_format(name: str, column: str, cells: list[str], more: list[str]) -> str:
+    """The form that most of the first rows have; `more` are other times of the log, which may settle it.
 
     Raises:
         LogError: none has, or several forms fit and would read different days.
@@ -129,7 +188,7 @@ def _time_format(name: str, column: str, cells: list[str]) -> str:
         return "iso"
     if fits(NUMBER):
         if sum(bool(re.fullmatch(NUMBER, cell)) and float(cell) > FIRST_UNIX_S for cell in cells) > needed:
-            return "unix_s"
+            return "unix_ms" if float(cells[0]) > FIRST_UNIX_MS else "unix_s"
         raise LogError(
             [
                 f"{name}: {column} holds plain numbers such as '{cells[0]}': say what they count in a "
@@ -138,6 +197,9 @@ def _time_format(name: str, column: str, cells: list[str]) -> str:
         )
     counts = {form: sum(_parses(cell, form) for cell in cells) for form in FORMS}
     best = [form for form, count in counts.items() if count == max(counts.values()) and count > needed]
+    if len(best) > 1:
+        counts = {form: sum(_parses(cell, form) for cell in more) for form in best}
+        best = [form for form in best if counts[form] == max(counts.values())]
     if len(best) == 1:
         return best[0]
     what = f"of more than one form ({' or '.join(best)})" if best else "of no form that is known"
@@ -184,6 +246,11 @@ def _kernel(file: Path) -> Mapping | None:
 
 
 def _not_known(name: str, head: Head) -> str:
+    lists = [
+        column for column in head.columns if any(cell.startswith("[{") for cell in head.samples(column, ()))
+    ]
+    if head.layout == "json" and lists:
+        return f"{name}: its records are inside '{lists[0]}': {FLAT}"
     lacking = [_lacking(role, head.columns) for role in NEEDED["events"] if role not in _event_roles(head)]
     lacking_words = " and ".join(lacking) or "what tells whether a unit died"
     shown = ", ".join(repr(column[:40]) for column in head.columns[:12] if column) or "nothing"
@@ -195,10 +262,10 @@ def _not_known(name: str, head: Head) -> str:
 
 def _lacking(role: str, columns: tuple[str, ...]) -> str:
     names = EVENT_TABLE.roles[role]
-    meant = [column for column in columns if difflib.get_close_matches(column.lower(), names, cutoff=0.75)]
-    return f"{role} (such as {', '.join(names[:4])}{'; is it ' + repr(meant[0]) + '?' if meant else ''})"
+    meant = [column for column in columns if difflib.get_close_matches(plain(column), names, cutoff=0.75)]
+    return f"{role} (such as {EXAMPLES[role]}{'; is it ' + repr(meant[0]) + '?' if meant else ''})"
 
 
 def _event_roles(head: Head) -> set[str]:
-    known = {re.sub(r"[^a-z0-9]", "", column.lower()) for column in head.columns}
+    known = head.plain_columns().keys()
     return {role for role, names in EVENT_TABLE.roles.items() if known & set(names)}

@@ -6,28 +6,20 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Any
 
-from reliability.logs.roles import Columns
-
-UNITS = ("node", "nodeid", "nodename", "host", "hostname", "server", "machine", "unit", "device", "instance")
-STARTS = (
-    "start",
-    "starttime",
-    "startedat",
-    "started",
-    "begin",
-    "down",
-    "opened",
-    "timestamp",
-    "time",
-    "datetime",
-    "date",
-    "eventtime",
-    "occurred",
-    "failedat",
+from reliability.logs.names import (
+    CAUSES,
+    ENDS,
+    ENTRIES,
+    EXITS,
+    FAILED_AT,
+    LIFE_LENGTHS,
+    REPAIR_LENGTHS,
+    REPAIRED_AT,
+    STARTS,
+    UNITS,
+    lasting,
 )
-ENDS = ("end", "endtime", "endedat", "ended", "up", "closed", "fixed", "repaired", "resolved", "recovered")
-ENTRIES = ("entry", "installed", "installdate", "inservice", "commissioned")
-EXITS = ("exit", "removed", "decommissioned", "retired", "lastseen")
+from reliability.logs.roles import Columns
 
 # What an Xid most often speaks of, by NVIDIA's catalogue; a site may well see it otherwise. 63 and 92 only
 # keep a record. Of one fault the severity named first stays.
@@ -53,7 +45,7 @@ XIDS = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`signs` must all be columns, by their names in lower case without signs; so are those of `roles`."""
+    """`signs` must all be columns, and none of `never`; these and the names of `roles` are `plain`."""
 
     about: str
     kind: str
@@ -62,6 +54,7 @@ class Shape:
     columns: Columns = field(default_factory=dict)
     settings: Table[str, Any] = field(default_factory=dict)
     covariates: bool = False
+    never: frozenset[str] = frozenset()
 
 
 SACCT = Shape(
@@ -164,21 +157,23 @@ LIFE_TABLE = Shape(
     "a table of lives",
     "lives",
     roles={
-        "unit": (*UNITS, "serial", "serialnumber", "sn", "gpu", "id"),
-        "duration_s": ("durations", "durationseconds", "lifetimes"),
-        "duration_h": ("durationh", "hours", "lifetimeh", "durationhours"),
-        "duration_d": ("durationd", "days", "lifetimedays", "durationdays"),
-        "duration_y": ("durationy", "years", "lifetimeyears", "durationyears"),
+        "unit": (*UNITS, "serial", "serialnumber", "sn", "component", "componentid", "id"),
+        **{
+            role: (*names, names[-1].removeprefix(LIFE_LENGTHS[-1]))
+            for role, names in lasting(*LIFE_LENGTHS).items()
+        },
         "entry_age_h": ("entryageh",),
         "entry_age_d": ("entryaged",),
         "entry_age_y": ("entryagey",),
         "entry": (*ENTRIES, "start"),
         "exit": (*EXITS, "end"),
-        "death": ("death", "deathdate", "failuredate"),
-        "died": ("died", "dead", "isdead", "observed"),
+        "death": ("death", "deathdate", "diedat", *FAILED_AT),
+        "died": ("died", "dead", "isdead", "observed", "failed", "hasfailed"),
         "censored": ("censored", "iscensored"),
     },
     covariates=True,
+    # What is repaired has not died.
+    never=frozenset((*REPAIRED_AT, *(name for names in lasting(*REPAIR_LENGTHS).values() for name in names))),
 )
 EVENT_TABLE = Shape(
     "a table of events",
@@ -187,10 +182,8 @@ EVENT_TABLE = Shape(
         "unit": UNITS,
         "start": STARTS,
         "end": ENDS,
-        "duration_s": ("durations", "downtimes", "durationseconds"),
-        "duration_min": ("durationmin", "durationminutes", "downtimemin", "downtimeminutes"),
-        "duration_h": ("durationh", "durationhours", "downtimeh", "downtimehours"),
-        "cause": ("cause", "reason", "failure", "failuretype", "type", "eventtype", "component", "error"),
+        **lasting(*REPAIR_LENGTHS, "duration"),
+        "cause": CAUSES,
         "severity": ("severity", "level", "class"),
         "planned": ("planned", "isplanned", "scheduled"),
         "entry": ENTRIES,

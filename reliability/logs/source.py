@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +20,17 @@ KERNEL_MARK = "NVRM: Xid"
 KERNEL_COLUMNS = ("timestamp", "host", "gpu", "xid", "message")
 KERNEL_TIMES = ("boot", "date", "iso", "day")
 KERNEL = (
-    r"^(?:\[ *(?P<boot>\d+\.\d+)\] |\[(?P<date>\w{3} \w{3} +\d+ [\d:]+ \d{4})\] "
-    r"|(?P<iso>\d{4}-\d\d-\d\dT\S+) |(?P<day>\w{3} +\d+ [\d:]+) )(?:(?P<host>\S+) kernel: )?.*?"
+    r"^(?:<\d+>1? ?)?(?:\[ *(?P<boot>\d+\.\d+)\] |\[(?P<date>\w{3} \w{3} +\d+ [\d:]+ \d{4})\] "
+    r"|(?P<iso>\d{4}-\d\d-\d\dT\S+) |(?P<day>\w{3} +\d+ [\d:]+) )(?:(?P<host>\S+) kernel(?::|(?: -)+) )?.*?"
     r"NVRM: Xid \((?:PCI:)?(?P<gpu>[^)]+)\): (?P<xid>\d+)(?:, *(?P<message>.*))?$"
 )
 # Between these sacct quotes nothing: a quote is a character like others.
 UNQUOTED = "|"
 # More than any scheduler or monitor writes, `sacct` knows about a hundred; the SQL has a part for each.
 MOST_COLUMNS = 2_000
+FLAT = "write a flat object for each record, each on a line, as `jq -c '.items[]'` makes them of a list"
+# Objects of which the keys are the columns of a JSON log.
+COLUMNS_FROM = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +130,42 @@ class Leaf:
         return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in self.steps)
 
 
-def first_object(name: str, file: Path) -> tuple[Leaf, ...]:
-    """Values of the first object in a list, or in lines of objects; none where there is none.
+def first_objects(name: str, file: Path, most: int) -> tuple[tuple[Leaf, ...], ...]:
+    """Values of the first objects in a list, or in lines of objects; none where there are none.
 
     Raises:
-        LogError: it is nested too deep, or has far too many keys.
+        LogError: one is nested too deep, they have far too many keys, or are no records of a log.
     """
     with open_text(file) as text:
-        head = text.read(1 << 16).lstrip().removeprefix("[").lstrip()
-    try:
-        entry, _ = json.JSONDecoder().raw_decode(head)
-        leaves = tuple(_leaves(entry, ())) if isinstance(entry, dict) else ()
-    except ValueError:
+        head = text.read(1 << 16).lstrip()
+    if not head.startswith(("{", "[")):
         return ()
+    rest, objects = head.removeprefix("[").lstrip(), list[tuple[Leaf, ...]]()
+    try:
+        while len(objects) < most:
+            entry, end = json.JSONDecoder().raw_decode(rest)
+            if not isinstance(entry, dict):
+                break
+            objects.append(tuple(_leaves(entry, ())))
+            rest = rest[end:].lstrip().removeprefix(",").lstrip()
+    except ValueError:  # the end, or what is read no further
+        pass
     except RecursionError:
-        raise LogError([f"{name}: its first object is nested too deep: write flat objects"]) from None
-    _refuse_many(name, len(leaves))
-    return leaves
+        raise LogError([f"{name}: its first objects are nested too deep: write flat objects"]) from None
+    if not objects and re.match(r"\{|\[\s*\{", head):
+        raise LogError([f"{name}: its first object is damaged or longer than {1 << 16:,} characters: {FLAT}"])
+    _refuse_many(name, len(object_columns(objects)))
+    return tuple(objects)
+
+
+def object_columns(objects: Iterable[tuple[Leaf, ...]]) -> tuple[Leaf, ...]:
+    """A value of each column that any of the objects has: an object may leave out what it does not know."""
+    return tuple({leaf.column: leaf for leaves in objects for leaf in leaves}.values())
 
 
 def _leaves(value: object, steps: tuple[str, ...]) -> Iterator[Leaf]:
     if not isinstance(value, dict):
-        yield Leaf(steps, str(value))
+        yield Leaf(steps, "" if value is None else str(value))
         return
     for key, inner in value.items():
         yield from _leaves(inner, (*steps, key))
@@ -194,7 +211,7 @@ def _table(name: str, file: Path, mapping: Mapping) -> Source:
 
 
 def _objects(name: str, file: Path, mapping: Mapping) -> Source:
-    leaves = first_object(name, file)
+    leaves = object_columns(first_objects(name, file, COLUMNS_FROM))
     return Source(
         name=name,
         lines=f"(SELECT json AS line FROM read_json_objects({literal(str(file))}, format = 'auto', "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError, count_of
 from reliability.logs.records import one_row
-from reliability.logs.roles import SINCE_START
+from reliability.logs.roles import SINCE_1970, SINCE_START
 from reliability.logs.source import literal
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def zone_marks(text: str, mapping: Mapping, plain: str | None = None) -> str:
     forms = mapping.time_format
     if not has_calendar(mapping):
         return "0"
-    if forms == ("unix_s",) or all("%z" in form for form in forms):
+    if set(forms) <= SINCE_1970.keys() or all("%z" in form for form in forms):
         return f"(CASE WHEN {text} IS NULL THEN 0 ELSE {AWARE} END)"
     # Other forms of strptime than those with %z hold no zone.
     naive = f"regexp_full_match({text}, {literal(NAIVE_ISO)})" if "iso" in forms else "true"
@@ -100,7 +100,11 @@ def check_zones(connection: DuckDBPyConnection, name: str, mapping: Mapping) -> 
         )
     if naive and mapping.timezone is None:
         raise LogError([f"{name}: times carry no zone: add timezone, such as 'UTC', to the mapping"])
-    return _unclear_hours(connection, mapping.timezone or "UTC") if naive else ()
+    if not naive:
+        return ()
+    zone = str(mapping.timezone)
+    said = f"Times carry no zone and are taken as {zone}: if that is wrong, state timezone in a mapping."
+    return (said, *_unclear_hours(connection, zone))
 
 
 def _unclear_hours(connection: DuckDBPyConnection, timezone: str) -> tuple[str, ...]:
@@ -136,7 +140,7 @@ def window_edge(connection: DuckDBPyConnection, key: str, text: str | None, mapp
 
 def _seconds(text: str, form: str, mapping: Mapping) -> str:
     if form != "iso":
-        return f"TRY_CAST({text} AS DOUBLE) * {SINCE_START.get(form, 1.0)}"
+        return f"TRY_CAST({text} AS DOUBLE) * {(SINCE_START | SINCE_1970)[form]}"
     aware = f"epoch(TRY_CAST({text} AS TIMESTAMPTZ))"
     if mapping.timezone not in (None, "UTC"):
         return aware

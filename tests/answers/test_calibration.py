@@ -31,8 +31,9 @@ from planner.answers.calibration.probe import Load, Plan
 from planner.answers.calibration.reading import file_text, read_measurements
 from planner.answers.calibration.steps import step_of
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
-from planner.inputs.catalogue import COLUMNS, data_folder, load_catalogue, make_fact
+from planner.inputs.catalogue import COLUMNS, make_fact
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.performance.bundles import step_bundles

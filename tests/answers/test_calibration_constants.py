@@ -13,8 +13,9 @@ from planner.answers.calibration.reading import Served
 from planner.answers.calibration.serving import service_of
 from planner.answers.throughput import Question, throughput_document
 from planner.cli import ANSWER, main
-from planner.inputs.catalogue import load_catalogue, make_fact
+from planner.inputs.catalogue import make_fact
 from planner.inputs.fits import read_calibration
+from planner.inputs.loading import load_catalogue
 from planner.performance.calibrate_serving import fitted_log_factors
 from planner.physics.calibrated_serving import modelled_tokens_per_s
 from planner.physics.engines import is_measured

@@ -11,7 +11,7 @@ from planner.answers.calibration import Stated, calibration_document, to_text
 from planner.answers.calibration.results import read_files
 from planner.cli import ANSWER, WRONG_INPUT, main
 from planner.inputs.aliases import accelerator_called, model_called
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.results import result_points
 from planner.trace.errors import InputError
 

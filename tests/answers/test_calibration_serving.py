@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from planner.answers.calibration import calibration_document, facts_toml, to_text
 from planner.answers.throughput import Question, throughput_document
 from planner.cli import ANSWER, WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, digest, load_scenario, parse_scenario
 from planner.inputs.scenario.bundle import keep, restored

@@ -17,9 +17,10 @@ from planner.answers.calibration import Stated, calibration_document, to_text
 from planner.answers.calibration.traced import traced_step
 from planner.answers.throughput import Question, step_graph, throughput_document
 from planner.cli import ANSWER, WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder, load_catalogue, make_fact
+from planner.inputs.catalogue import make_fact
 from planner.inputs.execution_traces import ExecutionTrace, is_trace, read_trace
 from planner.inputs.fits import read_calibration, traced_facts
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.report.chakra import chakra_messages
 from planner.trace.errors import InputError
 from planner.trace.quantities import Source

@@ -9,8 +9,8 @@ import pytest
 
 from planner.answers.checkpoints import checkpoint_answer, checkpoint_document
 from planner.answers.checkpoints.text import to_text
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.physics.nodes import node_columns

@@ -27,9 +27,9 @@ from planner.answers.checkpoints import (
 from planner.answers.checkpoints.page import save_checkpoints
 from planner.answers.checkpoints.text import sentences
 from planner.cli import main
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.fits import read_fit
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.physics.equations.training import background_stall_h

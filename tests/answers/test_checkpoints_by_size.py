@@ -16,9 +16,9 @@ from planner.answers.checkpoints.policies import Pattern, policies_of
 from planner.answers.checkpoints.question import terms_of_flags
 from planner.answers.checkpoints.rows import plainly, row
 from planner.answers.checkpoints.setting import setting_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import fit_of
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import load_catalogue
 from planner.report.charts import MEASURES, checkpoint_curve, interval_map, policy_curves, size_curves
 from planner.trace.errors import InputError
 from planner.trace.quantities import chosen

@@ -12,8 +12,8 @@ import pytest
 from planner.answers.job.inference import answered
 from planner.answers.job.setting import setting_of
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.reading import read_job
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, Service, load_scenario, with_changes
 from planner.inputs.scenario.files import read_toml

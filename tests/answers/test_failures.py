@@ -17,9 +17,9 @@ from sizes import size
 from planner.answers.checkpoints import checkpoint_document
 from planner.answers.failures import FitQuestion, backtest_document, fit_document, mapping_for, read_failures
 from planner.answers.failures.counts import periods_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.fits import read_fit
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import load_catalogue
 from planner.report.charts import FIT_PICTURES, to_svg
 from planner.report.data import to_json
 from planner.report.findings import save_fit, to_html, to_markdown, to_terminal

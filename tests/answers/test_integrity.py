@@ -17,7 +17,7 @@ from planner import notebook as ef
 from planner.answers.failures import fit_of_sample
 from planner.answers.opening import open_answer
 from planner.answers.saved.side_by_side import Compared, side_by_side
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import ScenarioError
 from planner.report.data import to_json
 from planner.report.editions import up_to_date

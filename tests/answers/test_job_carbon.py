@@ -29,8 +29,9 @@ from planner.answers.job.techniques import techniques_that_apply
 from planner.answers.job.upload import uploaded_document
 from planner.answers.job.what_if import changes_found
 from planner.cli import main
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
+from planner.inputs.job.schema_work import Experimentation, Inference, Work
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.metering import read_metered
 from planner.inputs.metering.names import named_by_meter
 from planner.inputs.resolved import data_year
@@ -147,6 +148,15 @@ def test_a_measured_service_is_requests_times_tokens_over_rate() -> None:
     assert float(found.operational.value) == pytest.approx(node_h * 8 * 0.65 * 1.1 * grid)
 
 
+def test_a_stated_power_holds_the_share_of_the_host_and_the_key_says_so() -> None:
+    """40 h at 350 W draw 14 kWh, and nothing is added; the keys said that the host is."""
+    text = SMALL + '[training]\naccelerator_hours = 40\npower = "350 W"\n'
+
+    assert float(footprint(text).phase("training").it_kwh.value) == pytest.approx(14.0)
+    for part in (Work, Experimentation, Inference):
+        assert "with its share of the host" in str(part.model_fields["power_kw"].description)
+
+
 def test_storage_is_drives_over_their_life() -> None:
     """100 TB twice for a year on SSD: 1.2 W/TB, 0.045 kg/GB over 5 years of which 85 % are used."""
     text = '[storage]\namount = "100 TB"\nduration = "1 y"\nmedium = "ssd"\ncopies = 2\n'
@@ -217,8 +227,10 @@ def test_federated_job_by_hand() -> None:
 
     assert float(found.carbon.value) == pytest.approx(devices + server)
     view = ledger_of(found, None).scopes()
-    assert view.scope_2_location_kgco2e == pytest.approx(server)
-    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices)
+    burnt = CATALOGUE.fact("grid.us.direct_fraction").value
+    assert view.scope_2_location_kgco2e == pytest.approx(burnt * server)
+    assert view.scope_3_kgco2e[Category.FUEL_AND_ENERGY] == pytest.approx((1 - burnt) * server)
+    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices + (1 - burnt) * server)
     assert Category.USE_OF_SOLD_PRODUCTS in view.scope_3_kgco2e
 
 
@@ -599,6 +611,20 @@ def test_wrong_hours_are_refused(tmp_path: Path, site: str, message: str) -> Non
         footprint(SMALL.replace('grid = "us"', site) + HOURS, tmp_path / "job.toml")
 
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(("start", "hours"), [("2021-01-02", 24), ("2021-01-01", 25), ("2021-07-01", 1)])
+def test_a_run_outside_of_a_series_of_days_is_refused(tmp_path: Path, start: str, hours: int) -> None:
+    """It met the hours again from the first: a year comes again, a day in winter does not in summer."""
+    rows = [f"2021-01-01T{hour:02d}:00Z,{300 + hour}" for hour in range(24)]
+    (tmp_path / "h.csv").write_text("time,gco2e_per_kwh\n" + "\n".join(rows) + "\n")
+    site = f'hourly = "h.csv"\nhourly_signal = "average/direct/production"\nstart = {start}'
+    run = f'[training]\naccelerator_hours = 8\nduration = "{hours} h"\n'
+
+    with pytest.raises(
+        InputError, match=f"holds 24 hours from 2021-01-01 on, and the run takes {hours} h from"
+    ):
+        footprint(SMALL.replace('grid = "us"', site) + run, tmp_path / "job.toml")
 
 
 def test_an_hour_that_stands_twice_may_be_settled_by_rule(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from planner.answers.job.what_if import on_other_facts
 from planner.answers.opening import open_document
 from planner.cli import ANSWER, main
 from planner.cli.console import WRONG_INPUT
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.schema import Job
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.report.cells import named_cell, opened_cell
 from planner.report.data import to_json

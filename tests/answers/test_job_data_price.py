@@ -6,8 +6,8 @@ import pytest
 
 from planner.answers.job.data_price import data_usd
 from planner.answers.job.setting import setting_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.job.reading import read_job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import read_toml
 from planner.trace.origins import facts_of

@@ -21,8 +21,8 @@ from planner.answers.job.upload import (
     uploaded_job,
     uploaded_places,
 )
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.job.reading import Simple, inputs_taken, simple_of, with_metered, with_simple
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario.files import read_toml, write_toml
 from planner.inputs.series import load_series
 from planner.report import charts
@@ -85,7 +85,8 @@ def test_only_places_that_count_the_same_are_compared() -> None:
     """A subregion's factor is direct, Spain's life-cycle: their difference would be one of method."""
     found = places("train-8b")
 
-    assert [row["place"] for row in found["places"]] == ["us-srvc", "synthetic-us-camx", "synthetic-us-erct"]
+    places_of = ["us-srvc", *(f"us-{one}-2022" for one in ("erco", "miso", "nyis", "pjm", "soco"))]
+    assert [row["place"] for row in found["places"]] == [*places_of, "synthetic-us-camx"]
     assert {row["place"] for row in found["left_out"]} >= {"gb-2021", "synthetic-es"}
     assert "average/life-cycle/production" in str(found["left_out"])
 
@@ -107,11 +108,11 @@ def test_a_month_is_the_run_begun_on_its_first() -> None:
     """Independent route: the mean of the hours that the run covers from 1 July on, the last one in part."""
     found, whole = places("train-8b"), {t["name"]: t["value"] for t in estimate("train-8b")["totals"]}
     lasts = estimate("train-8b")["predicted"]["duration_h"]
-    values = load_series("synthetic-us-erct").complete()
+    values = load_series("us-soco-2022").grid_kgco2e_per_kwh
     begin = 24 * 181
     hours = values[begin : begin + int(lasts) + 1]
     weights = np.append(np.ones(int(lasts)), lasts % 1)
-    row = next(r for r in found["months"] if r["place"] == "synthetic-us-erct" and r["month"] == 7)
+    row = next(r for r in found["months"] if r["place"] == "us-soco-2022" and r["month"] == 7)
 
     met = float(np.average(hours, weights=weights))
     assert row["kgco2e"] == pytest.approx(whole["embodied"] + whole["energy"] * met)
@@ -278,7 +279,8 @@ def test_maps_mark_the_ends_of_each_place_by_shape() -> None:
     """A circle and a triangle for each place whose hours differ: the colour alone tells nothing."""
     for make in (drawn.hour_map, drawn.month_map):
         picture = make(places("train-8b"))
-        assert picture.alt.count("cleanest at") == picture.alt.count("dirtiest at") == 2
+        assert picture.alt.count("cleanest at") == picture.alt.count("dirtiest at") == 6
+        assert not set("{}") & set(picture.alt)
     svg = charts.to_svg(drawn.hour_map(places("train-8b")))
-    assert svg.count('aria-roledescription="point"') == 4
+    assert svg.count('aria-roledescription="point"') == 12
     assert drawn.hour_map(places("federated-keyboard")) is None

@@ -8,8 +8,8 @@ import pytest
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.setting import setting_of
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.job.reading import read_job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import read_toml
 

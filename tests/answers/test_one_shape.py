@@ -13,7 +13,7 @@ import pytest
 from shape_check import shape_problems, unopened
 
 from planner.cli import main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report.integrity import disagreements
 from planner.report.shape import answer_json, is_written, read_back, written
 

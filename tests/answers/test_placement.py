@@ -14,8 +14,8 @@ from shape_check import shape_problems, unopened
 import everfleet as ef
 from planner.answers.placement import facts_toml, placement_document
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.embedding_tables import read_reuse, read_tables, with_reuse
+from planner.inputs.loading import load_catalogue
 from planner.inputs.placement_question import NODES, PlacementQuestion
 from planner.report.shape import answer_json, read_back, written
 from planner.trace.errors import InputError

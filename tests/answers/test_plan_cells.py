@@ -21,7 +21,7 @@ from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.shipped import solved_plan
 from planner.answers.saved.cells import input_text, step_explanation, term_explanation, total_explanation
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import ScenarioError
 from planner.report.cells import opened_at
 from planner.report.data import to_json

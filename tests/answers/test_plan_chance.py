@@ -25,6 +25,7 @@ from planner.physics.equations.chance import (
 from planner.physics.equations.training import run_finish_quantile_h
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record, plain_rows
 from planner.trace.uncertainty import Swing, narrowed, swings
@@ -71,11 +72,13 @@ def drawn(
     nodes: Any,
     on_time: Any,
 ) -> float:
-    """The share of draws in which there is enough: rates by SKU, demand, and each order late or not."""
+    """The share of draws in which there is enough: rates by SKU, demand, and orders of a SKU late or not."""
     random = np.random.default_rng(7)
     kinds = {kind: random.standard_normal(DRAWS) for kind in np.unique(sku)}
     whole = np.zeros(DRAWS)
-    away = random.random((DRAWS, len(on_time))) > np.asarray(on_time)
+    delays = {kind: random.random(DRAWS) for kind in np.unique(sku)}
+    of_order = [delays[sku[g]] for g in np.asarray(group, dtype=int)]
+    away = np.asarray(on_time) < np.array(of_order).reshape(-1, DRAWS).T
     for g in range(len(ratio)):
         missing = (away * (np.asarray(nodes) * (np.asarray(group) == g))).sum(axis=1)
         left = np.clip(1 - np.maximum(missing - free[g], 0) / used[g], 0, 1)
@@ -90,6 +93,7 @@ def drawn(
         ([0.6, 0.7], [0.0, 1.0], [0.05, 0.3], 0.2, []),
         ([0.5, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.1, 0.2], 0.1, [(0, 4.0, 0.8), (2, 6.0, 0.6)]),
         ([1.4], [0.0], [0.0], 0.0, [(0, 3.0, 0.7)]),
+        ([0.6, 0.6], [0.0, 0.0], [0.05, 0.05], 0.1, [(0, 8.0, 0.5), (1, 8.0, 0.5)]),  # late together
     ],
 )
 def test_the_chance_is_that_of_draws(
@@ -293,7 +297,25 @@ def test_a_planted_chance_is_refused() -> None:
 
 
 def test_nothing_to_meet_says_nothing() -> None:
-    assert chance_sentences(planned({}), []) == []
+    assert chance_sentences(planned({}), [], {"draws": 64, "enough_fraction": 1.0}) == []
+
+
+def test_how_sure_is_said_first_with_what_raises_it() -> None:
+    """In what share of draws all of it is enough, before the views of money, and what raises it."""
+    plan = planned(BUSY | POOL)
+    document = plan_document(plan)
+    share, lines = document["held"]["enough_fraction"], document["headline"]
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("How sure")]
+    assert (
+        f"is enough in {percent_text(share, 0)} of {document['held']['draws']} draws; the least sure"
+        in lines[at]
+    )
+    assert 'policy.confidence = "90 %" plans the headroom' in lines[at]
+    assert at < next(i for i, line in enumerate(lines) if line.startswith("The same decisions in three"))
+    assert any(line.startswith("Do the work of lab on ") for line in lines)
+    asked = planned(BUSY | {"policy.confidence": 0.9})
+    (said,) = chance_sentences(asked, plan_tables(asked)["chance"], {"draws": 64, "enough_fraction": 0.5})
+    assert "90 % is asked of each of them alone, deliveries apart, not of all of them at once" in said
 
 
 @pytest.mark.nightly

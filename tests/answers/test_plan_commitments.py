@@ -11,7 +11,7 @@ import pytest
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.physics.failures import interruption_rate_per_node_h, mean_restart_h
 from planner.program.plan import Plan, plan_fleet
@@ -112,17 +112,21 @@ def test_a_year_is_paid_used_or_not() -> None:
     assert "fall due after the horizon" in text
 
 
-def test_parts_of_nodes_that_are_rented_by_the_hour_are_told_with_what_whole_ones_cost() -> None:
-    """The rest of each node at the price of an hour through the period; none where all is reserved."""
-    plan = service()
+def test_whole_nodes_are_paid_by_the_hour_and_what_nothing_fills_is_told() -> None:
+    """Replicas that fill a part of a node pay all of its hours, where no pool works on the rest."""
+    plan = service({"rental": [CLOUD | {"name": "hourly", "price": "3 USD/h"}]})
+    problem, solution = plan.problem, solved(plan)
     rows = plain_rows(plan_tables(plan)["rental"])
     lengths = dict(
         zip(plan.inputs.scenario.horizon.period_labels, plan.inputs.scenario.horizon.hours, strict=True)
     )
-    paid = sum(row["rent_usd"] for row in rows)
-    whole = sum(row["nodes"] * lengths[row["period"]] * row["rent_usd_per_node_h"] for row in rows)
-    assert whole > 1.01 * paid > 0
-    assert f"parts are paid: whole nodes cost up to {money(whole - paid)} more" in said(plan)
+    held = (problem.serve_options.nodes[:, None] * solution.replicas).sum(axis=0)
+    left = float(((np.ceil(held) - held) * problem.node_groups.hours).sum() * 8 * 3.0)
+    for row in rows:
+        assert row["rent_usd"] == pytest.approx(row["nodes"] * lengths[row["period"]] * 8 * 3.0)
+    assert left > 0.01 * term(plan, "rental") > 0
+    assert term(plan, "rental") == pytest.approx(sum(row["rent_usd"] for row in rows))
+    assert f"Whole nodes are paid: {money(left)} of it for parts that replicas leave" in said(plan)
 
 
 def test_a_service_on_spot_is_told_what_it_takes_when_there_is_none() -> None:
@@ -151,10 +155,10 @@ def test_steady_work_is_reserved_and_a_peak_is_rented_by_the_hour() -> None:
     steady = solved(flat).committed.sum()
 
     assert steady > 1
-    assert all(row["nodes"] <= 1 for row in plan_tables(flat)["rental"])  # a part
+    assert plan_tables(flat)["rental"] == []
     assert solved(peaked).committed.sum() == steady
     assert hourly["2027 Q2"] > 2 * steady
-    assert max(nodes for period, nodes in hourly.items() if period != "2027 Q2") <= 1
+    assert list(hourly) == ["2027 Q2"]
     (row,) = plan_tables(flat)["commitments"]
     assert row["due_usd"] == 0.0
     assert "more are due" not in said(flat)
@@ -231,7 +235,7 @@ def test_a_long_term_is_no_cheap_way_to_a_short_one() -> None:
     changes = {
         "rental.term.commitment": "3 years",
         "rental.term.price": "1.35 USD/h",
-        "services.chat.peak_rate": ["1 /s", "1 /s", "1 /s", "8000 /s"],
+        "services.chat.peak_rate": ["0 /s", "0 /s", "0 /s", "8000 /s"],
     }
     assert solved(service(changes)).committed.sum() == 0
 

@@ -10,7 +10,7 @@ from planner.answers.plan.data_mix import data_records, data_sentences
 from planner.answers.plan.limits import limit_records
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.answers.plan.views import view_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.assembly import assemble

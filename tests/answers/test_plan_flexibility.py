@@ -19,8 +19,8 @@ from scipy.stats import poisson
 from carbon.power import capped_clock_fraction, capped_throughput_fraction
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Scenario,
@@ -34,6 +34,7 @@ from planner.inputs.software import default_stack
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
+from planner.trace.records import plain_rows
 from solver.answer import answer
 from solver.backend import Status
 
@@ -196,20 +197,38 @@ def test_the_default_price_is_a_dated_fact_and_every_term_can_be_explained() -> 
 
 
 def test_services_may_rent_and_pay_all_hours_of_their_replicas() -> None:
-    """A replica stands all the time: rent = replicas x share of a node x hours x price."""
+    """A replica stands all the time, on whole nodes: rent = nodes x hours x price."""
     scenario = serving()
     offer = CLOUD | {"grid": "us-camx", "price": "0.5 USD/h"}
     plan = planned(scenario, {"rental": [offer]})
     solution = plan.answer.solution
     assert solution is not None
     options, hours = plan.problem.serve_options, scenario.horizon.hours[0]
-    nodes = float(options.nodes @ solution.replicas[:, 0])
+    nodes = float(np.ceil(options.nodes @ solution.replicas[:, 0]))
     people = plan.ledger.usd_terms["deployed_usd"].value
     assert usd(plan) - people == pytest.approx(nodes * hours * 8 * 0.5, rel=ROUNDING)
     assert usd(plan) < usd(planned(scenario, {}))
 
 
 # Parking
+
+
+def test_an_hour_of_a_pool_by_the_hour_costs_its_price_on_as_many_nodes_as_it_asks_for() -> None:
+    """10,000 accelerator-hours: 1,250 of a node, which jobs fill to four fifths of what is there at once."""
+    pool = {"name": "lab", "model": "llama-3-8b", "reference": "h100-8", "utilisation": 0.8}
+    pool |= {"gpu_time": ["10000 h", "0 h"]}
+    plan = planned(one_job(), {"rental": [CLOUD], "market": [], "training": [], "pools": [pool]})
+    tables = {name: plain_rows(rows) for name, rows in plan_tables(plan).items()}
+    (row,), (work, *_) = tables["rental"], tables["unit_costs"]
+    hours = plan.inputs.scenario.horizon.hours[0]
+    assert row["node_h"] == pytest.approx(1250)
+    assert row["nodes"] == math.ceil(1250 / 0.8 / hours) == solved_nodes(plan)
+    assert (work["amount"], work["usd_per_unit"]) == pytest.approx((10_000, 2.0))
+
+
+def solved_nodes(plan: Plan) -> int:
+    assert plan.answer.solution is not None
+    return int(plan.answer.solution.rented.max())
 
 
 @pytest.mark.nightly

@@ -13,7 +13,7 @@ import test_plan_ownership
 from planner.answers.plan.limits import full_sentences
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
 from solver import account

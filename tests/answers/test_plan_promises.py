@@ -11,7 +11,7 @@ from planner.answers.plan.disposals import unused_sentences
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.repairs import repaired_text, repairs
 from planner.answers.plan.work import pool_records, service_records
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, parse_scenario, with_changes
 from planner.physics.equations.promises import failing_units, failures_without_spares, standby_replicas

@@ -23,7 +23,7 @@ from planner.answers.tradeoffs.carbon_front import front_document, merged
 from planner.answers.tradeoffs.levers import LeverError, levers
 from planner.answers.tradeoffs.saving import save_findings
 from planner.answers.tradeoffs.sensitivity import sensitivity_document, time_left_text
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.assembly import assemble

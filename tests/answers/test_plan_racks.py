@@ -7,8 +7,8 @@ from test_plan_ownership import FLEET, planned, solved
 
 from planner.answers.check import check
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.housing import not_housed
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.equations.ownership import powered_racks_per_node
 from planner.program.plan import plan_fleet

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.rates import rate_sentences
-from planner.inputs.catalogue import load_catalogue, make_fact
+from planner.inputs.catalogue import make_fact
 from planner.inputs.fits import factor_fact, factor_key
+from planner.inputs.loading import load_catalogue
 from planner.physics.engines import is_measured
 from planner.physics.measured_serving import rate_error, rate_error_text
 from planner.physics.requests import SERVICE, inputs_of

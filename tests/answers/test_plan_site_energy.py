@@ -12,8 +12,8 @@ import pytest
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.site_energy import site_energy_records, site_energy_sentences
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.site_energy import site_energy, sun_kw

@@ -14,7 +14,7 @@ from test_plan_ownership import FLEET, headline, solved, term
 
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
 from planner.program.baselines import (
@@ -288,6 +288,20 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     (row, *_) = plan_tables(plan)["summary"]
     assert row["usual_practice"] == pytest.approx(by_usual.usd)
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
+
+
+def test_rented_nodes_have_no_spares_that_could_be_too_few() -> None:
+    """The provider replaces them: nothing is said of the spares of usual practice where all is rented."""
+    spot = {"name": "spot", "sku": "h100-8", "grid": "se", "commitment": "spot"}
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), {"rental": [spot], "market": []}
+    )
+    plan = plan_fleet(scenario)
+    inputs, assembled = plan.own_baselines[USUAL_PRACTICE]
+    usual = plan.baselines[USUAL_PRACTICE].solution
+    assert usual is not None
+    assert usual.in_use.max() > 0
+    assert spare_confidence_fraction(inputs, assembled, usual) == 1.0
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ from test_plan_recourse import planned
 import planner.answers.plan.verified
 from planner.answers.plan.verified import _joined, answers_of, verification_records
 from planner.cli import ANSWER, main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario
 from planner.inputs.service_requests import mix_of

@@ -14,7 +14,7 @@ from planner.answers.plan import unit_costs, view_lines
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
 from planner.answers.plan.views import _payback_text, pays_back, view_tables
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import parse_scenario, with_changes
 from planner.inputs.service_requests import request_tokens
 from planner.program.baselines import usual_practice

@@ -8,7 +8,7 @@ import pytest
 
 from planner.answers.scaling import scaling_document
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario
 
 SAMPLE = data_folder() / "samples" / "scaling-runs.csv"

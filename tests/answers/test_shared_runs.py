@@ -11,8 +11,8 @@ import pytest
 
 from planner.answers.plan.document import plan_document
 from planner.answers.throughput import Question, across_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario, with_changes
 from planner.physics.nodes import node_columns

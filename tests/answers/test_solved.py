@@ -10,7 +10,7 @@ import pytest
 from planner.answers.plan import shipped
 from planner.answers.plan.document import version_here
 from planner.answers.plan.shipped import SOLVED, read_solved, solved_path, solved_plan
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import digest, load_scenario
 
 

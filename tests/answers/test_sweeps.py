@@ -35,7 +35,7 @@ from planner.answers.sweeps import (
 from planner.answers.sweeps import commands as sweep_commands
 from planner.answers.sweeps.cells import with_risk
 from planner.answers.sweeps.running import Planned, Task, plan_point
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.program.plan import plan_fleet

@@ -19,7 +19,7 @@ from sizes import size
 import planner.performance.capacity
 from planner.answers.throughput import Question, throughput_document, to_csv
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.inputs.software import default_stack

@@ -9,7 +9,7 @@ from shape_check import shape_problems, unopened
 import everfleet as ef
 from planner.answers.traces import traces_document, traces_text
 from planner.cli import main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.trace.errors import InputError
 from planner.validation.datasets import looking_in
 from planner.validation.registry import evaluate

@@ -6,6 +6,7 @@ import copy
 import gzip
 import json
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from planner.answers.rolling_horizon import scenario_from_here
 from planner.answers.telemetry import telemetry_answer
 from planner.answers.track import track_document, track_text
 from planner.inputs.actuals import read_actuals
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import load_scenario
 from planner.report.shape import written
 from planner.report.standards import write_as
@@ -121,6 +122,56 @@ def test_monitoring_says_how_many_nodes_and_how_used(tmp_path: Path) -> None:
     assert found["failures"].value == 1.0
 
 
+def test_an_hour_of_monitoring_is_no_month_of_failures(plan: dict[str, Any]) -> None:
+    """The rate of the plan over the node-hours that were watched: over all nodes and the month it is ten."""
+    found = [one for one in read_actuals([SCRAPE], load_catalogue(), "USD") if one.measure == "failures"]
+    (row,) = track_document(plan, [replace(found[0], month="2027-01")], load_catalogue())["rows"]
+
+    assert found[0].node_h == pytest.approx(2.0, rel=0.02)
+    assert row["plan"] == pytest.approx(0.000157916667 * row["node_h"], rel=1e-6)
+    assert (row["low"], row["high"], row["within"]) == (0.0, 0.0, "no")
+
+
+def test_a_month_of_sales_is_as_unsure_as_what_moves(plan: dict[str, Any], tmp_path: Path) -> None:
+    """In April the plan pays 193,838 USD and sells for 191,681: 2,157 USD more or less are no narrow band."""
+    (row,) = tracked(plan, actual(tmp_path, "2027-04,cost,,150000"))["rows"]
+    held = next(one for one in plan["tables"]["cash"] if one["month"] == "2027-04")
+    total = next(one for one in plan["totals"] if one["name"] == "cost")
+    moved = held["bills_usd"] - held["sales_usd"]
+
+    assert row["plan"] == pytest.approx(held["cash_usd"])
+    assert row["low"] == pytest.approx(row["plan"] - moved * (1 - total["p5"] / total["value"]))
+    assert row["high"] == pytest.approx(row["plan"] + moved * (total["p95"] / total["value"] - 1))
+    assert row["within"] == "yes"
+
+
+def test_nodes_that_the_plan_has_sold_are_counted_against_none(plan: dict[str, Any], tmp_path: Path) -> None:
+    """A group that the plan knows, in a period in which none of it stands: planned 0, and out of its band."""
+    plan["tables"]["fleet"] = [row for row in plan["tables"]["fleet"] if row["period"] == "2027 Q1"]
+    (row,) = tracked(plan, actual(tmp_path, "2027-10,nodes,a100-80-8/dallas,3"))["rows"]
+
+    assert (row["plan"], row["actual"], row["within"]) == (0.0, 3.0, "no")
+
+
+@pytest.mark.parametrize(
+    "text", ["month;measure;of;value\n2027-01;energy;;3 MWh\n", "month,energy\n2027-01,322\n"]
+)
+def test_a_table_of_another_form_is_told_which_one_is_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "actual.csv"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(
+        InputError, match="it is no table with the header month,measure,of,value, has no BilledCost"
+    ):
+        read_actuals([path], load_catalogue(), "USD")
+
+
+def test_a_header_may_be_written_in_capitals(plan: dict[str, Any], tmp_path: Path) -> None:
+    path = actual(tmp_path, "2027-02,energy,,322 MWh", header="Month,Measure,Of,Value")
+
+    assert tracked(plan, path)["rows"][0]["actual"] == 322_000
+
+
 def test_scrapes_without_times_belong_to_no_month(tmp_path: Path) -> None:
     """They were those of January 1970; `telemetry` says what they are."""
     path = tmp_path / "now.prom"
@@ -146,7 +197,18 @@ def test_scrapes_without_times_belong_to_no_month(tmp_path: Path) -> None:
         (["2027-01,nodes,h100-8/oregon,1e400"], "is a number from 0"),
         (["2027-01,energy,,1 MWh", "2027-01,energy,,2 MWh"], "keep one"),
         (["2026-01,energy,,1 MWh"], "the plan is of 2027-01 to 2027-12"),
-        (["2027-01,demand,chatter,1 /s"], "the plan says nothing of demand of chatter"),
+        (
+            ["2027-01,demand,chatter,1 /s"],
+            "the plan says nothing of demand of chatter in 2027-01: it has chat, code",
+        ),
+        (
+            ["2027-01,done_fraction,pretrain,0.4"],
+            "nothing of done_fraction of pretrain in 2027-01: it has pretrain-70b",
+        ),
+        (["2027-01,nodes,h100/oregon,3"], "it has a100-80-8/dallas, h100-8/oregon"),
+        (["2027-01,cost,,254000 USD"], "write the amount alone, in the currency of the plan"),
+        (["2027-01,failures,,9 %"], "'9 %' is no number: write one from 0"),
+        (["2027-01,cost,,1", "2027-01,cost,,2"], "is 2, and .* says 1: keep one, or write their sum as one"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_place(
@@ -179,6 +241,25 @@ def test_the_scenario_from_here_plans_what_is_left(plan: dict[str, Any], tmp_pat
     assert found["services"][1]["peak_rate"] == ["178.8 /s", "227.5 /s", "292.5 /s"]
     assert "# accelerator-hours of the reference" in text
     assert any("1.62 times the demand" in note for note in notes)
+
+
+def test_progress_is_asked_of_the_month_before(plan: dict[str, Any], tmp_path: Path) -> None:
+    """A row of 2027-04 would begin the scenario a quarter later than the one that asks for it."""
+    actuals = read_actuals([actual(tmp_path, "2027-03,energy,,322 MWh")], load_catalogue(), "USD")
+
+    with pytest.raises(InputError, match=r"by a row such as 2027-03,done_fraction,pretrain-70b,0\.6"):
+        scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)
+
+
+def test_what_is_on_order_is_told(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Four b200-8 are ordered by 2027-06-23 and come on 2027-10-01: they do not stand on 2027-07-01."""
+    rows = ("2027-06,energy,,322 MWh", "2027-06,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    _, notes = scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)
+
+    assert any(
+        "come on 2027-10-01: the scenario from here does not know of the order" in one for one in notes
+    )
 
 
 def test_what_has_come_stands_in_the_scenario(plan: dict[str, Any], tmp_path: Path) -> None:

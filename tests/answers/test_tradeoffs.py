@@ -20,7 +20,7 @@ from planner.answers.saved.tables import inputs_rows, signed_text, term_steps, t
 from planner.answers.sweeps.attribution import Outcome, attribution, plan_mix, shares
 from planner.answers.tradeoffs.deadlines import TimeError, _next_days, days_to_move, find_times
 from planner.answers.tradeoffs.time_front import time_document
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.bundle import KeptScenario
 from planner.program.plan import plan_fleet

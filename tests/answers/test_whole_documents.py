@@ -12,8 +12,8 @@ import pytest
 
 import planner.answers.plan.document as plan_document_module
 from planner.answers.plan.document import plan_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import parse_scenario
 from planner.program.plan import plan_fleet
 from planner.trace.explain import kept_step

@@ -34,7 +34,7 @@ from carbon.rounds import (
 )
 from carbon.scopes import Category
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 
 AVERAGE = GridSignal("average", "life-cycle", "production")
 

@@ -9,7 +9,7 @@ from carbon.power import (
     capped_clock_fraction,
     capped_throughput_fraction,
 )
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.power import node_power_kw
 
 SHARE = st.floats(0.01, 1)

@@ -16,7 +16,7 @@ from carbon.embodied import (
 from carbon.peers import CardWay, boavizta_card_kgco2e
 from carbon.yields import effective_die_cm2, seeds_yield_fraction, wafer_dies
 from planner.answers.job.published import CAUSES, PARAMETERS
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.performance.bundles import bundled
 
 CATALOGUE = load_catalogue()

@@ -20,7 +20,7 @@ from explained import explained
 
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.commands import parser
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     load_scenario,

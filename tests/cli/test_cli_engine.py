@@ -8,7 +8,7 @@ import pytest
 
 from planner.answers.plan.alternatives import with_alternatives
 from planner.cli import WRONG_INPUT, main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, with_changes
 from planner.program.plan import plan_fleet
 from planner.trace.errors import InputError

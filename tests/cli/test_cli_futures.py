@@ -15,7 +15,7 @@ import pytest
 
 from planner.cli import ANSWER, INTERRUPTED, NO_PLAN, WRONG_INPUT, main
 from planner.cli.console import stoppable
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import load_scenario
 from planner.report.shape import read_back
 from planner.store import open_store

@@ -18,7 +18,7 @@ from planner.answers.plan.document import plan_document
 from planner.answers.sweeps.commands import sweep_document
 from planner.answers.sweeps.running import run_sweep
 from planner.cli import ANSWER, main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, with_changes
 from planner.program.grids import varied
 from planner.program.plan import plan_fleet

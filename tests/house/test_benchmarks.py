@@ -38,8 +38,8 @@ from benchmarks.sizes import plan_once
 from benchmarks.startup import COMMANDS
 from benchmarks.sweeps import shipped_grid, timed
 from planner.answers.sweeps import InProcess
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import known_names
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import Scenario, check_against, parse_scenario, with_changes
 from planner.performance.bundles import step_bundles
 from planner.performance.training import training_step_s

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.studies.discounting import discounted
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.assembly import Assembled, assemble

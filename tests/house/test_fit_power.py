@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.studies import fit_power
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.physics.serving_power import SERVING_CURVE
 from planner.validation.aliases import constant, constants
 
@@ -27,6 +27,16 @@ def test_facts_are_what_the_fit_gives(stage):
         assert fact.high is not None
         assert found[argument] == pytest.approx(fact.value, abs=max(0.02, 0.03 * fact.value))
         assert fact.low <= fact.value <= fact.high
+
+
+@pytest.mark.slow
+def test_the_turn_is_as_sharp_as_models_left_out_show():
+    """Of the exponents that are tried, the shipped one errs least; at each end of its range it errs more."""
+    errors = fit_power.turn_errors()
+    fact = load_catalogue().fact(fit_power.TURN)
+
+    assert min(errors, key=errors.__getitem__) == fact.value
+    assert min(errors[fact.low], errors[fact.high]) > 1.03 * errors[fact.value]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from sizes import at_night
 
 from benchmarks.studies import fit_serving, serving_peers
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "data" / "fit" / "serving.csv"

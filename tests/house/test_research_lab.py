@@ -12,7 +12,7 @@ import pytest
 from sizes import few_ranges
 
 from planner.cli import ANSWER, NO_PLAN, main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "research-lab.md").read_text(encoding="utf-8")
 RUNS = data_folder() / "samples" / "scaling-runs.csv"

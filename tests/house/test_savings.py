@@ -14,7 +14,7 @@ from sizes import at_night
 
 from benchmarks.studies import savings
 from planner.answers.plan.shipped import read_solved, solved_path
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.training import TrainingRuns

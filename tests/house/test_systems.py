@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.studies import systems
 from planner.cli.commands import parser
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.techniques import techniques
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from sizes import few_ranges
 
 from benchmarks.studies import slurm_sample
 from planner.cli import ANSWER, NO_PLAN, main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]

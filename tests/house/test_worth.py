@@ -18,8 +18,8 @@ from benchmarks.studies.worth import (
     Outcome,
     saved_fraction,
 )
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario
 from planner.program.assembly import assemble

@@ -2,7 +2,8 @@
 
 import pytest
 
-from planner.inputs.catalogue import CatalogueError, UnknownFact, data_folder, load_catalogue
+from planner.inputs.catalogue import UnknownFact
+from planner.inputs.loading import CatalogueError, data_folder, load_catalogue
 from planner.inputs.resolved import data_year
 
 HEADER = "key,value,unit,source,locator,kind,low,high,boundary,note\n"

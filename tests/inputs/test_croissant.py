@@ -11,9 +11,9 @@ import pytest
 import everfleet as ef
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.setting import setting_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.croissant import read_data_set
 from planner.inputs.job.reading import load_job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.trace.errors import InputError
 

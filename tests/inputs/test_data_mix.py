@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import ScenarioError, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.fields import Frame, PricePerMillion, Range
 from planner.trace.currency import Stated

@@ -12,9 +12,9 @@ from own_fits import fit_of
 from planner.answers.check import check, scenario_found
 from planner.answers.failures.upload import log_found
 from planner.inputs import editing
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.edits import OddText, blocks
 from planner.inputs.editing.fields import MOST_SIMPLE, input_at
+from planner.inputs.loading import load_catalogue
 from planner.inputs.reference import key_rows
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.trace.errors import InputError

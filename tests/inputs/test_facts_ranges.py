@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from planner.answers.job import read_job
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario, known_names
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.overrides import override_of
 from planner.inputs.ranges import read_ranges
 from planner.inputs.resolved import Inputs

@@ -15,8 +15,8 @@ from planner.answers.check import idle_facts
 from planner.answers.job import read_job
 from planner.answers.job.document import job_document
 from planner.answers.plan.document import plan_document
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.overrides import override_of
 from planner.inputs.ranges import COUNTED, USES
 from planner.inputs.resolved import Inputs

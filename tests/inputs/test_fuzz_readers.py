@@ -17,11 +17,11 @@ from carbon.signals import GridSignal
 from planner.answers.calibration.results import read_files
 from planner.answers.failures import downtime
 from planner.cli import WRONG_INPUT, main
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.series import traffic_found
 from planner.inputs.files import MOST_COLUMNS, parse_json, read_limited
 from planner.inputs.fits import read_calibration, read_fit
 from planner.inputs.hardware_question import Stated
+from planner.inputs.loading import load_catalogue
 from planner.inputs.metering import read_metered
 from planner.inputs.models import model_facts
 from planner.inputs.scenario import Problem, ScenarioError, load_scenario, parse_scenario

@@ -8,8 +8,8 @@ import pytest
 from plain import plain
 from scipy.special import polygamma
 
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.equations.ownership import down_variance_to_mean_ratio

@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario.link import LARGEST_TEXT, LONGEST_LINK, packed_link, unpacked_link
 from planner.trace.errors import InputError
 

@@ -18,10 +18,10 @@ from planner.answers.job import job_document, job_from_flags, load_job
 from planner.answers.job.footprint import footprint_of
 from planner.answers.job.setting import setting_of
 from planner.cli import main
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.models import (
     FAMILIES,
     ModelCardError,

@@ -9,7 +9,7 @@ import pytest
 
 from planner.answers.check import check, check_file
 from planner.cli.commands import main
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import ScenarioError
 
 SCENARIO = """

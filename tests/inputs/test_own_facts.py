@@ -16,7 +16,7 @@ import pytest
 import everfleet as ef
 from planner.answers.lists import LISTS, listed
 from planner.cli import ANSWER, WRONG_INPUT, main
-from planner.inputs.catalogue import load_catalogue, own_data
+from planner.inputs.loading import load_catalogue, own_data
 from planner.inputs.own.classes import class_of
 from planner.inputs.own.facts import OwnDataError
 from planner.inputs.own.uploads import laid_out

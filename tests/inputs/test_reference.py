@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from planner.cli.commands import main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.reference import FILES, json_schema, key_rows, keys_page, meaning_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,6 +15,10 @@ from planner.inputs.scenario import Known, ScenarioError, check_against, load_sc
 
 ROOT = Path(__file__).resolve().parents[2]
 BROKEN = sorted((ROOT / "tests/broken").glob("*.toml"))
+A_PLACE = (
+    "begin each building of your own with [[sites]]; who only rents writes [[rental]] with "
+    'region = "aws/us-east-1" or grid, and no site'
+)
 SHIPPED = sorted((ROOT / "data/scenarios").glob("*.toml"))
 
 GOOD = """
@@ -169,12 +173,20 @@ def test_an_empty_file_is_told_what_a_scenario_needs() -> None:
     assert said_about("") == [
         'title: is missing: write for example title = "Next quarter"',
         "horizon: is missing: begin it with [horizon]",
-        "sites: is missing: begin each with [[sites]]",
         "reliability: is missing: begin it with [reliability]",
         "policy: is missing: begin it with [policy]",
+        f"sites: there is none: {A_PLACE}",
         "there is no work to plan: add [[training]], [[pools]] or [[services]]",
-        "there is nothing to run on: add [[fleet]] (owned) or [[market]] (on offer)",
+        "there is nothing to run on: add [[fleet]] (owned), [[market]] (on offer) or [[rental]] (rented)",
     ]
+
+
+def test_who_only_rents_names_no_site() -> None:
+    head, market = GOOD.split("[[sites]]")[0], GOOD.index("[[market]]")
+    rented = GOOD[market:].replace("[[market]]", '[[rental]]\nname = "cloud"\nregion = "aws/us-east-1"')
+    alone = head + rented.replace('lead_time = "0 d"\n', "")
+    assert parse_scenario(alone).sites == ()
+    assert said_about(head + GOOD[market:]) == [f"sites: there is none for [[market]] to stand at: {A_PLACE}"]
 
 
 @pytest.mark.slow

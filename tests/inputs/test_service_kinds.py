@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.answers.check import check
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import KINDS, kind_of_model, models_of
 from planner.inputs.scenario import ScenarioError, parse_scenario
 

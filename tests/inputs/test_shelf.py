@@ -12,8 +12,9 @@ from planner.answers.calibration.reading import Workload
 from planner.answers.calibration.steps import step_of
 from planner.answers.check import notes_on
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import COOLING, LINKS, UnknownFact, data_folder, load_catalogue
+from planner.inputs.catalogue import COOLING, LINKS, UnknownFact
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.adapters import adapter_parameters

@@ -15,7 +15,7 @@ from planner.answers.job.setting import setting_of
 from planner.answers.job.techniques import turns
 from planner.answers.job.what_if import changes_of
 from planner.answers.lists import list_text, listed
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.techniques import UnknownTechnique, technique_named, techniques
 from planner.physics.techniques import effect_ratio, lowered_kwh
 

@@ -13,7 +13,7 @@ from sizes import few_ranges
 
 import everfleet as ef
 from planner.answers.telemetry import telemetry_answer, telemetry_document, traffic_rows
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.own.reading import joined
 from planner.inputs.telemetry import read_telemetry
 from planner.trace.errors import InputError
@@ -412,6 +412,14 @@ def gcm_check(minute: int, result: int, name: str = "nvidia smi ecc_uncorrected"
         "double": {"end_time": flat["end_time"]},
         "normal": {"node": flat["node"], "health_check": flat["health_check"]},
     }
+
+
+def test_a_count_of_400_digits_is_none(tmp_path: Path) -> None:
+    """Nodes of a job that no float holds crashed: they are not known."""
+    jobs = [gcm_job(1, "NODE_FAIL", AllocNodes=10**400, ElapsedRaw=10**400), gcm_job(2, "COMPLETED")]
+    found = read_telemetry([write(tmp_path / "gcm.json", jobs)])
+
+    assert found.jobs[0].node_h == pytest.approx(40.0)
 
 
 def test_jobs_of_gcm_are_those_of_slurm(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import everfleet as ef
 from planner.answers.plan.shipped import read_solved, solved_path
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.notebook.plan_answers import plan_made
 
 SAMPLES = data_folder() / "samples"

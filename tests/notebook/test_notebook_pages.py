@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import everfleet as ef
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report.shape import written
 from planner.ui import shared
 from planner.ui.workers import jobs, logs, planning

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
-from planner.physics.nodes import node_columns
+from planner.physics.batch_serving import batch_law
+from planner.physics.nodes import TURN, node_columns
 from planner.physics.replica_kinds import joined, replica_kinds
 from planner.physics.serving import Replicas, replica_columns, serving_candidates
-from planner.trace.quantities import Traced
+from planner.trace.origins import facts_of
+from planner.trace.quantities import Traced, chosen
 
 CATALOGUE = load_catalogue()
 FRAME = """
@@ -114,6 +116,21 @@ def test_a_lax_answer_comes_near_to_full_load(said: str, model: str, items: floa
     headroom = CATALOGUE.fact("performance.serving.headroom").value
 
     assert rates(of(said))[0, "h100-8", 1] == pytest.approx(headroom * full, rel=0.05)
+
+
+def test_power_of_images_is_drawn_with_the_sharpness_of_its_turn() -> None:
+    """The trace names the fact, and a rounder turn draws less at full load."""
+    drawn = {}
+    for turn in (4.0, 6.0):
+        text = FRAME + SERVICE.format(name="s", said=DRAWS, precision="bf16") + f'[facts]\n"{TURN}" = {turn}'
+        inputs = Inputs(parse_scenario(text, "x"), CATALOGUE)
+        law = batch_law(inputs, inputs.scenario.services[0], np.array([0]), np.array([1]))
+        calm = chosen("arrival_scv_ratio", 1.0, "Poisson")
+        power = law.accelerator_kw(calm, law.capacity(calm).requests_per_s)
+        assert facts_of(power)[TURN].value == turn
+        drawn[turn] = float(np.squeeze(power.value))
+
+    assert drawn[4.0] < drawn[6.0] < 0.7
 
 
 HEARS_OFFLINE = HEARS.replace("5 s", "60 s")

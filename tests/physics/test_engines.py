@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.inputs.catalogue import Catalogue, ServingEngine, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue, ServingEngine
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.performance.bundles import Limits, Measured, Requests, Targets

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 
 CHIPS = {
     "H100 SXM": "h100-sxm-80gb",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.models import ModelCardError, active_parameters, parameters, read_shape, with_model_cards
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario

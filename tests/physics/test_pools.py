@@ -11,7 +11,7 @@ import pytest
 from planner.answers.check import check
 from planner.answers.plan.repairs import repair_changes
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.divisible_work import NodeWork, node_work

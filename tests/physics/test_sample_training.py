@@ -9,9 +9,9 @@ from planner.answers.checkpoints.document import choices_of
 from planner.answers.checkpoints.question import terms_of_job
 from planner.answers.checkpoints.setting import setting_of
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job_question import CheckpointQuestion
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.batch_work import image_tokens

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sizes import size
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.performance.bundles import Limits, Measured, Requests, Targets
 from planner.performance.capacity import replica_capacity

@@ -11,9 +11,9 @@ import pytest
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.work import service_records
 from planner.answers.throughput.document import throughput_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.hardware_question import Question
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.physics.disaggregation import CacheWay, disaggregated_law, in_less_time, prompts_alone

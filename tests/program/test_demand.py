@@ -15,7 +15,7 @@ from sizes import at_night, size
 
 from benchmarks.studies import demand_ladder
 from benchmarks.studies.demand_ladder import Step, demands, ladder, rises, step
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.physics.equations.serving import burst_fractions, replica_arrival_scv_ratio, shared_demand

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.whole_ledger import whole_ledger
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.inputs.unstated import unstated_notes

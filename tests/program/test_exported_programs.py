@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_matrix
 from test_plan_metamorphic import EXACT, FAMILIES, assembled, best_of, short
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import load_scenario
 from solver.answer import answer
 from solver.writing import write_program

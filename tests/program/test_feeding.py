@@ -11,9 +11,9 @@ from planner.answers.job.footprint import footprint_of
 from planner.answers.job.ingestion import workers_of
 from planner.answers.job.setting import setting_of
 from planner.answers.plan.document import plan_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.job.reading import read_job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.scenario.files import read_toml

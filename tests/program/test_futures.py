@@ -34,7 +34,7 @@ from planner.answers.futures.commands import (
     replay_text,
 )
 from planner.answers.plan.summary import why_this_plan
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import (
     Scenario,

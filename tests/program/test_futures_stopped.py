@@ -9,7 +9,7 @@ import pytest
 from planner.answers.futures import futures_document, plan_futures
 from planner.answers.futures.commands import replay_document, replay_text
 from planner.answers.futures.document import AIMS
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.inputs.scenario.schema_futures import Future
 from planner.program.replay import replay

@@ -9,8 +9,8 @@ import pytest
 
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.work import service_records
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario
 from planner.physics import joint_tails

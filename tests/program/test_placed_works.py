@@ -10,8 +10,8 @@ import pytest
 
 from planner.answers.placement import placement_document
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.placement_question import PlacementQuestion
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, TrainingJob, canonical_text, load_scenario, parse_scenario

@@ -35,7 +35,7 @@ from planner.answers.check import check as check_text
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.summary import why_this_plan
 from planner.cli import main
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.inputs.service_requests import request_classes, request_tokens

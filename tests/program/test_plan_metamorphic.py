@@ -16,7 +16,7 @@ import pytest
 from plain import plain
 from sizes import size
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.writing import tables

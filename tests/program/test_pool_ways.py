@@ -11,8 +11,8 @@ import pytest
 from planner.answers.plan.chosen_ways import adoption_sentences
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.answers.plan.work import pool_records
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.program.assembly import Assembled, assemble

@@ -10,8 +10,8 @@ import pytest
 
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.answers.plan.work import job_records, training_sentences
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.program.assembly import assemble

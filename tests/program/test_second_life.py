@@ -11,7 +11,7 @@ import pytest
 from planner.answers.plan.disposals import second_life_sentences
 from planner.answers.plan.views import Views, view_records
 from planner.answers.plan.whole_ledger import ledger_sentences, whole_ledger
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario
 from planner.program.assembly import Assembled, assemble

@@ -10,7 +10,7 @@ import pytest
 from plain import plain
 from solver_cases import problem
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
 from planner.physics.equations.serving import deployment_usd, setting_up_usd, starting_h, starting_usd

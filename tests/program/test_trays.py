@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.assembly import assemble

@@ -11,9 +11,9 @@ import pytest
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.regions import region_sentences
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
 from planner.inputs.geography import spots
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario, with_changes
 from planner.performance.users import great_circle_km, user_latency_s

@@ -10,8 +10,8 @@ import pytest
 from planner.answers.plan.chosen_ways import way_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.work import service_records
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import score_key
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, parse_scenario

@@ -30,7 +30,7 @@ def refused(path, mapping=None, **given):
         ("mixed-zones.csv", "1 row with and 1 row without a time zone: write all times with one"),
         (
             "missing-column.csv",
-            "no column for start (such as start, starttime, startedat, started; is it 'strat'",
+            "no column for start (such as start, start_time, failure_time, timestamp; is it 'strat'",
         ),
         ("mostly-bad.csv", "start holds times of no form that is known, such as 'yesterday'"),
         ("day-or-month.csv", "of more than one form (%m/%d/%Y %H:%M or %d/%m/%Y %H:%M), such as '03/04/2025"),

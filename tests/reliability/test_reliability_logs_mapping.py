@@ -120,7 +120,7 @@ def test_dates_and_numbers_may_be_written_plainly():
         ),
         (
             'kind = "events"\ntime_format = "days"\ncolumns = { unit = "a", start = "b" }',
-            ["m.toml: time_format must be 'iso', 'unix_s', 'since_start_d'"],
+            ["m.toml: time_format must be 'iso', 'unix_s' (or _ms), 'since_start_d'"],
         ),
     ],
 )

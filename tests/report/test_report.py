@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report import charts, saving
 from planner.report.charts import drawing, plans
 from planner.report.data import csv_text, to_csv_files, to_json

@@ -717,6 +717,29 @@ def with_places() -> Problem:
     )
 
 
+def with_parts(nodes: float = 0.25) -> Problem:
+    """A group by the hour on which replicas take parts of nodes, and work may fill the rest."""
+    flat = np.ones((1, 2))
+    groups = node_groups(periods=2, rental_limit_nodes=9 * flat, unfilled_usd_per_node=40 * flat)
+    return problem(periods=2, node_groups=groups, **service([25.0, 5.0], nodes=[nodes]), **work([50.0, 0.0]))
+
+
+PARTS = {
+    constrain_fleet.pay_for_whole_nodes: """
+whole_0_0: 0.25 replicas_0_0 - whole_0_0 <= 0
+whole_0_1: 0.25 replicas_0_1 - whole_0_1 <= 0
+unfilled_0_0: - 0.25 replicas_0_0 - unfilled_0_0 + whole_0_0 - work_0_0 <= 0
+unfilled_0_1: - 0.25 replicas_0_1 - unfilled_0_1 + whole_0_1 - work_0_1 <= 0
+""",
+}
+
+
+@pytest.mark.parametrize("constraint", PARTS, ids=lambda constraint: constraint.__name__)
+def test_rows_of_whole_nodes_by_the_hour(constraint: Callable[[Program], None]) -> None:
+    assert rows(constraint, of=with_parts()) == PARTS[constraint].lstrip("\n")
+    assert rows(constraint, of=with_parts(nodes=2.0)) == rows(constraint) == ""
+
+
 def with_terms() -> Problem:
     """Three periods; nodes of the first group are rented for two of them, those of the second for one."""
     flat = np.ones((2, 3))
@@ -822,6 +845,7 @@ def test_room_next_to_the_nodes_of_runs_is_in_the_rows_of_space() -> None:
 
 def test_every_constraint_has_its_golden_rows() -> None:
     known = set(FIRM) | set(GIVING_WAY) | set(OTHERS) | set(COUNTS) | set(SALES) | set(PLACES) | set(TERMS)
+    known |= set(PARTS)
     known |= set(STARTS) | set(DEPLOYMENTS) | set(ADOPTIONS) | set(CURTAILMENT) | set(REUSE)
     # Those of slots stand in test_solver_slots.py, those of services in test_solver_services.py, those of
     # batteries and the sun in test_site_energy.py.

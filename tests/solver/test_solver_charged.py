@@ -38,6 +38,7 @@ FAMILIES = (
     "sell",
     "move",
     "rented",
+    "unfilled",
     "commit",
     "in_service",
     "beyond",
@@ -89,6 +90,8 @@ def everything(seed: int) -> Problem:
         rental_usd_per_node=drawn(*flat),
         rental_kgco2e_per_node=drawn(*flat),
         rental_term_periods=[0, 0, 2],
+        unfilled_usd_per_node=drawn(*flat),
+        unfilled_kgco2e_per_node=drawn(*flat),
         term_left_usd_per_node=drawn(*flat),
         may_park=[True] * GROUPS,
         off_kw=drawn(GROUPS),
@@ -98,7 +101,7 @@ def everything(seed: int) -> Problem:
     )
     rows = (2, PERIODS)
     prices = ("usd", "kgco2e", "start_usd", "start_kgco2e", "deployed_usd", "begun_usd")
-    serving = service([25.0, 30.0, 40.0], **{name: drawn(1, PERIODS) for name in prices})
+    serving = service([25.0, 30.0, 40.0], nodes=[0.7], **{name: drawn(1, PERIODS) for name in prices})
     serving["services"] = type(serving["services"])(
         name=("chat",), demand=serving["services"].demand, unmet_usd=drawn(1, PERIODS)
     )

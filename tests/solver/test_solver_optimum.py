@@ -1090,6 +1090,30 @@ def test_a_plan_worked_out_by_hand() -> None:
     assert plan.kgco2e == pytest.approx(97.5)
 
 
+@pytest.mark.parametrize(("hours_of_work", "paid_usd"), [(0.0, 400.0), (30.0, 400.0), (80.0, 460.0)])
+def test_whole_nodes_are_paid_by_the_hour(hours_of_work: float, paid_usd: float) -> None:
+    """Six replicas of a quarter of a node, at 2 USD an hour, lie on two nodes of 100 h: 400 USD, not 300.
+
+    30 h of work lie in the 50 h that replicas leave, 80 h take 30 more than that.
+    """
+    none = np.zeros((1, 1))
+    rented = node_groups(
+        purchase_allowed=none,
+        idle_usd_per_node=none,
+        rental_limit_nodes=none + 9,
+        unfilled_usd_per_node=none + 200,
+        off_site=[True],
+    )
+    quarter = service([60.0], nodes=[0.25], node_hours=none + 25, usd=none + 50)
+    case = problem(node_groups=rented, **quarter, **work([hours_of_work], usd_per_node_h=none + 2))
+
+    plan = best(case).solution
+
+    assert plan is not None
+    assert plan.replicas.tolist() == [[6]]
+    assert plan.usd == pytest.approx(paid_usd)
+
+
 def test_a_run_that_ends_leaves_the_rest_of_its_hours_to_work() -> None:
     """A run of 60 of 100 hours on one node: 40 hours of work fit behind it, 41 take a second node."""
     for hours, nodes in ((40.0, 1), (41.0, 2)):

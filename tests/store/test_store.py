@@ -40,7 +40,7 @@ from planner.answers.saved import recompute as repeating
 from planner.answers.saved.compare import compare_plans
 from planner.answers.saved.exporting import export_plan
 from planner.answers.saved.recompute import recompute, recompute_futures
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import (
     Scenario,
     canonical_text,

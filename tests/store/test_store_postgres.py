@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, text, update
 from planner.answers.plan.document import plan_document
 from planner.answers.saved.recompute import recompute
 from planner.answers.sweeps import run_sweep, sweep_records, varied
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, load_scenario
 from planner.inputs.scenario.bundle import KeptScenario
 from planner.program.plan import plan_fleet

@@ -15,7 +15,7 @@ from test_app_tradeoffs import Bench
 from trees import with_trees
 
 from planner.answers.saved import side_by_side
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.inputs.scenario.bundle import keep
 from planner.store import Store, StoreError, open_store

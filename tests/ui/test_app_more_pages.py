@@ -11,7 +11,7 @@ from question_inputs_held import fields_held
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.throughput import Question, throughput_document
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.report.cells import opened_cell
 from planner.ui.workers import Seen, shipped
 from planner.validation import validate

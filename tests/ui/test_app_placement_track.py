@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from planner.answers.placement import placement_document
 from planner.answers.saved.tracking import tracked_plan
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.placement_question import PlacementQuestion
 from planner.report.charts import PLACEMENT_PICTURES, TRACK_PICTURES
 from planner.report.shape import written

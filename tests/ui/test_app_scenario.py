@@ -12,7 +12,7 @@ from own_fits import fit_of
 from streamlit.testing.v1 import AppTest
 
 from planner.answers.start import template_files
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.ui import scenario_edits, session, shared, workers
 from planner.ui.workers import Seen
 

@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import planner.answers.dependents
 from planner.answers.dependents import facts_used
-from planner.inputs.catalogue import UnknownFact, data_folder, load_catalogue
+from planner.inputs.catalogue import UnknownFact
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.overrides import override_of, overrides_in, with_override, without_override
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import parse_scenario

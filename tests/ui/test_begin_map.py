@@ -7,8 +7,8 @@ import math
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.geography import Ring, land, spots
+from planner.inputs.loading import load_catalogue
 from planner.inputs.sheets.guide import places
 from planner.report.charts.places import SPOT, place_map
 from planner.ui.begin_map import spot_rows
@@ -93,7 +93,7 @@ def begin_with_a_click() -> None:
     """The guided start where a mark of the map was clicked."""
     import streamlit as st
 
-    from planner.inputs.catalogue import load_catalogue
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.sheets.guide import places
     from planner.ui import begin_map
 

@@ -29,7 +29,7 @@ from browsing import (
 )
 from playwright.sync_api import Browser, Page, expect
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario.link import packed_link
 from planner.report.page import to_html
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.ui.workers import shipped
 from planner.ui.workers.shipped import VALIDATION, published_text, shipped_as_it_was
 from planner.validation import validate

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sizes import size
 
 from benchmarks.studies import melange
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.validation.forms import NotUnderstood
 from planner.validation.melange import best_mix, case_columns, gpu_mix_count
 from solver.problem import Objective

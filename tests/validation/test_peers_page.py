@@ -10,7 +10,7 @@ import pytest
 from benchmarks.studies import peers
 from carbon.embodied import Waterfall
 from planner.answers.job import document
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.validation import report_text
 from planner.validation.accuracy import accuracies, accuracy, accuracy_tables, is_scored
 from planner.validation.aliases import aliases

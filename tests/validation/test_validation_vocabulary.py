@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.validation import replicas
 from planner.validation.aliases import constant
 from planner.validation.datasets import looking_in

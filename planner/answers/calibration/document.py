@@ -15,8 +15,9 @@ from planner.answers.calibration.results import read_files, settled
 from planner.answers.calibration.serving import served_chip
 from planner.answers.calibration.steps import LEAST_EFFICIENCY, NoStep, Step, known, step_of
 from planner.answers.calibration.traced import TracedFit, fit_trace, traced_record
-from planner.inputs.catalogue import Catalogue, load_catalogue, make_fact
+from planner.inputs.catalogue import Catalogue, make_fact
 from planner.inputs.hardware_question import Stated
+from planner.inputs.loading import load_catalogue
 from planner.inputs.models import with_model_cards
 from planner.performance.calibrate import (
     accelerator_share_kw,

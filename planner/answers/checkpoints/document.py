@@ -26,9 +26,10 @@ from planner.answers.checkpoints.rows import (
 )
 from planner.answers.checkpoints.runs import finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import fit_of, read_fit
 from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import TRAINED, models_of
 from planner.inputs.models import with_model_cards
 from planner.inputs.question_fields import flag, out_of_range

@@ -13,10 +13,10 @@ from planner.answers.checkpoints.question import (
 )
 from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_steps
 from planner.answers.checkpoints.setting import setting_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
 from planner.inputs.fits import fit_of
 from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
+from planner.inputs.loading import load_catalogue
 from planner.inputs.question_fields import flag, out_of_range
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, TrainingJob

@@ -15,7 +15,7 @@ from planner.answers.failures.log_numbers import log_count
 from planner.answers.failures.rates import Rate, definition_of, rate_of, rate_section
 from planner.answers.failures.recurrence import lemons_section, repeats_section
 from planner.answers.failures.sections import DAY_H, Section
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.log_question import FitQuestion
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, fixed_text

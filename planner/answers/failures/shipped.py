@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.answers.failures.document import fit_document
 from planner.answers.failures.reading import mapping_for, read_failures
-from planner.inputs.catalogue import data_folder
+from planner.inputs.loading import data_folder
 from planner.inputs.log_question import FitQuestion
 from planner.trace.records import Record
 

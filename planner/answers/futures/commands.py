@@ -9,7 +9,8 @@ import numpy as np
 
 from planner.answers.futures.document import futures_document
 from planner.answers.futures.page import futures_text
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Problem, Scenario, ScenarioError, with_changes
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.schema_futures import Future

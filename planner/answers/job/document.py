@@ -26,10 +26,11 @@ from planner.answers.job.scores import Named, failures_of, market_based, scores_
 from planner.answers.job.setting import setting_of
 from planner.answers.job.what_if import changes_of, swings_of
 from planner.answers.job.work import FAILURES, STORAGE
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job
 from planner.inputs.job.schema_work import Work
+from planner.inputs.loading import load_catalogue
 from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
 from planner.report.integrity import disagreements

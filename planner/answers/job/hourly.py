@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -20,6 +21,7 @@ from planner.trace.numbers import count_text
 from planner.trace.quantities import Fact, Source
 
 HOURS_A_DAY = 24
+WEEKS_OF_A_YEAR = 52
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,25 @@ class Hours:
 
     def start_h(self, day: date) -> float:
         """Hour of the series in which a day begins; a day of another year stands where it does in its own."""
+        return float(self._ahead_h(day) % self.count)
+
+    def require(self, day: date, duration_h: float) -> None:
+        """Refuse a run for which a series of less than a year has no hours: they come again after a year.
+
+        Raises:
+            InputError: the run begins before the series or outlasts it.
+        """
+        begins, ends = self._ahead_h(day), self._ahead_h(day) + duration_h
+        if self.count < WEEKS_OF_A_YEAR * 7 * HOURS_A_DAY and (begins < 0 or ends > self.count):
+            raise InputError(
+                f"site.hourly: holds {count_text(self.count)} hours from {self.first} on, and the run takes "
+                f"{count_text(math.ceil(duration_h))} h from {day} on: bring the hours of the whole run, or "
+                "of a year"
+            )
+
+    def _ahead_h(self, day: date) -> int:
         ahead = (day - date(day.year, 1, 1)) - (self.first - date(self.first.year, 1, 1))
-        return float(ahead.days * HOURS_A_DAY % self.count)
+        return ahead.days * HOURS_A_DAY
 
 
 def hourly_load_kwh(*, start_h: Column, duration_h: Column, hours: Column) -> NDArray[np.float64]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.answers.opening import path_of, plain_tables
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.job.reading import job_from_flags, load_job, read_job
 from planner.inputs.job.schema import Job
 from planner.inputs.job_question import FLAGS
+from planner.inputs.loading import load_catalogue
 from planner.trace.errors import InputError
 
 

@@ -21,10 +21,11 @@ from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.hourly import HOURS_A_DAY, Hours, hourly_load_kwh, series_hours
 from planner.answers.job.setting import setting_of
 from planner.answers.job.what_if import against
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import Job
-from planner.inputs.series import load_series, shipped_series
+from planner.inputs.loading import load_catalogue
+from planner.inputs.series import load_series, series_of_grids
 from planner.trace.columns import Column
 from planner.trace.explain import Steps
 from planner.trace.quantities import Traced, chosen, derive
@@ -144,7 +145,7 @@ def _places(footprint: Footprint) -> Iterator[Place]:
         yield Place(setting.hourly_name, "this job's own hours", setting.hours)
     else:
         yield Place(site.grid or "this job", "this job's own, mean of the year", None)
-    for name in shipped_series():
+    for name in series_of_grids():
         hours = _shipped(name)
         if name != setting.hourly_name and hours.fact.boundary["grid"] == _signal(footprint):
             made = "measured" if hours.fact.kind == "measured" else "a synthetic profile"
@@ -154,7 +155,7 @@ def _places(footprint: Footprint) -> Iterator[Place]:
 def _left_out(footprint: Footprint) -> Iterator[Record]:
     """Places whose values are another quantity."""
     own = _signal(footprint) or "a factor whose meaning is not stated"
-    for name in shipped_series():
+    for name in series_of_grids():
         signal = _shipped(name).fact.boundary["grid"]
         if name != footprint.setting.hourly_name and signal != _signal(footprint):
             yield {"place": name, "reason": f"it counts {signal}, the job {own}"}

@@ -7,6 +7,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from carbon.attribution import embodied_share_kgco2e, lifetime_h
 from carbon.embodied import server_kgco2e
 from carbon.grid import projected_kgco2e_per_kwh, weighted_kgco2e_per_kwh
@@ -162,6 +164,7 @@ class Setting:
             start_h: Traced = chosen("start_h", 0.0, "start or length is not stated: every hour alike")
             lasts: Traced = chosen("duration_h", float(series.count), "the whole series")
         else:
+            series.require(begin, float(np.max(duration_h.value)))
             start_h = chosen("start_h", series.start_h(begin), f"{begin}, in the year of the series")
             lasts = duration_h
         hours = chosen("hours", float(series.count), "length of the series")

@@ -10,9 +10,10 @@ from typing import Any
 
 from planner.answers.job.document import job_document
 from planner.answers.job.places import place_document
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.reading import read_job, with_defaults
 from planner.inputs.job.schema import PHASES, TABLES, Job
+from planner.inputs.loading import load_catalogue
 from planner.inputs.metering import MeteredEnergy, read_metered
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.fields import CARD

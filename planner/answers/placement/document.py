@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.embedding_tables import EmbeddingTable, read_reuse, read_tables, with_reuse
+from planner.inputs.loading import load_catalogue
 from planner.inputs.own.facts import own_notes
 from planner.inputs.placement_question import HBM, NODES, TIERS, TIME, WAYS, PlacementQuestion
 from planner.inputs.question_fields import out_of_range

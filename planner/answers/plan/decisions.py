@@ -65,7 +65,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "moves": {"nodes": f"{DECIDED}: standing nodes of that site, within its power and racks at both ends"},
     "rental": {
         "node_h": f"{DECIDED}: hours in which runs, replicas and other work are on rented nodes, within the "
-        "offer",
+        "offer, and of the parts of nodes that replicas leave",
         "nodes": "the most that are held at once, whole: at least node_h over the hours of the period",
     },
     "fleet": {

@@ -23,6 +23,7 @@ from planner.program.solution import (
     nodes_under_way,
     rebate_fraction,
     totals_by,
+    unfilled_nodes,
 )
 from planner.trace.numbers import count_text, mass, money, percent_text
 from planner.trace.quantities import Fact, Traced, chosen, convert, total
@@ -243,8 +244,13 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     rented, labels = plan.assembled.rented, plan.inputs.scenario.horizon.period_labels
     if rented.usd is None or rented.kgco2e is None:
         return []
-    hours = rented_node_h(plan.assembled, solution)
-    mean, hour = hours / plan.problem.node_groups.hours, chosen("hour_h", 1.0, "one hour in use")
+    hours, works = rented_node_h(plan.assembled, solution), plan.problem.work_options
+    # Jobs of a pool fill a share of the nodes that are there: more of them are there at once.
+    more = totals_by(
+        works.node_group, len(plan.problem.node_groups), (works.held_ratio - 1.0) * solution.work_node_h
+    )
+    mean = (hours + more[rented.node_group]) / plan.problem.node_groups.hours
+    hour = chosen("hour_h", 1.0, "one hour that is paid")
     nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [
         {
@@ -271,30 +277,24 @@ def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
         mine = [one for one in records if (one["sku"], one["location"]) == place]
         steps = ", ".join(f"{one['nodes']} in {one['period']}" for one in mine)
         hours, paid = (sum(one[key] for one in mine) for key in ("node_h", "rent_usd"))
-        unpaid = _parts_usd(plan, solution, *place)
-        parts = (
-            " Its replicas fill parts of nodes, and parts are paid: whole nodes cost up to "
-            f"{money(unpaid)} more."
-            if unpaid > SMALL_SHARE * paid
+        parts = _parts_usd(plan, solution, *place)
+        whole = (
+            f" Whole nodes are paid: {money(parts)} of it for parts that replicas leave and nothing fills."
+            if parts > SMALL_SHARE * paid
             else ""
         )
         yield (
             f"Rent {place[0]} at {place[1]} by the hour, at most so many nodes at once: {steps}; in all "
-            f"{count_text(hours)} node-hours for {money(paid)}.{parts}"
+            f"{count_text(hours)} node-hours for {money(paid)}.{whole}"
         )
 
 
 def _parts_usd(plan: Plan, solution: Solution, sku: str, location: str) -> float:
-    """Rent of the parts of nodes by the hour that replicas leave, through the periods in which they stand."""
-    problem, rented, found = plan.problem, plan.assembled.rented, 0.0
-    assert rented.usd is not None, "something is rented"
-    serves = problem.serve_options
-    held = totals_by(serves.node_group, len(problem.node_groups), serves.nodes[:, None] * solution.replicas)
-    for i, p in enumerate(rented.node_group.tolist()):
-        if place(plan, p) == {"site": location, "sku": sku}:
-            left = np.ceil(held[p] - ROUNDING) - held[p]
-            found += float((left * problem.node_groups.hours * rented.usd.value[i]).sum())
-    return found
+    """Rent of the parts of nodes by the hour that replicas leave and nothing fills."""
+    groups = plan.problem.node_groups
+    paid = groups.unfilled_usd_per_node * unfilled_nodes(plan.problem, solution)
+    here = [place(plan, p) == {"site": location, "sku": sku} for p in range(len(groups))]
+    return float(paid[here].sum())
 
 
 def ownership_sentences(plan: Plan, solution: Solution) -> list[str]:

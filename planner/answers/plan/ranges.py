@@ -86,9 +86,9 @@ def ranged_totals(
     drawn = [{key: float(column[i]) for key, column in columns.items()} for i in range(draws)]
     watch("drawing the ranges")
     every = recomputed([*targets, *traced.values()], drawn)
-    worlds = _worlds(plan, solution, at, draws)
+    worlds, waits = _worlds(plan, solution, at, draws)
     results, on_top, undone, rents = [], [], [], []
-    for i, (values, world) in enumerate(zip(every, worlds, strict=True)):
+    for i, (values, world, wait) in enumerate(zip(every, worlds, waits, strict=True)):
         if i and i % SAID_EVERY == 0:
             watch(f"drawing the ranges: {i} of {draws}")
         known = dict(zip(traced, values[len(targets) :], strict=True))
@@ -101,8 +101,9 @@ def ranged_totals(
         results.append(
             [float(value) + more.get(name, 0.0) for name, value in zip(named, values, strict=False)]
         )
-        on_top.append(_on_top(at, stated, found))
-        undone.append(_undone(plan, found))
+        worst = _operated(at, there.less_at_once(wait), prices) if wait.any() else found
+        on_top.append(_on_top(at, stated, worst))
+        undone.append(_undone(plan, worst))
         rents.append(_rent_usd(at, prices, known, found) - _rent_usd(at, prices, known, stated))
     bands = [Spread(*(float(q) for q in np.quantile(column, QUANTILES))) for column in np.array(results).T]
     cost = np.array(results)[:, list(named).index("cost")]
@@ -174,7 +175,7 @@ def _operated(at: Desk, world: World, prices: Prices) -> Operation:
 
 def _on_top(at: Desk, stated: Operation, found: Operation) -> float:
     """The most nodes at once that are rented by the hour beyond what the plan does."""
-    more = found.rented.sum(axis=0) + (at.hired_nodes(found) - at.hired_nodes(stated)).clip(min=0.0)
+    more = found.rented.sum(axis=0) + at.hired_beyond(found, stated).sum(axis=0)
     return float(more.max(initial=0.0))
 
 
@@ -184,8 +185,12 @@ def _undone(plan: Plan, found: Operation) -> bool:
     return bool((found.unserved[~stated] > NONE).any() or (found.undone > NONE).any())
 
 
-def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]:
-    """Demand, rates and deliveries as they may turn out; failures follow from the facts of a draw."""
+def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> tuple[list[World], list[Floats]]:
+    """Demand, rates and deliveries as they may turn out; failures follow from the facts of a draw.
+
+    Nodes that are late are missing in the mean of a period, which money counts; next to it, how many more are
+    missing at its start, when services need them already.
+    """
     inputs, problem = plan.inputs, plan.problem
     groups, serves, works = problem.node_groups, problem.serve_options, problem.work_options
     services, pools = inputs.scenario.services, inputs.scenario.pools
@@ -208,7 +213,8 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
         for what, every in names.items()
     }
     orders, stated = _orders(plan, solution), at.stated()
-    return [
+    late = [_late(plan, orders, normal["late"][:, i]) for i in range(draws)]
+    worlds = [
         World(
             stated.services * np.exp(wanted * normal["demand"][:, [i]]),
             stated.pools * np.exp(needed * normal["need"][:, [i]]),
@@ -216,9 +222,10 @@ def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> list[World]
             np.exp(speed * normal["rate"][groups.sku[works.node_group], i]),
             at.there,
             at.at_once,
-        ).less(_late(plan, orders, normal["late"][:, i]))
+        ).less(late[i][0])
         for i in range(draws)
     ]
+    return worlds, [at_first - mean for mean, at_first in late]
 
 
 def _each(known: Mapping[tuple[int, int], float], pairs: Sequence[tuple[int, int]]) -> Floats:
@@ -243,18 +250,19 @@ def _orders(plan: Plan, solution: Solution) -> list[tuple[int, int, int, float]]
     return found
 
 
-def _late(plan: Plan, orders: Sequence[tuple[int, int, int, float]], normal: Floats) -> Floats:
-    """Mean nodes that are not there yet, by period; deliveries of a SKU are late together."""
+def _late(plan: Plan, orders: Sequence[tuple[int, int, int, float]], normal: Floats) -> tuple[Floats, Floats]:
+    """Nodes that are not there yet, in the mean of each period and at its start; a SKU is late as one."""
     groups = plan.problem.node_groups
-    missing = np.zeros((len(groups), plan.problem.periods))
+    missing, at_first = np.zeros((2, len(groups), plan.problem.periods))
     for p, arrives, nodes, slack_h in orders:
         late_h = (
             float(plan.inputs.fact("planning.delivery_delay").value) * normal[groups.sku[p]] / P95 - slack_h
         )
         for t in range(arrives, plan.problem.periods):
             missing[p, t] += nodes * min(max(late_h, 0.0) / groups.hours[t], 1.0)
+            at_first[p, t] += nodes * (late_h > 0.0)
             late_h -= float(groups.hours[t])
-    return missing
+    return missing, at_first
 
 
 def _less_failed(plan: Plan, solution: Solution, world: World, rate: Floats) -> World:

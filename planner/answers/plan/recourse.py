@@ -110,8 +110,8 @@ class Recourse:
 
     def _hourly_nodes(self, found: Operation) -> float:
         """The most nodes at once by the hour beyond those that the plan has of each offer."""
-        beyond = np.maximum(self.at.hired_by_offer(found) - self.at.hired_by_offer(self.stated), 0.0)
-        return float((found.rented.sum(axis=0) + beyond.sum(axis=0)).max())
+        beyond = self.at.hired_beyond(found, self.stated).sum(axis=0)
+        return float((found.rented.sum(axis=0) + beyond).max())
 
     def _dropped(self, world: World) -> Way | None:
         problem = self.at.problem

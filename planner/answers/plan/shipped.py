@@ -7,8 +7,8 @@ import json
 from pathlib import Path, PurePath
 
 from planner.answers.plan.document import plan_document, version_here
-from planner.inputs.catalogue import data_folder, load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import digest, load_scenario, parse_scenario
 from planner.program.plan import plan_fleet
 from planner.report.editions import up_to_date

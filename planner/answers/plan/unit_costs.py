@@ -22,7 +22,7 @@ from planner.program.ledger_terms import DECIDED
 from planner.program.places import BILLS
 from planner.program.plan import Plan
 from planner.program.slot_ledger import OF_SITES, moving_node_h, slot_parts_of
-from planner.program.solution import Solution, lent_node_h, totals_by
+from planner.program.solution import Solution, lent_node_h, totals_by, unfilled_nodes
 from planner.trace.quantities import Part, Traced, chosen, convert, derive, rows, total
 from planner.trace.records import Record
 
@@ -97,8 +97,9 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
 
 
 def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """Node-hours that each work holds, by node group and period (P, T)."""
+    """Node-hours that each work holds (P, T), of nodes by the hour those that it uses."""
     problem, groups = plan.problem, len(plan.problem.node_groups)
+    by_the_hour = np.isin(problem.work_options.node_group, plan.assembled.rented.node_group)[:, None]
     runs, serves, works, pausable = (
         problem.run_options, problem.serve_options, problem.work_options, problem.pausable_options
     )  # fmt: skip
@@ -117,7 +118,7 @@ def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.
             problem.work.name,
             works.work,
             works.node_group,
-            works.held_ratio * solution.work_node_h,
+            np.where(by_the_hour, 1.0, works.held_ratio) * solution.work_node_h,
         ),
     ]
     found = {}
@@ -152,11 +153,12 @@ def free_node_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
 
 
 def _stood_h(plan: Plan, solution: Solution) -> NDArray[np.float64]:
-    """Node-hours in service, and of rented nodes those in use (P, T)."""
+    """Node-hours in service, and of nodes rented by the hour those that are paid (P, T)."""
     rented = plan.assembled.rented.node_group
     stood = solution.in_service * plan.problem.node_groups.hours
     if len(rented):
-        stood[rented] = np.sum([held[rented] for held in _held_h(plan, solution).values()], axis=0)
+        left = unfilled_nodes(plan.problem, solution) * plan.problem.node_groups.hours
+        stood[rented] = np.sum([left[rented], *(h[rented] for h in _held_h(plan, solution).values())], axis=0)
     reserved = plan.assembled.reserved.node_group
     stood[reserved] = (solution.rented * plan.problem.node_groups.hours)[reserved]
     return stood

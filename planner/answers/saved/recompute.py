@@ -8,8 +8,9 @@ from typing import Any
 
 from planner.answers.futures.document import futures_document
 from planner.answers.plan.document import plan_document
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.bundle import restored
 from planner.program.futures import plan_futures

@@ -9,8 +9,8 @@ from planner.answers.opening import open_answer
 from planner.answers.rolling_horizon import scenario_from_here
 from planner.answers.track import track_document
 from planner.inputs.actuals import Actual, read_actuals
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.files import read_limited
+from planner.inputs.loading import load_catalogue
 from planner.report.shape import written
 from planner.store.store import open_store
 from planner.trace.currency import USD, currency_of

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario.bundle import KeptScenario, restored, unsaved
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.scenario.writing import tables

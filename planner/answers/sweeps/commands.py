@@ -9,8 +9,8 @@ from pathlib import Path
 from planner.answers.sweeps.cells import point_steps, with_risk
 from planner.answers.sweeps.executors import DaskCluster, Executor, InProcess, LocalProcesses
 from planner.answers.sweeps.running import SweepResult, run_sweep, sweep_records
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.exchange import shown_in
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario
 from planner.program.grids import Grid, GridError, drawn_points, pareto, varied
 from planner.report.columns import aligned, words

@@ -11,8 +11,8 @@ import numpy as np
 
 from planner.answers.plan.document import plan_document
 from planner.answers.sweeps.executors import Executor, InProcess
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import check_scenario, with_cards
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario, with_changes
 from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.physics.dominance import undominated

@@ -15,8 +15,9 @@ from planner.answers.throughput.one_step import StepRun, step_of
 from planner.answers.throughput.question import checked_kind
 from planner.answers.throughput.setting import Setting
 from planner.answers.throughput.training import Work, work_of
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import Question
+from planner.inputs.loading import load_catalogue
 from planner.inputs.models import with_model_cards
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, shown

@@ -15,8 +15,9 @@ from planner.answers.throughput.recommendation import recommendation_table
 from planner.answers.throughput.serving import serving_table
 from planner.answers.throughput.setting import Setting, Table
 from planner.answers.throughput.training import training_table
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import DRAW, GENERATE, LOOK, RECOMMEND, SCORE, WRITTEN, Question
+from planner.inputs.loading import load_catalogue
 from planner.inputs.models import with_model_cards
 from planner.inputs.own.facts import own_notes
 from planner.physics.measured_serving import factors_of

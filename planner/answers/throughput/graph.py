@@ -10,8 +10,9 @@ from planner.answers.throughput.one_step import StepRun, step_of
 from planner.answers.throughput.question import checked_kind
 from planner.answers.throughput.setting import Setting
 from planner.answers.throughput.training import work_of
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import TEXT, VISION, Question
+from planner.inputs.loading import load_catalogue
 from planner.inputs.models import with_model_cards
 from planner.performance.memory import redone_fraction
 from planner.physics.requests import inputs_of

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from planner.answers.plan.notes import notes_of
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import Assembled, assemble

@@ -12,8 +12,9 @@ from typing import Any
 from planner.answers.plan.names import changes_text
 from planner.answers.plan.notes import notes_of
 from planner.answers.tradeoffs.levers import Lever, levers
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.consistency import with_cards
+from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, digest
 from planner.program.assembly import assemble, objective_unit

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import models_of
 from planner.inputs.scenario import Scenario
 from planner.inputs.scenario.base import Part, SiteRef, is_list, part_in, rule_of

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.editing.found import Found, as_file
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario, Site
-from planner.inputs.series import read_series, signal_in
+from planner.inputs.series import average_signal, read_series, signal_in
 from planner.inputs.series.periods import grid_by_period
 from planner.inputs.series.table import read_table
 from planner.trace.errors import InputError
@@ -57,7 +58,7 @@ def series_found(
     meant = signal_of(scenario, site)
     with as_file(name, content) as path:
         in_file = None if signal else signal_in(path)
-        signal = signal or (str(in_file) if in_file else meant)
+        signal = signal or str(average_signal(path, meant))
         read = read_series(
             path,
             signal=GridSignal.parse(signal),
@@ -69,7 +70,7 @@ def series_found(
         header = read_table(path).header
     series = read.series
     values, notes = grid_by_period(series, scenario.horizon)
-    if signal != meant:
+    if signal != meant and any(one.grid for one in scenario.sites if one.name != site):
         notes.append(f"Other sites hold {meant}, this is {signal}: the plan compares unlike numbers.")
     if read.repeated_rows:
         notes.append(f"Rows that repeat a time: {count_text(read.repeated_rows)}; their mean was taken.")
@@ -83,7 +84,7 @@ def series_found(
             ("hours", count_text(len(series.grid_kgco2e_per_kwh))),
             ("hours without a value, left out", count_text(read.missing_hours)),
             ("time", f"{series.first_hour} to {last}, UTC"),
-            ("times read as", time_zone or "the offsets in the file, or UTC where the header says so"),
+            ("times read as", time_zone or "the offsets or the zone that the file names"),
             ("columns", ", ".join(header)),
             ("unit of its values", unit or "the one that the header names"),
             ("meaning", f"{signal}, as the file says" if in_file else signal),

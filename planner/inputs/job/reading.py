@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue
+from planner.inputs.catalogue import Catalogue, OwnFacts
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
 from planner.inputs.kind_checks import job_kind_problems
 from planner.inputs.models import with_model_cards
-from planner.inputs.own.facts import OwnFacts
 from planner.inputs.question_fields import usual
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
 from planner.inputs.scenario.fields import CARD, Frame

@@ -112,7 +112,7 @@ class Work(Part):
         None, description="Accelerator-hours that were measured or reported, in place of `model` and `tokens`"
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
-        None, description="Mean power of one accelerator, as measured; the host of the node is added"
+        None, description="Mean power of one accelerator with its share of the host, as measured at the node"
     )
     energy_kwh: Annotated[float | None, Quantity('"433 MWh"', "kWh", _POSITIVE)] = Field(
         None, description="Energy of the nodes, as measured, in place of `power`"
@@ -162,7 +162,7 @@ class Experimentation(Part):
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
         None,
-        description="Mean power of one accelerator, the host of the node apart, with `accelerator_hours`",
+        description="Mean power of one accelerator with its share of the host, with `accelerator_hours`",
     )
 
 
@@ -210,7 +210,7 @@ class Inference(Part):
         None, description="Longest time for each further token; default: the fact job.per_token"
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
-        None, description="Mean power of one accelerator, the host of the node apart, with `tokens_per_s`"
+        None, description="Mean power of one accelerator with its share of the host, with `tokens_per_s`"
     )
     sku: Annotated[str | None, Text('"l40s-8"')] = Field(
         None, description="SKU of this phase; default: that of `hardware`"

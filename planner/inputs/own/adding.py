@@ -14,7 +14,8 @@ from datetime import date
 from pathlib import Path
 
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import COLUMNS, Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import COLUMNS, Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.models import model_facts
 from planner.inputs.own.classes import Prior, accelerator_priors, class_of, server_priors
 from planner.inputs.own.facts import OwnDataError
@@ -212,7 +213,7 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
         copies[kept] = place.hourly
         region["hourly"] = kept
         mean = written_text(1000 * series.mean_kgco2e_per_kwh)
-        counted = f"mean of {series.hours} hours in {kept}"
+        counted = f"mean of {series.hours - series.missing_hours} hours in {kept}"
         rows.append(
             _Row(
                 intensity, mean, "gCO2e/kWh", locator=counted, boundary=f"grid={signal}", note=f"year {year}"

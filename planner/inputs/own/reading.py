@@ -20,6 +20,7 @@ from planner.inputs.catalogue import (
     COLUMNS,
     KINDS,
     Catalogue,
+    OwnFacts,
     Region,
     Sku,
     make_fact,
@@ -29,7 +30,7 @@ from planner.inputs.catalogue import (
 )
 from planner.inputs.files import csv_rows, read_limited
 from planner.inputs.models import ModelCardError, model_facts
-from planner.inputs.own.facts import LARGEST_BYTES, MOST_FILES, OWN, OwnDataError, OwnFacts
+from planner.inputs.own.facts import LARGEST_BYTES, MOST_FILES, OWN, OwnDataError
 from planner.inputs.ranges import COUNTED
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text

@@ -8,8 +8,9 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from planner.inputs.catalogue import data_folder, load_catalogue
-from planner.inputs.own.facts import LARGEST_BYTES, MOST_FILES, OwnFacts
+from planner.inputs.catalogue import OwnFacts
+from planner.inputs.loading import data_folder, load_catalogue
+from planner.inputs.own.facts import LARGEST_BYTES, MOST_FILES
 from planner.inputs.own.reading import read_own
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text

@@ -16,6 +16,7 @@ from planner.inputs.scenario.fleet_checks import (
     OF_COHORTS,
     OF_MOVES,
     OF_OFFERS,
+    declines_twice,
     late_cohorts,
     resale_of_nothing,
 )
@@ -71,6 +72,11 @@ MAX_ENTRIES = 200
 WORK = ("training", "pools", "services")
 PLACES = ("sites", "power_groups", "links")
 LISTS = (*PLACES, "fleet", "market", "moves", "rental", "contracts", *WORK, "futures")
+NEED_SITES = ("fleet", "market", "moves", "contracts", "power_groups", "links")  # what stands at one's own
+A_PLACE = (
+    "begin each building of your own with [[sites]]; who only rents writes [[rental]] with "
+    'region = "aws/us-east-1" or grid, and no site'
+)
 RATES = ("failures", "failure_rate", "log")
 # What a future leaves out of itself: the futures, and the policy that is about them.
 AHEAD = ("futures", "uncertainty", "policy.robust", "policy.decide_until")
@@ -111,6 +117,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
         yield from reported(OF_POLICY, document, policy)
+        yield from reported((declines_twice,), parts.cohorts, policy)
     yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)
@@ -176,12 +183,17 @@ def _slots(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _presence(document: Mapping[str, Any]) -> Iterator[Problem]:
-    if document.get("sites") == []:
-        yield Problem("sites", "is empty: add [[sites]] with at least one site")
+    needed = [section for section in NEED_SITES if document.get(section)]
+    if not document.get("sites") and (needed or not document.get("rental")):
+        why = f" for {' and '.join(f'[[{section}]]' for section in needed)} to stand at" if needed else ""
+        yield Problem("sites", f"there is none{why}: {A_PLACE}")
     if not any(document.get(section) for section in WORK):
         yield Problem("", "there is no work to plan: add [[training]], [[pools]] or [[services]]")
     if not any(document.get(section) for section in ("fleet", "market", "rental")):
-        yield Problem("", "there is nothing to run on: add [[fleet]] (owned) or [[market]] (on offer)")
+        yield Problem(
+            "",
+            "there is nothing to run on: add [[fleet]] (owned), [[market]] (on offer) or [[rental]] (rented)",
+        )
 
 
 def _twice(document: Mapping[str, Any], section: str) -> Iterator[Problem]:

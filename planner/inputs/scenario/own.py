@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, Region, data_folder, load_catalogue
-from planner.inputs.own.facts import OwnDataError, OwnFacts
+from planner.inputs.catalogue import Catalogue, OwnFacts, Region
+from planner.inputs.loading import data_folder, load_catalogue
+from planner.inputs.own.facts import OwnDataError
 from planner.inputs.own.reading import read_own
 from planner.inputs.scenario.problems import Problem, place, shown
 

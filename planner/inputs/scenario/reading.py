@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.catalogue import OwnFacts
 from planner.inputs.exchange import rates_in
 from planner.inputs.fits import Calibration, FittedFleet, read_calibration, read_fit
-from planner.inputs.own.facts import OwnFacts
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario.audio import with_audio
 from planner.inputs.scenario.base import Part
 from planner.inputs.scenario.checks import AHEAD, LISTS, MAX_ENTRIES, Parts, between_tables, between_values

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from planner.inputs.catalogue import OwnFacts
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
-from planner.inputs.own.facts import OwnFacts
 from planner.inputs.scenario.base import Part, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,
@@ -299,7 +299,9 @@ class Scenario(Part):
         "found from the folder of this file",
     )
     horizon: Horizon = Field(description="The time that is planned")
-    sites: tuple[Site, ...] = Field(description="Sites that can hold nodes")
+    sites: tuple[Site, ...] = Field(
+        (), description="Sites that can hold nodes; none is needed where all is rented: `rental` says where"
+    )
     power_groups: tuple[PowerGroup, ...] = Field((), description="Power that several sites share")
     links: tuple[SiteLink, ...] = Field((), description="Links between sites, for runs that two may share")
     fleet: tuple[Cohort, ...] = Field((), description="Hardware in place today")

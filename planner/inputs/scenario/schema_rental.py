@@ -82,8 +82,9 @@ class Rental(Part):
         Choice('"1 year"', ("on demand", "spot", "block", "1 year", "3 years")),
     ] = Field(
         "on demand",
-        description="On demand and spot are paid by the hour in use, and spot may be taken back; a block, a "
-        "year and three years are paid used or not, for whole nodes, from a period that the program chooses",
+        description="On demand and spot are paid by the hour in use, by whole nodes where services stand, "
+        "and spot may be taken back; a block, a year and three years are paid used or not, from a period "
+        "that the program chooses",
     )
     starts: Annotated[date | None, Day("2027-04-01")] = Field(
         None, description="First day of a block, or the first on which a term may begin; that of a period"

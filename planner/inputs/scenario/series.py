@@ -10,11 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from carbon.hourly import HourlyIntensity
-from carbon.signals import GridSignal
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scaling_runs import tokens_for
 from planner.inputs.scenario.problems import Problem, place, shown
-from planner.inputs.series import read_series, shipped_series, signal_in
+from planner.inputs.series import average_signal, read_series, shipped_series
 from planner.inputs.series.periods import Periods, grid_by_period, prices_by_period
 from planner.inputs.series.requests import RATES, HourlyRequests, hourly_requests, read_requests
 from planner.inputs.series.shapes import HourlyShape, hourly_output, hourly_prices
@@ -121,7 +120,7 @@ def _grid(path: Path, entry: Values, name: str, horizon: Periods | None) -> Valu
         raise InputError(f"{path.name} and {given[0]} say the same thing twice: keep one")
     if horizon is None:
         return {"hourly_shape": name, **entry}  # which is wrong by itself
-    read = read_series(path, signal=signal_in(path) or GridSignal.parse(_COUNTRIES), repeats="mean")
+    read = read_series(path, signal=average_signal(path, _COUNTRIES), repeats="mean")
     values, _ = grid_by_period(read.series, horizon)
     return {"hourly_shape": name, **entry, "grid_intensity": values}
 
@@ -197,12 +196,7 @@ def _no_series(name: str, others: tuple[str, ...]) -> str:
 
 def _shape(path: Path) -> HourlyIntensity:
     """Average intensity by the hour; a marginal one says something else and has no place here."""
-    signal = signal_in(path) or GridSignal.parse(_COUNTRIES)
-    if signal.weighting != "average":
-        raise InputError(
-            f"{path.name}: is {signal}, and the carbon of a plan is an average: name a file of average hours"
-        )
-    return read_series(path, signal=signal, repeats="mean").series
+    return read_series(path, signal=average_signal(path, _COUNTRIES), repeats="mean").series
 
 
 def _keep_price(entry: Values, catalogue: Catalogue) -> None:

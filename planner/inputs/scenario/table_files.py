@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.embedding_tables import EmbeddingTable, read_reuse, read_tables, with_reuse
+from planner.inputs.loading import data_folder
 from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.scenario.schema_tables import Tables
 from planner.trace.errors import InputError

@@ -1,6 +1,15 @@
 """Hourly grid intensity, read from files (ours, Electricity Maps, NESO, generation by source) or shipped."""
 
-from planner.inputs.series.reading import SeriesRead, read_series, signal_in
-from planner.inputs.series.shipped import load_series, shipped_series
+from planner.inputs.series.reading import SeriesRead, average_signal, read_series, signal_in
+from planner.inputs.series.shipped import load_series, series_of_grid, series_of_grids, shipped_series
 
-__all__ = ["SeriesRead", "load_series", "read_series", "shipped_series", "signal_in"]
+__all__ = [
+    "SeriesRead",
+    "average_signal",
+    "load_series",
+    "read_series",
+    "series_of_grid",
+    "series_of_grids",
+    "shipped_series",
+    "signal_in",
+]

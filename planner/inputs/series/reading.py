@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
-from planner.inputs.catalogue import Catalogue, load_catalogue
-from planner.inputs.series.formats import intensities, of_zone, stated_signal
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
+from planner.inputs.series.formats import by_source, intensities, of_zone, stated_signal
 from planner.inputs.series.table import Table, read_table
 from planner.inputs.series.times import TIME_COLUMNS, utc_times
 from planner.trace.errors import InputError
@@ -74,6 +75,7 @@ def read_series(
     time_column = table.column(*TIME_COLUMNS)
     if time_column is None:
         raise InputError(f"{table.name}: no column of times among {', '.join(table.header)}: name it 'time'")
+    table = by_source(table, time_column)
     values = intensities(table, signal, column, unit, catalogue or load_catalogue())
     _refuse_other_units(table, values)
     frame = pd.DataFrame({"time": utc_times(table, time_column, time_zone), "value": values})
@@ -99,15 +101,34 @@ def signal_in(path: Path) -> GridSignal | None:
     return stated_signal(read_table(path))
 
 
+def average_signal(path: Path, otherwise: str) -> GridSignal:
+    """What the values of a file mean, for a plan: what the file says, else `otherwise`.
+
+    Raises:
+        InputError: it cannot be read, or is marginal, which says something else than the carbon of a plan.
+    """
+    signal = signal_in(path) or GridSignal.parse(otherwise)
+    if signal.weighting != "average":
+        raise InputError(
+            f"{path.name}: is {signal}, and the carbon of a plan is an average: name a file of average hours"
+        )
+    return signal
+
+
 def _refuse_other_units(table: Table, values: NDArray[np.float64]) -> None:
     if np.isnan(values).all():
         raise InputError(f"{table.name}: no row holds a value")
     bad = (values < 0) | (values > LARGEST_KGCO2E_PER_KWH) | np.isinf(values)
     if bad.any():
         row = int(bad.argmax())
+        if values[row] < 0:
+            raise InputError(
+                f"{table.where(row)}: {values[row]:g} kgCO2e/kWh is below 0: leave the cell empty where the "
+                "value is not known"
+            )
         raise InputError(
             f"{table.where(row)}: {values[row]:g} kgCO2e/kWh is outside 0 to {LARGEST_KGCO2E_PER_KWH:g}: "
-            "are these grams? State the unit in the header (gco2e_per_kwh) or as unit='g/kWh'"
+            "are these grams? State the unit in the header (gco2e_per_kwh); a job may state hourly_unit"
         )
 
 
@@ -119,7 +140,8 @@ def _without_repeats(table: Table, frame: pd.DataFrame, repeats: Repeats) -> tup
         row = int(again.to_numpy().argmax())
         raise InputError(
             f"{table.where(row)}: {frame['time'][row].isoformat()} occurs twice ({int(again.sum())} such "
-            "rows): state repeats='first' or 'mean'; where clocks went back, write offsets or state time_zone"
+            "rows): keep one, or let a job state hourly_repeats, 'first' or 'mean'; where clocks went back, "
+            "write offsets"
         )
     if repeats == "first":
         return frame[~again], int(again.sum())

@@ -12,7 +12,8 @@ import numpy as np
 from carbon.hourly import HourlyIntensity
 from carbon.signals import GridSignal
 from carbon.synthetic import GridProfile, synthetic_kgco2e_per_kwh
-from planner.inputs.catalogue import Catalogue, data_folder, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.series.reading import read_series
 from planner.trace.errors import InputError
 
@@ -36,6 +37,16 @@ def load_series(name: str, catalogue: Catalogue | None = None) -> HourlyIntensit
         raise InputError(f"no hourly series '{name}'; near: {', '.join(near)}")
     entry = entries[name]
     return _synthetic(entry, catalogue) if entry["made"] == "synthetic" else _measured(entry, catalogue)
+
+
+def series_of_grid(grid: str | None) -> str | None:
+    """The series whose hours a grid has where nobody states others."""
+    return next((name for name, entry in _entries().items() if grid in entry["grids"]), None)
+
+
+def series_of_grids() -> tuple[str, ...]:
+    """Series that some grid has where nobody states others; the rest is taken by name alone."""
+    return tuple(name for name, entry in _entries().items() if entry["grids"])
 
 
 def profile(name: str, catalogue: Catalogue) -> GridProfile:
@@ -62,6 +73,7 @@ def _measured(entry: dict[str, Any], catalogue: Catalogue) -> HourlyIntensity:
         data_folder() / "series" / entry["file"],
         signal=GridSignal.parse(mean.boundary["grid"]),
         zone=entry["zone"],
+        column=entry.get("column", ""),
         yearly_kgco2e_per_kwh=mean.value,
         catalogue=catalogue,
     ).series

@@ -33,8 +33,10 @@ class Table:
         place = self.header.index(column)
         return [row[place].strip() for row in self.rows]
 
-    def numbers(self, column: str) -> NDArray[np.float64]:
+    def numbers(self, column: str, *, thousands: bool = False) -> NDArray[np.float64]:
         """One column as numbers; a cell that says that it is missing is not a number.
+
+        Commas inside a cell part `thousands` where the caller knows that the file is written so.
 
         Raises:
             InputError: a cell is neither; the message names its line.
@@ -44,7 +46,8 @@ class Table:
             if text.casefold() in _MISSING:
                 continue
             try:
-                found[i] = float(text.replace(",", ".") if self.decimal_commas else text)
+                plain = text.replace(",", "") if thousands and not self.decimal_commas else text
+                found[i] = float(plain.replace(",", ".") if self.decimal_commas else plain)
                 if not abs(found[i]) <= _LARGEST_NUMBER:
                     raise ValueError
             except ValueError:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from planner.inputs.catalogue import Catalogue, data_folder
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import data_folder
 from planner.inputs.model_kinds import LANGUAGE, VISION, kind_of_model
 from planner.inputs.scenario import Problem
 from planner.inputs.scenario.schema_pools import WAYS

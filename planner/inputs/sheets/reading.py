@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from planner.inputs.catalogue import data_folder
 from planner.inputs.files import csv_rows, parse_json, read_limited
+from planner.inputs.loading import data_folder
 from planner.inputs.sheets.cells import LARGE
 from planner.inputs.sheets.pods import is_pods, pod_rows
 from planner.trace.errors import InputError

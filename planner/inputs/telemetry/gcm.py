@@ -77,7 +77,7 @@ def _job(one: Mapping[str, Any]) -> dict[str, Any]:
     def said(name: str) -> float | None:
         try:
             return float(one.get(f"{SACCT}{name}", ""))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
 
     nodes = said("AllocNodes") or said("NNodes")

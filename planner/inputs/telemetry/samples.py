@@ -18,6 +18,8 @@ from planner.trace.numbers import count_text
 MOST_SAMPLES = 2_000_000  # three days of 64 accelerators and six counters, every minute
 LARGEST = 1e18  # as of a metered number
 FIRST_S, LAST_S = 0.0, 253_402_300_799.0  # 1970 to the last second of 9999
+GAP_INTERVALS = 10.0
+SECONDS_PER_H = 3600.0
 TIMED_FROM_S = 1e8  # 1973: what is before it counts from the first scrape, which had no time
 COLUMNS = ("counter", "quantity", "node", "device", "model", "time_s", "value")
 # What labels call a node, an accelerator and its kind, by exporter; the first that is there counts.
@@ -86,6 +88,21 @@ class Samples:
         found = pd.DataFrame(texts | {"time_s": times, "value": values * scales})
         keys = ["quantity", "node", "device", "time_s"]
         return found.drop_duplicates(keys, keep="last").sort_values("time_s", kind="stable")
+
+
+def seen_node_h(frame: pd.DataFrame) -> tuple[dict[str, float], float]:
+    """Hours in which each node was seen, and the usual seconds between two of its samples.
+
+    Times without a sample that are longer than ten usual ones were not seen.
+    """
+    times = frame.groupby("node")["time_s"].unique().map(np.sort)
+    steps = np.concatenate([np.diff(one) for one in times]) if len(times) else np.array([])
+    usual_s = float(np.median(steps)) if steps.size else 0.0
+    hours = {
+        str(node): float(np.sum(gaps[gaps <= GAP_INTERVALS * usual_s])) / SECONDS_PER_H
+        for node, gaps in times.map(np.diff).items()
+    }
+    return hours, usual_s
 
 
 def _label(labels: Mapping[str, str], names: tuple[str, ...]) -> str:

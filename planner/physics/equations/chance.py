@@ -13,7 +13,7 @@ from planner.physics.equations.training import chance_of_pace, joint_variation_f
 from planner.trace.columns import Column
 
 DELAYS = 40  # quantiles of the delay of an order
-MOST_ORDERS = 10  # that are late or not one by one: 1,024 cases
+MOST_ORDERS = 10  # SKUs whose orders are late or not one by one: 1,024 cases
 
 
 def rate_sigma(*, mean_error_fraction: Column) -> Column:
@@ -81,13 +81,16 @@ def met_fraction(
     P = sum over which orders are late of q * Phi(ln R / s),  R = sum_g r_g,  s^2 = s_d^2 + sum_k (w_k s_k)^2
 
     r_g is the capacity on a node group over the demand, w_k the share of a SKU in it: rates of one SKU are
-    off together. Nodes that are late are missed where no free ones stand in.
+    off together, and its orders of one period are late together. Nodes that are late are missed where no free
+    ones stand in.
 
     Source: sum of lognormal quantities by its moments (Fenton 1960); total probability.
     """
-    several = np.argsort(-np.asarray(order_nodes))[:MOST_ORDERS]
-    late_group, late_nodes = np.asarray(order_group, dtype=int)[several], np.asarray(order_nodes)[several]
-    in_time = np.asarray(on_time_fraction)[several]
+    order_group = np.asarray(order_group, dtype=int)
+    of, first, order_kind = np.unique(np.asarray(sku)[order_group], return_index=True, return_inverse=True)
+    nodes_of = np.bincount(order_kind, weights=np.asarray(order_nodes, dtype=float), minlength=len(of))
+    several = np.argsort(-nodes_of)[:MOST_ORDERS]
+    in_time = np.asarray(on_time_fraction)[first[several]]
     kinds = np.unique(sku)
     found = 0.0
     for late in product((False, True), repeat=len(several)):
@@ -96,7 +99,8 @@ def met_fraction(
         if chance < 1e-9:
             continue
         missing = np.zeros(len(capacity_ratio))
-        np.add.at(missing, late_group[away], late_nodes[away])
+        orders = np.isin(order_kind, several[away])
+        np.add.at(missing, order_group[orders], np.asarray(order_nodes)[orders])
         short = np.maximum(missing - free_nodes, 0.0)
         left = capacity_ratio * np.clip(1.0 - short / np.maximum(used_nodes, 1e-12), 0.0, 1.0)
         whole = float(left.sum())

@@ -167,7 +167,7 @@ def _map(rows: Sequence[Record], title: str, across: str) -> Picture | None:
             "value": row["kgco2e"] / divisor,
             "mark": mark,
             "label": f"{quantity_text(row['kgco2e'], 'kgCO2e')}, "
-            "{percent_text(row['change_fraction'], None, sign=True)}",
+            f"{percent_text(row['change_fraction'], None, sign=True)}",
         }
         for name in names
         for row, mark in _marked([row for row in rows if row["place"] == name])

@@ -7,7 +7,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from planner.inputs.catalogue import Sku, load_catalogue
+from planner.inputs.catalogue import Sku
+from planner.inputs.loading import load_catalogue
 from planner.report.standards.formats import StandardError
 from planner.trace.records import Record
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from carbon.operational import training_flops
-from planner.inputs.catalogue import Catalogue, load_catalogue
+from planner.inputs.catalogue import Catalogue
+from planner.inputs.loading import load_catalogue
 from planner.trace.records import Record
 
 OPERATIONS = "validation.flops_per_parameter_token"

@@ -31,9 +31,9 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     """
     from planner.answers.plan.limit_prices import with_prices
     from planner.answers.plan.verified import with_verification
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
     from planner.inputs.exchange import shown_in
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.scenario.bundle import restored, unsaved
     from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
@@ -78,8 +78,8 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
 
 def program(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """The integer program of a scenario as the text of an LP file, to be solved elsewhere."""
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario, with_cards
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.resolved import Inputs
     from planner.inputs.scenario.bundle import restored, unsaved
     from planner.program.assembly import assemble

@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from planner.inputs.catalogue import data_folder, load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.report.editions import up_to_date
 from planner.store.packing import versions_here
 from planner.trace.records import Record

@@ -171,8 +171,8 @@ def _tornado(own: Plan) -> Record:
 @contextmanager
 def checked_scenario(arguments: Record) -> Iterator[Scenario]:
     """The scenario of the arguments with its files, checked."""
-    from planner.inputs.catalogue import load_catalogue
     from planner.inputs.consistency import check_scenario
+    from planner.inputs.loading import load_catalogue
     from planner.inputs.scenario.bundle import restored, unsaved
 
     kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})

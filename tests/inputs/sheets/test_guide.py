@@ -10,7 +10,7 @@ import pytest
 
 from planner.answers.check import check
 from planner.answers.start import Guided, guided
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.sheets.demand import (
     peak_requests_per_s,
     people_accelerator_h,

@@ -14,8 +14,8 @@ from planner.answers.check import check
 from planner.answers.plan.preprocessing import feeding_records
 from planner.answers.plan.work import job_records, pool_records, service_records
 from planner.answers.start import Guided, guided, uploads_found
-from planner.inputs.catalogue import load_catalogue
 from planner.inputs.editing.fields import rules_of
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.scenario.files import write_toml
 from planner.inputs.scenario.schema_pools import WAYS

@@ -14,7 +14,7 @@ from openpyxl import Workbook
 
 from planner import cli
 from planner.answers.start import start_from, template_files, uploads_found
-from planner.inputs.catalogue import load_catalogue
+from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.sheets import read_sheets, scenario_from
 from planner.inputs.sheets.reading import vocabulary

@@ -221,6 +221,7 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     ring = fast if tp <= row["link_domain"] else min(fast, ports)
     flops = 2.0 * tokens * row["sequence_tokens"] * hidden / tp
     attention = flops / (row["attention_tflop_per_s"] * 1e12 * row["attention_efficiency_fraction"])
+    attention *= 1.0 + row["context_imbalance_fraction"] * (row["cp"] - 1.0) / row["cp"]
     elementwise = row["elementwise_bytes_per_value"] * tokens * hidden / tp / memory
     sent = 2.0 * (tp - 1.0) / tp * tokens * hidden * 2.0 / (ring * 1e9) * row["tensor_exposed_fraction"]
     domains = tp / row["link_domain"]

@@ -108,7 +108,7 @@ EARLY: dict[str, float] = {
     "fused_attention": 0,
 }
 
-FLASH_1, FLASH_1_HOPPER = 0.35, 0.166  # first fused kernels, share of the 16-bit peak
+FLASH_1, FLASH_1_HOPPER = 0.3, 0.166  # first fused kernels, share of the 16-bit peak
 FP8_FACTOR = 0.855  # what is left of the 8-bit peak beside the 16-bit one
 
 # vLLM of 2025 (ML.ENERGY v3), on H100 and on the nodes with B200.

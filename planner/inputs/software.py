@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -81,4 +81,9 @@ def default_stack(chip: str) -> Stack:
     """The newest stack that a chip runs, or that of chips which no stack names."""
     known = [stack for stack in stacks().values() if stack.runs(chip)]
     others = [stack for stack in stacks().values() if stack.otherwise]
-    return max(known or others, key=lambda stack: stack.year)
+    return newest(known or others)
+
+
+def newest(known: Sequence[Stack]) -> Stack:
+    """The newest of some stacks; of one year that which stands later in data/software.toml."""
+    return max(reversed(known), key=lambda stack: stack.year)

@@ -142,6 +142,21 @@ def context_exchange_s(
     return result
 
 
+def context_imbalance_ratio(*, cp: Column, causal: Column, imbalance_fraction: Column) -> Column:
+    """Attention of the rank that all others wait for, over the mean of the ranks of a ring.
+
+    1 + x C (c-1)/c
+
+    A rank that holds the last piece of a causal text attends to all of it: (2c-1)/c times its share, x = 1.
+    Where each rank holds a piece from the front and one from the back, x = 0. C is 1 under a causal mask.
+
+    Source: Brandon et al., "Striped Attention", arXiv 2311.09431, sec. 3.
+    """
+    require_share(imbalance_fraction=imbalance_fraction)
+    result: Column = 1.0 + imbalance_fraction * causal * (np.asarray(cp) - 1.0) / cp
+    return result
+
+
 def weight_gather_s(
     *,
     gathered_gb: Column,

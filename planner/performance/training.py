@@ -27,6 +27,7 @@ from planner.performance.columns import Column
 from planner.performance.communication import (
     VALUE_BYTES,
     context_exchange_s,
+    context_imbalance_ratio,
     expert_exchange_s,
     gradient_exchange_s,
     tensor_exchange_s,
@@ -169,6 +170,7 @@ def training_step_s(
         causal=model.causal,
         narrow_fraction=chip.narrow_fraction,
         context_exposed_fraction=software.context_exposed_fraction,
+        context_imbalance_fraction=software.context_imbalance_fraction,
         grouped_efficiency_fraction=chip.grouped_efficiency_fraction,
     )
     require_not_negative(
@@ -300,6 +302,9 @@ def training_step_s(
         attention = attention + scanned / (
             chip.attention_tflop_per_s * 1e12 * software.attention_efficiency_fraction
         )
+    attention = attention * context_imbalance_ratio(
+        cp=layout.cp, causal=model.causal, imbalance_fraction=software.context_imbalance_fraction
+    )
     split = np.where(layout.sequence_parallel > 0, 1.0 / layout.tp, 2.0 / (1.0 + layout.tp))
     elementwise = (
         software.elementwise_bytes_per_value * rank_tokens * model.hidden * split / memory_bytes_per_s

@@ -46,6 +46,7 @@ TRAINING_CONSTANTS = {
     "pipeline_exposed_fraction": "pipeline_exposed_modern",
     "data_parallel_hidden_fraction": "data_parallel_hidden",
     "context_exposed_fraction": "context_exposed",
+    "context_imbalance_fraction": "context_imbalance",
     "fixed_s": "fixed_time",
     "scale_drag_ratio": "scale_drag",
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.inputs.loading import load_catalogue
-from planner.inputs.software import Stack, default_stack, stack_named, stacks
+from planner.inputs.software import Stack, default_stack, newest, stack_named, stacks
 from planner.performance.throughput import software_factor
 from planner.validation.aliases import aliases, catalogue_name, constant
 from planner.validation.forms import NotUnderstood
@@ -97,7 +97,7 @@ def stack_of_year(chip: str, year: int) -> str:
     old = [stack for stack in runs if stack.year <= year]
     if not runs:
         return default_stack(chip).name
-    return max(old, key=lambda stack: stack.year).name if old else min(runs, key=lambda one: one.year).name
+    return newest(old).name if old else min(runs, key=lambda one: one.year).name
 
 
 def vintage_of(chip: str, name: str | None, year: int | None) -> float:

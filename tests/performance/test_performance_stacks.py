@@ -13,7 +13,7 @@ from benchmarks.studies import fit
 from planner.inputs.loading import load_catalogue
 from planner.inputs.software import default_stack, stack_named, stacks
 from planner.performance.bundles import Links, Waits, bundled, memory_bundles, step_bundles
-from planner.performance.communication import context_exchange_s
+from planner.performance.communication import context_exchange_s, context_imbalance_ratio
 from planner.performance.diffusion import DenoiserStep, diffusion_training_step
 from planner.performance.hardware import precision_factor
 from planner.performance.memory import kept_fraction, training_memory_parts
@@ -207,6 +207,20 @@ def test_the_ring_costs_what_attention_does_not_hide():
     assert reference == pytest.approx(0.2 * 3 * part_s, rel=1e-12)
     assert context_exchange_s(**RING, cp=1.0, attention_s=0.0, exposed_fraction=1.0) == 0
     assert context_exchange_s(**RING, cp=8.0, attention_s=0.0, exposed_fraction=1.0) > 2 * alone
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_the_last_rank_of_an_uneven_ring_attends_to_the_whole_text(ranks):
+    """Counted: of 8 queries a rank, the last rank's see the most keys; pieces from both ends see the same."""
+    seen = np.arange(8 * ranks) + 0.5  # keys of each query, the query's own by half
+    uneven = seen.reshape(ranks, 8).sum(axis=1)
+    ends = seen.reshape(2 * ranks, 4).sum(axis=1)
+    even = ends[:ranks] + ends[ranks:][::-1]
+
+    for share, held in ((1.0, uneven), (0.0, even)):
+        found = context_imbalance_ratio(cp=float(ranks), causal=1.0, imbalance_fraction=share)
+        assert found == pytest.approx(held.max() / held.mean(), rel=1e-12)
+    assert context_imbalance_ratio(cp=float(ranks), causal=0.0, imbalance_fraction=1.0) == 1.0
 
 
 def test_a_small_model_is_not_split_along_its_sequence():

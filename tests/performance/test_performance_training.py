@@ -465,8 +465,10 @@ def test_stacks_rebuild_the_software_that_literals_name(shared):
     ("source", "stack"),
     [
         ("MLPerf Training v3.1 GPT-3, NVIDIA", "modern-2023"),
-        ("MLPerf Training v4.1 GPT-3, NVIDIA", "modern"),
-        ("MLPerf Training v5.0 Llama 3.1 405B, Nebius", "megatron-2025"),
+        ("MLPerf Training v4.1 GPT-3, NVIDIA", "megatron-2024"),
+        ("MLPerf Training v5.0 Llama 3.1 405B, Nebius", "megatron-early-2025"),
+        ("MLPerf Training v5.1 Llama 3.1 405B, NVIDIA", "megatron-2025"),
+        ("NVIDIA Megatron-LM README, Megatron-Core H100 table", "modern"),
         ("PyTorch blog on torchtitan", "torchtitan"),
         ("Jiang et al., MegaScale, Table 2 (Megatron-LM rows)", "early-sequence-parallel"),
         ("megascale, another table", "megascale"),
@@ -484,7 +486,7 @@ def test_software_runs_on_the_chip():
     """The same round of a benchmark holds chips of several makers; a year takes the stack of its time."""
     assert stack_of_source("MLPerf Training v5.1, AMD", "mi355x") == "primus"
     assert stack_of_source("MLPerf Training v5.0, Google", "tpu-v6e") == "maxtext"
-    assert stack_of_year("h200-sxm-141gb", 2024) == "modern"
+    assert stack_of_year("h200-sxm-141gb", 2024) == "megatron-2024"
     assert stack_of_year("h200-sxm-141gb", 2025) == "megatron-2025"
     assert with_software("train", {"gpu": "an abacus"}, "MegaScale") == {"gpu": "an abacus"}
 

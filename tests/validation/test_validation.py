@@ -37,7 +37,6 @@ CARDS = "cards on PCI Express: their exchange was measured on one host, without 
 OUTSIDE = {
     "PO033": SHALLOW,
     "PO042": STARVED,
-    "PO046": STARVED,
     "PO050": STARVED,
     "PO055": SERIES,
     "PO104": HOSTED,

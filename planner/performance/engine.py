@@ -193,9 +193,44 @@ def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
 
     Source: expected coverage of independent draws; see README.md of this folder.
     """
+    result: Column = model.routed_parameters * met_experts_fraction(model=model, tokens=tokens)
+    return result
+
+
+def met_experts_fraction(*, model: Transformer, tokens: Column) -> Column:
+    """Share of the experts that at least one of so many tokens chooses.
+
+    x = 1 - (1 - k/E)^n
+
+    Source: as `touched_routed_parameters`.
+    """
     require_not_negative(tokens=tokens)
-    missed = (1.0 - model.experts_per_token / model.experts) ** tokens
-    result: Column = model.routed_parameters * (1.0 - missed)
+    result: Column = 1.0 - (1.0 - model.experts_per_token / model.experts) ** tokens
+    return result
+
+
+def busiest_operations_ratio(*, model: Transformer, chip: Chip, engine: Engine, ranks: Column) -> Column:
+    """Operations for experts on the busiest of r accelerators, over even ones at the largest matrices' rate.
+
+    y min(r^v (1 + w_h/w_e), 1 + r w_h/w_e)
+
+    Experts lie whole on accelerators, some of which are chosen more often, or each is cut over all of them,
+    which are then busy alike with narrower matrices: engines do either, and who serves takes the faster.
+
+    Args:
+        model: what is served; w_e weights are in each matrix of an expert, held in two.
+        chip: w_h weights halve the rate of its grouped matrices.
+        engine: y and v, `imbalance_factor` and `imbalance_exponent`.
+        ranks: r, accelerators that share the experts.
+
+    Source: y, v and w_h from measured kernels (data/facts/engines.csv, kernels.csv). That it is the smaller:
+    17 rates of Mixtral on 2 to 8 A100 (TensorRT-LLM performance overview 0.14), 34 % off in the mean with
+    whole experts alone, 14 % with both.
+    """
+    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
+    narrow = chip.grouped_half_weights / np.maximum(held, 1.0)
+    uneven = np.asarray(ranks) ** engine.imbalance_exponent
+    result: Column = engine.imbalance_factor * np.minimum(uneven * (1.0 + narrow), 1.0 + ranks * narrow)
     return result
 
 
@@ -254,9 +289,9 @@ def step_times(
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
     groups, w of them in each matrix, a quarter of a layer. Experts lie on all r = t d; their term is of the
-    same form with n_e = (b + q) k/E tokens each, the shares of grouped matrices and w_e weights a matrix. Its
-    operations are those of the busiest accelerator, y r^v times the mean; its bytes are not. Experts are kept
-    whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
+    same form with n_e = (b + q) k/E tokens each and the shares of grouped matrices, its tiles filled up for
+    the experts alone that somebody chose. Its operations are those of the busiest accelerator
+    (`busiest_operations_ratio`); its bytes are not. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
     fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). Layers
@@ -333,14 +368,14 @@ def step_times(
     )
 
     met = model.routed_parameters * model.experts_per_token / model.experts / ranks
-    half = chip.grouped_half_tokens * model.experts / model.experts_per_token
-    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
-    small = 1.0 + chip.grouped_half_weights / np.maximum(held, 1.0)
+    # Rows that fill a tile up are multiplied for the experts that somebody chose, and for no other.
+    filled = met_experts_fraction(model=model, tokens=tokens)
+    half = filled * chip.grouped_half_tokens * model.experts / model.experts_per_token
     touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
-    busiest = engine.imbalance_factor * np.asarray(ranks) ** engine.imbalance_exponent
+    busiest = busiest_operations_ratio(model=model, chip=chip, engine=engine, ranks=ranks)
     expert_s = uneven * _corner(
         touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
-        busiest * 2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
+        busiest * 2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
     )
 
     attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)

@@ -227,8 +227,10 @@ def test_federated_job_by_hand() -> None:
 
     assert float(found.carbon.value) == pytest.approx(devices + server)
     view = ledger_of(found, None).scopes()
-    assert view.scope_2_location_kgco2e == pytest.approx(server)
-    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices)
+    burnt = CATALOGUE.fact("grid.us.direct_fraction").value
+    assert view.scope_2_location_kgco2e == pytest.approx(burnt * server)
+    assert view.scope_3_kgco2e[Category.FUEL_AND_ENERGY] == pytest.approx((1 - burnt) * server)
+    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices + (1 - burnt) * server)
     assert Category.USE_OF_SOLD_PRODUCTS in view.scope_3_kgco2e
 
 

@@ -25,6 +25,7 @@ from planner.physics.equations.chance import (
 from planner.physics.equations.training import run_finish_quantile_h
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record, plain_rows
 from planner.trace.uncertainty import Swing, narrowed, swings
@@ -296,7 +297,25 @@ def test_a_planted_chance_is_refused() -> None:
 
 
 def test_nothing_to_meet_says_nothing() -> None:
-    assert chance_sentences(planned({}), []) == []
+    assert chance_sentences(planned({}), [], {"draws": 64, "enough_fraction": 1.0}) == []
+
+
+def test_how_sure_is_said_first_with_what_raises_it() -> None:
+    """In what share of draws all of it is enough, before the views of money, and what raises it."""
+    plan = planned(BUSY | POOL)
+    document = plan_document(plan)
+    share, lines = document["held"]["enough_fraction"], document["headline"]
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("How sure")]
+    assert (
+        f"is enough in {percent_text(share, 0)} of {document['held']['draws']} draws; the least sure"
+        in lines[at]
+    )
+    assert 'policy.confidence = "90 %" plans the headroom' in lines[at]
+    assert at < next(i for i, line in enumerate(lines) if line.startswith("The same decisions in three"))
+    assert any(line.startswith("Do the work of lab on ") for line in lines)
+    asked = planned(BUSY | {"policy.confidence": 0.9})
+    (said,) = chance_sentences(asked, plan_tables(asked)["chance"], {"draws": 64, "enough_fraction": 0.5})
+    assert "90 % is asked of each of them alone, deliveries apart, not of all of them at once" in said
 
 
 @pytest.mark.nightly

@@ -290,6 +290,20 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
 
 
+def test_rented_nodes_have_no_spares_that_could_be_too_few() -> None:
+    """The provider replaces them: nothing is said of the spares of usual practice where all is rented."""
+    spot = {"name": "spot", "sku": "h100-8", "grid": "se", "commitment": "spot"}
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), {"rental": [spot], "market": []}
+    )
+    plan = plan_fleet(scenario)
+    inputs, assembled = plan.own_baselines[USUAL_PRACTICE]
+    usual = plan.baselines[USUAL_PRACTICE].solution
+    assert usual is not None
+    assert usual.in_use.max() > 0
+    assert spare_confidence_fraction(inputs, assembled, usual) == 1.0
+
+
 @pytest.mark.nightly
 def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
     """One spare for up to 33 nodes: by the plan's own law, more than one is down for a share of the time."""

@@ -13,7 +13,6 @@ from planner.answers.plan.shared_runs import counted_runs, groups_of
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.chance import (
-    confidence,
     delivery_chance,
     delivery_slack,
     demand_sigmas,
@@ -49,25 +48,36 @@ def chance_records(plan: Plan, solution: Solution) -> list[Record]:
     ]
 
 
-def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
-    """The least sure of all that is to be met, and how to ask for more."""
+def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str]:
+    """In what share of draws all is done, the least sure of what is to be met, and how to ask for more.
+
+    `enough` is the document's record of the draws: how many, and in what share of them the fleet is enough.
+    """
     found = sorted(plain_rows(rows), key=lambda row: row["chance_fraction"])
     if not found:
         return []
-    doubt = "How sure, with rates, demand, deliveries and failures as they may turn out"
     least, seen = [], set[str]()
     for row in found:
         if row["work"] not in seen and len(seen) < LEAST_SURE and row["chance_fraction"] < SURE:
             seen.add(row["work"])
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
+    share = enough["enough_fraction"]
+    said = "How sure, with rates, demand, deliveries and failures as they may turn out: "
+    if share is not None:
+        said += f"what stands, is bought and is rented here is enough in {percent_text(share, 0)} of "
+        said += f"{enough['draws']} draws; "
     if not least:
-        return [f"{doubt}: each service, pool and deadline is met with more than 99 %."]
-    line = f"{doubt}: the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
-    if confidence(plan.inputs) is None:
-        line += ' policy.confidence = "90 %" plans the headroom to be surer;'
-        line += " everfleet sweep says what that costs."
-    return [line]
+        return [f"{said}each service, pool and deadline is met with more than 99 %."]
+    said += f"the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
+    stated = plan.inputs.scenario.policy.confidence_fraction
+    if stated is None:
+        said += ' policy.confidence = "90 %" plans the headroom to be surer;'
+        said += " everfleet sweep says what that costs."
+    elif share is not None and share < stated:
+        said += f" {percent_text(stated, 0)} is asked of each of them alone, deliveries apart, not of all of"
+        said += " them at once."
+    return [said]
 
 
 def _services(plan: Plan, solution: Solution) -> Iterator[Record]:

@@ -33,6 +33,7 @@ from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
 from planner.answers.plan.work import (
+    divisible_sentences,
     flexibility_sentences,
     left_out_sentences,
     placements,
@@ -71,6 +72,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *feeding_sentences(plan, solution),
         *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
+        *divisible_sentences(plan, solution),
         *adoption_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),

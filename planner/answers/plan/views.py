@@ -397,14 +397,26 @@ def view_sentences(tables: dict[str, list[Record]]) -> list[str]:
     plain = {name: plain_rows(tables[name]) for name in ("views", "cash", "accounts")}
     whole, months, last = plain["views"][-1], plain["cash"], plain["accounts"][-1]
     most, cash = max(months, key=lambda row: row["so_far_usd"]), whole["cash_usd"]
+    accounts = whole["accounts_usd"]
     return [
         f"The same decisions in three views: an economic cost of {money(whole['economic_usd'])}, "
-        f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and an expense of "
-        f"{money(whole['accounts_usd'])} in the accounts. The most cash is out in {most['month']}: "
-        f"{money(most['so_far_usd'])}. The fleet is worth {money(last['value_usd'])} at the end, "
+        f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and "
+        f"{'an expense' if accounts >= 0 else 'a gain'} of {money(abs(accounts))} in the accounts. "
+        f"{_most_out(most)}"
+        f"The fleet is worth {money(last['value_usd'])} at the end, "
         f"{money(last['book_usd'])} in the books.",
         *npv_sentence(plain_rows(tables["npv"])),
     ]
+
+
+def _most_out(most: Record) -> str:
+    """When most cash is out; nothing where sales bring more than is paid in every month."""
+    paid = most["so_far_usd"]
+    return (
+        f"The most cash is out in {most['month']}: {money(paid)}. "
+        if paid > 0
+        else "No month pays out cash. "
+    )
 
 
 def npv_sentence(rows: list[Record]) -> list[str]:

@@ -190,9 +190,9 @@ def _rates(
 
 def _span(held: pd.DataFrame) -> tuple[float, float]:
     """Hours from the first row to the end of the last one, and hours of a row: it counts until the next."""
-    times = held["time"].drop_duplicates().sort_values()
-    step_h = float(times.diff().median().total_seconds() / 3600.0) if len(times) > 1 else 0.0
-    return float((times.iloc[-1] - times.iloc[0]).total_seconds() / 3600.0) + step_h, step_h
+    times_s = np.unique(held["time"].to_numpy().astype("datetime64[ns]").astype(np.int64)) / 1e9
+    step_h = float(np.median(np.diff(times_s))) / 3600.0 if len(times_s) > 1 else 0.0
+    return float(times_s[-1] - times_s[0]) / 3600.0 + step_h, step_h
 
 
 def busiest_time_h(hourly: pd.Series[float]) -> float | None:

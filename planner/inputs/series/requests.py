@@ -190,7 +190,7 @@ def _rates(
 
 def _span(held: pd.DataFrame) -> tuple[float, float]:
     """Hours from the first row to the end of the last one, and hours of a row: it counts until the next."""
-    times_s = np.unique(held["time"].to_numpy().astype("datetime64[ns]").astype(np.int64)) / 1e9
+    times_s = np.unique((held["time"] - held["time"].min()).dt.total_seconds().to_numpy(dtype=float))
     step_h = float(np.median(np.diff(times_s))) / 3600.0 if len(times_s) > 1 else 0.0
     return float(times_s[-1] - times_s[0]) / 3600.0 + step_h, step_h
 

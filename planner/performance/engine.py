@@ -111,7 +111,8 @@ class Engine:
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
     a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
     of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs next to the multiplication before it.
+    the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
+    one process of a group takes to hand out a token while the accelerators work: no step is shorter.
     """
 
     step_s: Entry
@@ -128,6 +129,7 @@ class Engine:
     prompt_token_s: Entry = 0.0
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0
+    token_s: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +308,7 @@ def step_times(
     Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
     the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)
     + (p-1) (lat_p + n h 2 B/N_p), u = ceil(L/p) p/L. That is the step of each batch; a replica takes p of
-    them in it.
+    them in it. No step is shorter than what the host takes to hand out its tokens, p T_token b.
 
     Args:
         model: what is served.
@@ -410,8 +412,8 @@ def step_times(
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
     )
     guesses_s = draft_tokens * (head_s + in_layers_s / model.layers)
-    return StepTimes(
-        total_s=matrix_s
+    worked_s = (
+        matrix_s
         + head_s
         + expert_s
         + attention_s
@@ -420,13 +422,17 @@ def step_times(
         + exchange
         + passed_on_s
         + host_s
-        + guesses_s,
+        + guesses_s
+    )
+    waited_s = np.maximum(stages * engine.token_s * writing - worked_s, 0.0)
+    return StepTimes(
+        total_s=worked_s + waited_s,
         matrix_s=matrix_s + head_s + guesses_s,
         expert_s=expert_s,
         attention_s=attention_s,
         cache_s=cache_s,
         exchange_s=exchange + passed_on_s,
-        host_s=host_s + moved_s,
+        host_s=host_s + moved_s + waited_s,
         read_gb=(
             (common + np.where(heard > 0, encoder, 0.0) + touched) * model.weight_bytes
             + head * 2.0

@@ -171,6 +171,7 @@ def training_step_s(
         narrow_fraction=chip.narrow_fraction,
         context_exposed_fraction=software.context_exposed_fraction,
         context_imbalance_fraction=software.context_imbalance_fraction,
+        unread_redone_fraction=software.unread_redone_fraction,
         grouped_efficiency_fraction=chip.grouped_efficiency_fraction,
     )
     require_not_negative(
@@ -341,6 +342,7 @@ def training_step_s(
     )
 
     # Forward and backward of the whole stage, one micro-batch. 2.2: a fused backward recomputes scores.
+    # Nobody reads the last product of a layer that is redone, so that a compiler may leave it out.
     again = redone_fraction(recompute=layout.recompute)
     # Where attention is fused nothing but whole layers is redone next to whole layers.
     scores_again = np.where(
@@ -350,7 +352,9 @@ def training_step_s(
     )
     adapted = bool(np.any(np.asarray(model.adapter_parameters) > 0))
     passes = training_flops_ratio(adapter_parameters=model.adapter_parameters)
-    matrix = matrix * (passes + again) * deep
+    unread = 0.0 if mixture else model.hidden * model.ffn / weights.common_parameters
+    redone = again * (1.0 - unread * (1.0 - np.asarray(software.unread_redone_fraction)))
+    matrix = matrix * (passes + redone) * deep
     if adapted:
         adapter_s = 2.0 * rank_tokens * model.adapter_parameters / layout.tp / matrix_flop_per_s
         matrix = matrix + adapter_s * (3.0 + again) * deep

@@ -554,6 +554,14 @@ def refused(text: str) -> list[str]:
             SMALL + "[inference]\nrequests = 3\n",
             ["give traffic, or tokens_in", "give model (predicted), or tokens"],
         ),
+        (
+            SMALL + "[inference]\nrequests_per_day = 3\nduration = '1 d'\ntokens_in = 1\ntokens_out = 1\n"
+            "tokens_per_s = 9\nmean_to_peak = 0.5\nfirst_token = '1 s'\n",
+            [
+                "inference.mean_to_peak: has no effect with tokens_per_s",
+                "inference.first_token: has no effect with tokens_per_s",
+            ],
+        ),
         (SMALL + "training = 3\n", ["hardware.training: is not known here"]),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_row_that_ends_an_outage_is_no_failure(tmp_path, column, down, up):
 
     assert log.events["start_h"].tolist() == [0, 8]
     assert log.events["end_h"].tolist() == [4, 9]
-    assert said(log, "2 rows left out: the unit was in that state already.")
+    assert said(log, "2 rows repeat the state that their unit was in.")
 
 
 def test_down_again_in_the_second_of_the_repair(tmp_path):

@@ -30,9 +30,11 @@ class Transformer:
 
     `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
     not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
-    `routed_parameters`, one expert, and one expert a token. Layers with a window look back at no more than
-    its tokens; the others at all. Where a model has an encoder, prompts meet its weights, in which the keys
-    and values that the other layers look back at are counted, and the other layers only write.
+    `routed_parameters`, one expert, and one expert a token. Where layers keep a state, small kernels move at
+    least `state_value_bytes` for each value between the layers, whatever the engine. Layers with a window
+    look back at no more than its tokens; the others at all. Where a model has an encoder, prompts meet its
+    weights, in which the keys and values that the other layers look back at are counted, and the other layers
+    only write.
     """
 
     parameters: Entry
@@ -55,6 +57,7 @@ class Transformer:
     encoder_layers: Entry = 0.0
     state_bytes: Entry = 0.0
     state_flop: Entry = 0.0
+    state_value_bytes: Entry = 0.0
     expert_hidden: Entry = 0.0
 
 
@@ -400,7 +403,8 @@ def step_times(
     )
 
     passes = written * model.layers + heard * model.encoder_layers
-    moved_s = uneven * engine.value_bytes * passes * model.hidden / bytes_per_s
+    moved_bytes = np.maximum(engine.value_bytes, model.state_value_bytes)
+    moved_s = uneven * moved_bytes * passes * model.hidden / bytes_per_s
     exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     kernels_s = uneven * each_layer_s * model.layers

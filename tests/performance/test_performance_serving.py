@@ -265,6 +265,20 @@ def test_experts_lie_whole_or_cut_whichever_is_faster():
     assert ratio(width) == pytest.approx(1.1 * 8**0.26 * 2)
 
 
+def test_small_kernels_of_hybrids_move_what_no_engine_fuses():
+    """By hand: 200 bytes for each of 32 x 4,096 values of 100 tokens at 3.35 TB/s, whatever an engine moves."""
+    parts = {"chip": served_chip(H100), "layout": served_layout(H100, 1.0)}
+    hybrid = replace(MIXTRAL, state_value_bytes=200.0)
+    prompts = {"writing": 100.0, "prefill_tokens": 0.0, "context_tokens": 100.0, "prompt_tokens": 100.0}
+
+    def host_s(model, value_bytes):
+        engine = replace(VLLM, value_bytes=value_bytes)
+        return float(step_times(**parts, model=model, engine=engine, **prompts).host_s)
+
+    assert host_s(hybrid, 40.0) - host_s(MIXTRAL, 0.0) == pytest.approx(200 * 32 * 4096 * 100 / 3.35e12)
+    assert host_s(hybrid, 300.0) == host_s(MIXTRAL, 300.0)
+
+
 def test_tiles_are_filled_up_for_experts_that_somebody_chose():
     """One token of two experts of eight: a quarter of the rows that full tiles of all eight would cost."""
     fast = {"memory_gb_per_s": 1e9, "grouped_half_weights": 0.0}

@@ -56,7 +56,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
     """
     today = sorted({cohort.site for cohort in scenario.fleet})
     changes: dict[str, Any] = {
-        "policy.objective": "money",
+        "policy.objective": "cash" if scenario.policy.objective == "cash" else "money",
         "policy.carbon_price": None,
         "policy.first": None,
         "policy.tolerance": None,

@@ -19,6 +19,7 @@ from planner.physics.equations.chance import (
     headroom_ratio,
     in_time_fraction,
     met_fraction,
+    missing_fraction,
     on_time_fraction,
     rate_sigma,
 )
@@ -119,6 +120,35 @@ def test_the_chance_is_that_of_draws(
     assert chance == pytest.approx(
         drawn(ratio, sku, sigma, spread, used, free, group, nodes, on_time), abs=0.012
     )
+
+
+def test_work_that_waits_misses_late_nodes_until_they_are_there() -> None:
+    """Eight nodes, all of them late by a normal delay: what they do after it is enough, or not."""
+    random, hours, late = np.random.default_rng(3), 2160.0, 1000.0
+    delay = np.maximum(late / 1.6449 * random.standard_normal(DRAWS) - 100.0, 0.0)
+    demand = np.exp(0.1 * random.standard_normal(DRAWS))
+    drawn_share = float((1.3 * (1 - np.minimum(delay / hours, 1)) >= demand).mean())
+    slack = np.array([[100.0]])
+    missing = missing_fraction(
+        slack_h=slack, late_p95_h=late, hours_h=hours, tail_fraction=(np.arange(16) + 0.5)[None, :] / 16
+    )
+    found, at_once = (
+        met_fraction(
+            capacity_ratio=np.array([1.3]),
+            sku=np.array([0.0]),
+            rate_sigma=np.array([0.0]),
+            demand_sigma=0.1,
+            used_nodes=np.array([8.0]),
+            free_nodes=np.array([0.0]),
+            order_group=np.array([0]),
+            order_nodes=np.array([8.0]),
+            on_time_fraction=on_time_fraction(slack_h=slack[0], late_p95_h=late),
+            **more,
+        )
+        for more in ({"late_fraction": missing}, {})
+    )
+    assert found == pytest.approx(drawn_share, abs=0.015)
+    assert at_once < found - 0.1
 
 
 def test_errors_by_hand() -> None:

@@ -67,7 +67,7 @@ def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
         if row["what"] == "Sell":
             line += f" for {money(row['proceeds_usd'])}"
         if row["because"] == "the end of their life":
-            said.append(f"{line}, at the end of their life.")
+            said.append(f"{line}, at the end of {'its' if row['nodes'] == 1 else 'their'} life.")
             continue
         keeping = f"keeping one to the end of the horizon would cost {money(row['keeping_usd_per_node'])}"
         if "sale_usd_per_node" in row:

@@ -22,7 +22,7 @@ from planner.program.ledger import Disagreement
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import money
-from planner.trace.quantities import Traced, chosen, derive, total
+from planner.trace.quantities import Chosen, Traced, chosen, derive, total
 from planner.trace.records import Record, plain_rows
 
 LIVES_Y = (3, 4, 5)  # over which owners compare what hardware costs in all
@@ -264,10 +264,13 @@ def npv_records(plan: Plan, months: list[Record], present: list[Record]) -> list
     start = plan.inputs.scenario.horizon.start
     mine = {row["month"]: float(row["cash_usd"].value) for row in months}
     found: list[Record] = []
-    for name, answer in plan.baselines.items():
-        if answer.solution is None:
-            continue
-        views = Views(plan.baseline_plan(name), answer.solution)
+    every = {
+        name: Views(plan.baseline_plan(name), answer.solution)
+        for name, answer in plan.baselines.items()
+        if answer.solution is not None
+    }
+    undone = any(views.penalties.value for views in every.values())
+    for name, views in every.items():
         its_months = cash_records(views)
         theirs = {row["month"]: float(row["cash_usd"].value) for row in its_months}
         back = pays_back({month: theirs.get(month, 0.0) - mine.get(month, 0.0) for month in {*mine, *theirs}})
@@ -283,11 +286,19 @@ def npv_records(plan: Plan, months: list[Record], present: list[Record]) -> list
                     "end": own["end"],
                     "baseline_present_usd": cost,
                     "plan_present_usd": own["present_usd"],
+                    **({"baseline_penalties_usd": _penalties(name, views)} if undone else {}),
                     "npv_usd": (cost - own["present_usd"]).named("npv_usd"),
                     "pays_back": _payback_text(back, start),
                 }
             )
     return found
+
+
+def _penalties(name: str, views: Views) -> Chosen:
+    """What a plan next to this one leaves undone, at the penalties that the scenario states."""
+    return chosen(
+        "penalties_usd", float(views.penalties.value), f"of the plan '{name}', as stated", unit="USD"
+    )
 
 
 PRESENT = {
@@ -423,12 +434,20 @@ def npv_sentence(rows: list[Record]) -> list[str]:
     """What the plan is worth over the plans next to it, as a going concern."""
     said = [
         f"{money(abs(row['npv_usd']))} {'better' if row['npv_usd'] >= 0 else 'worse'} than "
-        f"'{row['against']}' ({_paid_back(row['pays_back'])})"
+        f"'{row['against']}' ({_paid_back(row['pays_back'])}{_left_undone(row)})"
         for row in rows
         if row["end"] == GOING_CONCERN
         and abs(row["npv_usd"]) > SMALL * max(abs(row["plan_present_usd"]), abs(row["baseline_present_usd"]))
     ]
     return [f"At present value, as a going concern, the plan is {', '.join(said)}."] if said else []
+
+
+def _left_undone(row: Record) -> str:
+    """That a plan next to this one leaves work undone, whose penalties are no cash."""
+    penalties = row.get("baseline_penalties_usd") or 0.0
+    if abs(penalties) <= SMALL * abs(row["baseline_present_usd"]):
+        return ""
+    return f"; it leaves work undone at penalties of {money(penalties)}, which no cash shows"
 
 
 def _paid_back(said: str) -> str:

@@ -266,7 +266,7 @@ def test_experts_lie_whole_or_cut_whichever_is_faster():
 
 
 def test_small_kernels_of_hybrids_move_what_no_engine_fuses():
-    """By hand: 200 bytes for each of 32 x 4,096 values of 100 tokens at 3.35 TB/s, whatever an engine moves."""
+    """By hand: 200 bytes for each of 32 x 4,096 values of 100 tokens at 3.35 TB/s, whatever the engine."""
     parts = {"chip": served_chip(H100), "layout": served_layout(H100, 1.0)}
     hybrid = replace(MIXTRAL, state_value_bytes=200.0)
     prompts = {"writing": 100.0, "prefill_tokens": 0.0, "context_tokens": 100.0, "prompt_tokens": 100.0}

@@ -235,8 +235,10 @@ def _layer_by_hand(row: Mapping[str, float], tokens: float, matrix: float, memor
     rounds = (row["cp"] - 1.0) * (part + row["collective_latency_s"])
     overlapped = min(rounds, attention)
     context = rounds - overlapped + row["context_exposed_fraction"] * overlapped
+    unread = hidden * row["ffn"] / _layer_weights(row)
     return (
-        (matrix + elementwise) * (3.0 + again)
+        elementwise * (3.0 + again)
+        + matrix * (3.0 + again * (1.0 - unread * (1.0 - row["unread_redone_fraction"])))
         + attention * (3.2 + scores)
         + exchange * (2.0 + again)
         + context * (3.0 + scores)

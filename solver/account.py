@@ -175,14 +175,13 @@ def whole_nodes(problem: Problem, replicas: Whole) -> tuple[Floats, Floats]:
 
 
 def unfilled_nodes(problem: Problem, chosen: Decisions) -> Floats:
-    """Mean nodes that are paid although nothing uses them: parts that replicas leave and no other work fills.
+    """Mean nodes that are paid although nothing uses them: parts that replicas leave and no work fills.
 
-    q[p,t] = max(0, w[p,t] - v[p,t] - (sum_o work[o,t] + sum_e done[e,t]) / hours[t]), where parts are paid
+    q[p,t] = max(0, w[p,t] - v[p,t] - sum_o work[o,t] / hours[t]), where parts are paid
     """
     held, whole = whole_nodes(problem, chosen.replicas)
-    works, pausable, groups = problem.work_options, problem.pausable_options, len(problem.node_groups)
-    filled = totals_by(works.node_group, groups, chosen.work_node_h)
-    filled = filled + totals_by(pausable.node_group, groups, chosen.done_node_h)
+    works = problem.work_options
+    filled = totals_by(works.node_group, len(problem.node_groups), chosen.work_node_h)
     left = np.maximum(whole - held - filled / problem.node_groups.hours, 0.0)
     left[left <= NOTHING] = 0.0
     return left * held_in_part(problem)

@@ -155,14 +155,15 @@ def count_nodes_in_use(program: Program) -> None:
 def pay_for_whole_nodes(program: Program) -> None:
     """sum_v nodes[v] * replicas[v,t] <= whole[p,t]
 
-    whole[p,t] - sum_v nodes[v] * replicas[v,t] - sum_o work[o,t] - sum_e done[e,t] <= unfilled[p,t]
+    whole[p,t] - sum_v nodes[v] * replicas[v,t] - sum_o work[o,t] <= unfilled[p,t]
 
-    Where nodes are paid by the hour, and replicas may hold parts of them; work fills what they leave.
+    Where nodes are paid by the hour, and replicas may hold parts of them; divisible work fills
+    what they leave, and runs, which take whole nodes, do not.
     """
     problem, counted = program.problem, made(program.whole)
     if not counted.any():
         return
-    serves, works, pausable = problem.serve_options, problem.work_options, problem.pausable_options
+    serves, works = problem.serve_options, problem.work_options
     limits = np.where(counted, 0.0, np.inf).ravel()
     held = np.repeat(serves.nodes[:, None], problem.periods, axis=1)
     program.add_rows(
@@ -182,7 +183,6 @@ def pay_for_whole_nodes(program: Program) -> None:
         each(program.unfilled, -1.0 * counted),
         grouped(serves.node_group, program.replicas, -held),
         grouped(works.node_group, program.work, -np.ones(program.work.shape)),
-        grouped(pausable.node_group, program.done, -np.ones(program.done.shape)),
     )
 
 

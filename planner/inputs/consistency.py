@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from planner.inputs.scenario.known_names import own_facts, unknown_names
 from planner.inputs.scenario.parts import entries_of, once, read_far
 from planner.inputs.scenario.problems import place, shown_key
 from planner.inputs.scenario.reading import Reading, set_problems
+from planner.inputs.scenario.schema_fleet import Offer
 from planner.inputs.scenario.schema_pools import ANSWERED
 from planner.inputs.scenario.table_files import table_problems
 from planner.inputs.scenario.writing import tables
@@ -301,7 +303,22 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
                 f"{sku.name} is announced, not sold yet: its figures are its maker's or assumed, "
                 "its price a guess"
             )
+        notes += _lead_in_long_periods(scenario, offer)
     return notes
+
+
+def _lead_in_long_periods(scenario: Scenario, offer: Offer) -> list[str]:
+    """That a lead counts a period more than some of them take, as the shortest is less long."""
+    shortest, longest = (pick(scenario.horizon.hours) for pick in (min, max))
+    least, most = (math.ceil(offer.lead_time_h / hours) for hours in (longest, shortest))
+    if least == most:
+        return []
+    period, days = scenario.horizon.period, offer.lead_time_h / 24
+    return [
+        f"market.{offer.sku}.lead_time of {days:g} d counts as {most} {period}s after each order, as the "
+        f"shortest {period} has {shortest / 24:g} d: with {shortest * least / 24:g} d nodes would work after "
+        f"{least}"
+    ]
 
 
 def space_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:

@@ -140,6 +140,7 @@ class TrainingSoftware:
     scale_drag_ratio: Entry
     context_exposed_fraction: Entry = 0.0
     context_imbalance_fraction: Entry = 0.0
+    unread_redone_fraction: Entry = 1.0
     load_imbalance_factor: Entry = 1.0
     expert_exposed_fraction: Entry = 1.0
     expert_exposed_interleaved_fraction: Entry = None

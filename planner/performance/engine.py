@@ -30,9 +30,11 @@ class Transformer:
 
     `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
     not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
-    `routed_parameters`, one expert, and one expert a token. Layers with a window look back at no more than
-    its tokens; the others at all. Where a model has an encoder, prompts meet its weights, in which the keys
-    and values that the other layers look back at are counted, and the other layers only write.
+    `routed_parameters`, one expert, and one expert a token. Where layers keep a state, small kernels move at
+    least `state_value_bytes` for each value between the layers, whatever the engine. Layers with a window
+    look back at no more than its tokens; the others at all. Where a model has an encoder, prompts meet its
+    weights, in which the keys and values that the other layers look back at are counted, and the other layers
+    only write.
     """
 
     parameters: Entry
@@ -55,6 +57,7 @@ class Transformer:
     encoder_layers: Entry = 0.0
     state_bytes: Entry = 0.0
     state_flop: Entry = 0.0
+    state_value_bytes: Entry = 0.0
     expert_hidden: Entry = 0.0
 
 
@@ -111,7 +114,8 @@ class Engine:
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
     a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
     of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs next to the multiplication before it.
+    the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
+    one process of a group takes to hand out a token while the accelerators work: no step is shorter.
     """
 
     step_s: Entry
@@ -128,6 +132,7 @@ class Engine:
     prompt_token_s: Entry = 0.0
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0
+    token_s: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,9 +198,44 @@ def touched_routed_parameters(*, model: Transformer, tokens: Column) -> Column:
 
     Source: expected coverage of independent draws; see README.md of this folder.
     """
+    result: Column = model.routed_parameters * met_experts_fraction(model=model, tokens=tokens)
+    return result
+
+
+def met_experts_fraction(*, model: Transformer, tokens: Column) -> Column:
+    """Share of the experts that at least one of so many tokens chooses.
+
+    x = 1 - (1 - k/E)^n
+
+    Source: as `touched_routed_parameters`.
+    """
     require_not_negative(tokens=tokens)
-    missed = (1.0 - model.experts_per_token / model.experts) ** tokens
-    result: Column = model.routed_parameters * (1.0 - missed)
+    result: Column = 1.0 - (1.0 - model.experts_per_token / model.experts) ** tokens
+    return result
+
+
+def busiest_operations_ratio(*, model: Transformer, chip: Chip, engine: Engine, ranks: Column) -> Column:
+    """Operations for experts on the busiest of r accelerators, over even ones at the largest matrices' rate.
+
+    y min(r^v (1 + w_h/w_e), 1 + r w_h/w_e)
+
+    Experts lie whole on accelerators, some of which are chosen more often, or each is cut over all of them,
+    which are then busy alike with narrower matrices: engines do either, and who serves takes the faster.
+
+    Args:
+        model: what is served; w_e weights are in each matrix of an expert, held in two.
+        chip: w_h weights halve the rate of its grouped matrices.
+        engine: y and v, `imbalance_factor` and `imbalance_exponent`.
+        ranks: r, accelerators that share the experts.
+
+    Source: y, v and w_h from measured kernels (data/facts/engines.csv, kernels.csv). That it is the smaller:
+    17 rates of Mixtral on 2 to 8 A100 (TensorRT-LLM performance overview 0.14), 34 % off in the mean with
+    whole experts alone, 14 % with both.
+    """
+    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
+    narrow = chip.grouped_half_weights / np.maximum(held, 1.0)
+    uneven = np.asarray(ranks) ** engine.imbalance_exponent
+    result: Column = engine.imbalance_factor * np.minimum(uneven * (1.0 + narrow), 1.0 + ranks * narrow)
     return result
 
 
@@ -254,9 +294,9 @@ def step_times(
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
     groups, w of them in each matrix, a quarter of a layer. Experts lie on all r = t d; their term is of the
-    same form with n_e = (b + q) k/E tokens each, the shares of grouped matrices and w_e weights a matrix. Its
-    operations are those of the busiest accelerator, y r^v times the mean; its bytes are not. Experts are kept
-    whole, so that w_e is not split. The head writes b/d tokens in 16 bits. Attention
+    same form with n_e = (b + q) k/E tokens each and the shares of grouped matrices, its tiles filled up for
+    the experts alone that somebody chose. Its operations are those of the busiest accelerator
+    (`busiest_operations_ratio`); its bytes are not. The head writes b/d tokens in 16 bits. Attention
     of q/d prompt tokens, each over half of a prompt of p tokens, takes 4 (p/2) w q/(d t) operations a layer
     at e_a p/(p + p_h) of the 16-bit peak. b/d caches of c tokens are read at e_c M, repeated where there are
     fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). Layers
@@ -271,7 +311,7 @@ def step_times(
     Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
     the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)
     + (p-1) (lat_p + n h 2 B/N_p), u = ceil(L/p) p/L. That is the step of each batch; a replica takes p of
-    them in it.
+    them in it. No step is shorter than what the host takes to hand out its tokens, p T_token b.
 
     Args:
         model: what is served.
@@ -333,14 +373,14 @@ def step_times(
     )
 
     met = model.routed_parameters * model.experts_per_token / model.experts / ranks
-    half = chip.grouped_half_tokens * model.experts / model.experts_per_token
-    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
-    small = 1.0 + chip.grouped_half_weights / np.maximum(held, 1.0)
+    # Rows that fill a tile up are multiplied for the experts that somebody chose, and for no other.
+    filled = met_experts_fraction(model=model, tokens=tokens)
+    half = filled * chip.grouped_half_tokens * model.experts / model.experts_per_token
     touched = touched_routed_parameters(model=model, tokens=tokens) / ranks
-    busiest = engine.imbalance_factor * np.asarray(ranks) ** engine.imbalance_exponent
+    busiest = busiest_operations_ratio(model=model, chip=chip, engine=engine, ranks=ranks)
     expert_s = uneven * _corner(
         touched * model.weight_bytes / (bytes_per_s * chip.grouped_read_fraction),
-        busiest * 2.0 * met * (tokens + half) * small / (flop_per_s * chip.grouped_fraction),
+        busiest * 2.0 * met * (tokens + half) / (flop_per_s * chip.grouped_fraction),
     )
 
     attended = prompt_attended_tokens(model=model, prompt_tokens=prompt_tokens)
@@ -363,7 +403,8 @@ def step_times(
     )
 
     passes = written * model.layers + heard * model.encoder_layers
-    moved_s = uneven * engine.value_bytes * passes * model.hidden / bytes_per_s
+    moved_bytes = np.maximum(engine.value_bytes, model.state_value_bytes)
+    moved_s = uneven * moved_bytes * passes * model.hidden / bytes_per_s
     exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     kernels_s = uneven * each_layer_s * model.layers
@@ -375,8 +416,8 @@ def step_times(
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
     )
     guesses_s = draft_tokens * (head_s + in_layers_s / model.layers)
-    return StepTimes(
-        total_s=matrix_s
+    worked_s = (
+        matrix_s
         + head_s
         + expert_s
         + attention_s
@@ -385,13 +426,17 @@ def step_times(
         + exchange
         + passed_on_s
         + host_s
-        + guesses_s,
+        + guesses_s
+    )
+    waited_s = np.maximum(stages * engine.token_s * writing - worked_s, 0.0)
+    return StepTimes(
+        total_s=worked_s + waited_s,
         matrix_s=matrix_s + head_s + guesses_s,
         expert_s=expert_s,
         attention_s=attention_s,
         cache_s=cache_s,
         exchange_s=exchange + passed_on_s,
-        host_s=host_s + moved_s,
+        host_s=host_s + moved_s + waited_s,
         read_gb=(
             (common + np.where(heard > 0, encoder, 0.0) + touched) * model.weight_bytes
             + head * 2.0

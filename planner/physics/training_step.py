@@ -47,6 +47,7 @@ TRAINING_CONSTANTS = {
     "data_parallel_hidden_fraction": "data_parallel_hidden",
     "context_exposed_fraction": "context_exposed",
     "context_imbalance_fraction": "context_imbalance",
+    "unread_redone_fraction": "unread_redone",
     "fixed_s": "fixed_time",
     "scale_drag_ratio": "scale_drag",
 }

@@ -56,7 +56,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
     """
     today = sorted({cohort.site for cohort in scenario.fleet})
     changes: dict[str, Any] = {
-        "policy.objective": "money",
+        "policy.objective": "cash" if scenario.policy.objective == "cash" else "money",
         "policy.carbon_price": None,
         "policy.first": None,
         "policy.tolerance": None,
@@ -129,11 +129,12 @@ def _group_keys(problem: Problem) -> list[tuple[str, str, int, bool, bool]]:
 def spare_confidence_fraction(inputs: Inputs, assembled: Assembled, plan: Solution) -> float:
     """Share of time in which the spares of the worst node group suffice, in the worst period.
 
-    min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`
+    min over node groups and periods in use of P(X <= spares), X as in `reliability.spares`. Rented nodes have
+    no spares and need none: the provider replaces them.
     """
     rates = np.atleast_1d(assembled.nodes.failure_rate_per_node_h.value)
     lowest, spares = 1.0, spares_at_hand(assembled.problem, plan.spares)
-    for p, t in np.argwhere(plan.in_use > 0):
+    for p, t in np.argwhere((plan.in_use > 0) & ~inputs.rented[:, None]):
         nodes = int(np.ceil(plan.in_use[p, t] - 1e-9))
         bursts = np.atleast_1d(down_variance_to_mean(inputs, nodes).value)[-1]
         down = mean_nodes_down(

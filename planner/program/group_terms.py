@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +10,13 @@ from numpy.typing import NDArray
 from planner.inputs.resolved import Inputs
 from planner.physics.curtailment import stopped
 from planner.physics.deployments import Deployments
-from planner.physics.training import TrainingRuns
 from planner.program.assembly import Assembled
+from planner.program.chosen_work import ChosenWork
 from planner.program.slot_ledger import DECIDED, SUMS
 from planner.trace.quantities import Chosen, Part, Traced, chosen, derive, rows
 from solver.account import begun
 from solver.account_slots import lost_node_h
-from solver.problem import Problem, Solution
-
-if TYPE_CHECKING:
-    from planner.program.ledger_terms import PausableUse
+from solver.problem import Problem
 
 # What each takes (X, T), its node group, how many there are (X, T), and of what.
 Source = tuple[Traced, NDArray[np.intp], NDArray[np.float64], str]
@@ -54,11 +50,12 @@ WHAT = "node-hours that calls take"
 
 
 def stopped_part(
-    kind: str, inputs: Inputs, assembled: Assembled, solution: Solution, pausable: PausableUse | None
+    kind: str, inputs: Inputs, assembled: Assembled, chosen_work: ChosenWork
 ) -> dict[str, tuple[Traced, Chosen]]:
     """The term of calls, a row for each node group; nothing where none is signed or nothing stops."""
     work, nodes, contracts = assembled.work, assembled.nodes, assembled.curtailment
-    of_work, of_jobs = lost_node_h(assembled.problem, solution)
+    pausable = chosen_work.pausable
+    of_work, of_jobs = lost_node_h(assembled.problem, chosen_work.solution)
     sources = list[Source]()
     some = np.flatnonzero(of_work.any(axis=1))
     if work.facility_kwh is not None and some.size:
@@ -75,35 +72,23 @@ def stopped_part(
 
 
 def transfer_part(
-    kind: str,
-    problem: Problem,
-    solution: Solution,
-    runs: TrainingRuns | None,
-    run_rows: NDArray[np.intp],
-    pausable: PausableUse | None,
-    deployments: Deployments | None,
-    options: NDArray[np.intp],
+    kind: str, work: ChosenWork, deployments: Deployments | None
 ) -> dict[str, tuple[Traced, Chosen]]:
     """What moves once with runs and deployments, and logs; nothing where no data has a site."""
     sources = list[Source]()
+    runs, pausable = work.runs, work.pausable
     if runs is not None and runs.egress is not None:
-        picked = solution.run > 0
-        begins = problem.run_options.start[picked][:, None] == np.arange(problem.periods)
-        each = rows(getattr(runs.egress, kind), runs.candidate[run_rows])
-        many = solution.run[picked][:, None] * begins.astype(float)
-        sources.append((each, problem.run_options.node_group[picked], many, "runs that begin"))
+        each = rows(getattr(runs.egress, kind), runs.candidate[work.run_rows])
+        sources.append((each, work.run_groups, work.runs_begun, "runs that begin"))
     if pausable is not None and pausable.jobs.egress is not None:
-        own = pausable.options
-        worked = (solution.done_node_h - lost_node_h(problem, solution)[1])[own]
-        done = worked / problem.pausable_options.node_hours[own][:, None]
         each = rows(getattr(pausable.jobs.egress, kind), pausable.rows)
-        sources.append((each, problem.pausable_options.node_group[own], done, "parts of the job"))
+        sources.append((each, work.pausable_groups, work.pausable_done, "parts of the job"))
     if deployments is not None:
-        group = problem.serve_options.node_group[options]
+        begins = begun(work.solution.replicas)[work.replica_options]
         for moved, many, what in (
-            (deployments.begun_egress, begun(solution.replicas)[options], "deployments that begin"),
-            (deployments.logs, solution.replicas[options] > 0, "deployments"),
+            (deployments.begun_egress, begins, "deployments that begin"),
+            (deployments.logs, work.replica_counts > 0, "deployments"),
         ):
             if moved is not None:
-                sources.append((getattr(moved, kind), group, many.astype(float), what))
-    return by_group(kind, "transfers", problem, sources)
+                sources.append((getattr(moved, kind), work.replica_groups, many.astype(float), what))
+    return by_group(kind, "transfers", work.problem, sources)

@@ -14,27 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.physics.deployments import deployment_columns, start_columns
+from planner.physics.deployments import Starts, deployment_columns, start_columns
 from planner.physics.equations.totals import (
     weighted_kgco2e,
     weighted_usd,
 )
 from planner.physics.levers import levers
 from planner.physics.procurement import paid_usd, rebate_by_node_group
-from planner.physics.serving import Replicas, replica_columns
-from planner.physics.training import POLICIES, TrainingRuns, training_runs
+from planner.physics.serving import Replicas
+from planner.physics.training import TrainingRuns
 from planner.program.assembly import Assembled, objective_unit
+from planner.program.chosen_work import ChosenWork, PausableUse, chosen_work
 from planner.program.group_terms import stopped_part, transfer_part
 from planner.program.ledger_terms import (
     DECIDED,
     Kind,
-    PausableUse,
     decided,
     flexibility_terms,
     ordered_vintages,
     ownership_kgco2e_terms,
     ownership_usd_terms,
-    pausable_use,
     people_terms,
     term_of,
     terms_of,
@@ -45,7 +44,7 @@ from planner.program.one_off_costs import once_part
 from planner.program.places import PlaceBills, place_bills
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, moving_node_h, slot_parts
-from planner.trace.quantities import Chosen, Derived, Part, Traced, chosen, derive, rows, total
+from planner.trace.quantities import Derived, Part, Traced, chosen, derive, rows, total
 from solver.account import idle_nodes as unused_nodes
 from solver.account import rebate_fraction, started
 from solver.account_energy import battery_kwh
@@ -93,118 +92,48 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     """
     problem, nodes = assembled.problem, assembled.nodes
     buying, standing = assembled.buying, assembled.standing
-    runs, run_rows = _chosen_runs(inputs, assembled, solution)
-    replicas, options = _chosen_replicas(inputs, assembled, solution)
+    work = chosen_work(inputs, assembled, solution)
+    replicas = work.replicas
     starts = None if replicas is None else start_columns(assembled.tried, replicas, assembled.rented)
-    pausable = pausable_use(inputs, assembled, solution)
-    by_slot = _slot_choice(inputs, assembled, solution, replicas, options, pausable)
+    by_slot = _slot_choice(inputs, assembled, work)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
-    cohort_node_group = problem.cohorts.node_group
-
-    moving_h = moving_node_h(problem, solution)
-    moved = np.flatnonzero(moving_h.sum(axis=1))
-
-    def parts(kind: str) -> dict[str, tuple[Traced, Chosen] | None]:
-        work = getattr(assembled.work, "facility_kwh" if kind == "kwh" else kind)
-        egress = None if kind == "kwh" else assembled.work.egress
-        return {
-            **(
-                {} if egress is None else {"egress": used_part(getattr(egress, kind), moved, moving_h[moved])}
-            ),
-            **(
-                {}
-                if runs is None or runs.fed_hours is None or kind == "kwh"
-                else {
-                    "feeding": used_part(
-                        getattr(runs.fed_hours, kind), run_rows, solution.run[solution.run > 0][:, None]
-                    )
-                }
-            ),
-            "training": None
-            if runs is None
-            else used_part(
-                getattr(runs, "facility_kwh" if kind == "kwh" else kind),
-                run_rows,
-                solution.run[solution.run > 0][:, None],
-            ),
-            "serving": None
-            if replicas is None
-            else used_part(
-                getattr(replicas, "facility_kwh" if kind == "kwh" else kind),
-                np.arange(len(options)),
-                solution.replicas[options],
-            ),
-            "starting": None
-            if starts is None
-            else used_part(
-                getattr(starts, kind),
-                np.arange(len(options)),
-                started(solution.replicas)[options],
-                "replicas that start",
-            ),
-            "pools": None
-            if work is None
-            else used_part(
-                work,
-                np.flatnonzero(solution.work_node_h.sum(axis=1)),
-                solution.work_node_h[solution.work_node_h.sum(axis=1) > 0],
-            ),
-            "idle": used_part(
-                getattr(nodes, f"idle_{kind}"), np.flatnonzero(idle.sum(axis=1)), idle[idle.sum(axis=1) > 0]
-            ),
-        }
-
     orders = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     rebate = rebate_by_node_group(inputs, buying, rebate_fraction(problem, solution.orders))
+    adopted, adopted_by = once_part("adopted_usd", work, assembled.work)
+    data, data_by = once_part("data_usd", work)
+    each_deployment = None if replicas is None else deployment_columns(assembled.tried, replicas)
+    bills = _place_bills(assembled, work)
 
-    def owning(bought_each: Traced, kept_each: Traced) -> dict[str, tuple[Traced, Chosen] | None]:
-        has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
+    def parts(kind: Kind) -> dict[str, Part | None]:
+        return _work_parts(kind, assembled, work, starts, idle)
+
+    def flexible(kind: Kind) -> dict[str, Part | None]:
         return {
-            "bought": used_part(bought_each, has, solution.bought_in_service[has], "bought nodes in service"),
-            "standing": (kept_each, decided("standing nodes kept", solution.kept)),
+            **flexibility_terms(kind, inputs, assembled, work),
+            **slot_parts(kind, problem, by_slot),
+            **stopped_part(kind, inputs, assembled, work),
         }
 
-    owned = owning(buying.holding_usd, standing.keep_usd)
-    adopted, adopted_by = once_part(
-        "adopted_usd", problem, solution, runs, run_rows, pausable, assembled.work
-    )
-    data, data_by = once_part("data_usd", problem, solution, runs, run_rows, pausable)
-    each_deployment = None if replicas is None else deployment_columns(assembled.tried, replicas)
-    deployments = {} if each_deployment is None else people_terms(each_deployment, options, solution)
-
-    def transfers(kind: str) -> dict[str, Part]:
-        return transfer_part(kind, problem, solution, runs, run_rows, pausable, each_deployment, options)
-
-    bills = _place_bills(assembled, solution, runs, run_rows, replicas, options, pausable)
     every: dict[Kind, dict[str, Part | None]] = {
         "usd": {
-            **owned,
+            **_owning(buying.holding_usd, standing.keep_usd, solution),
             **parts("usd"),
-            **deployments,
+            **({} if each_deployment is None else people_terms(each_deployment, work)),
             **({} if adopted is None else {"adopted": adopted}),
             **({} if data is None else {"data": data}),
             **ownership_usd_terms(buying, standing, rebate, solution, orders),
-            **flexibility_terms("usd", inputs, assembled, pausable, solution),
-            **slot_parts("usd", problem, by_slot),
-            **stopped_part("usd", inputs, assembled, solution, pausable),
-            **transfers("usd"),
+            **flexible("usd"),
+            **transfer_part("usd", work, each_deployment),
             **bills.parts(),
         },
         "kgco2e": {
-            **owning(nodes.owned_kgco2e, standing.keep_kgco2e),
+            **_owning(nodes.owned_kgco2e, standing.keep_kgco2e, solution),
             **parts("kgco2e"),
             **ownership_kgco2e_terms(standing, solution),
-            **flexibility_terms("kgco2e", inputs, assembled, pausable, solution),
-            **slot_parts("kgco2e", problem, by_slot),
-            **stopped_part("kgco2e", inputs, assembled, solution, pausable),
-            **transfers("kgco2e"),
+            **flexible("kgco2e"),
+            **transfer_part("kgco2e", work, each_deployment),
         },
-        "kwh": {
-            **parts("kwh"),
-            **flexibility_terms("kwh", inputs, assembled, pausable, solution),
-            **slot_parts("kwh", problem, by_slot),
-            **stopped_part("kwh", inputs, assembled, solution, pausable),
-        },
+        "kwh": parts("kwh") | flexible("kwh"),
     }
     usd = terms_of("usd", every["usd"])
     usd["left_out_usd"] = chosen(
@@ -213,42 +142,10 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     kgco2e = terms_of("kgco2e", every["kgco2e"])
     drawn = every["kwh"]
     kwh = terms_of("kwh", drawn)
-    in_use = np.flatnonzero(solution.work_node_h.sum(axis=1))
-    places = {
-        **dict.fromkeys(("training", "feeding"), problem.run_options.node_group[solution.run > 0]),
-        "serving": problem.serve_options.node_group[options],
-        "starting": problem.serve_options.node_group[options],
-        "deployed": problem.serve_options.node_group[options],
-        "set_up": problem.serve_options.node_group[options],
-        "pools": problem.work_options.node_group[in_use],
-        "egress": problem.work_options.node_group[moved],
-        "idle": np.flatnonzero(idle.sum(axis=1)),
-        "pausable": problem.pausable_options.node_group[
-            np.zeros(0, np.intp) if pausable is None else pausable.options
-        ],
-        "parked": np.flatnonzero(solution.parked.sum(axis=1)),
-        **dict.fromkeys((*SLOT_TERMS, "stopped", "transfers"), np.arange(len(problem.node_groups))),
-        "adopted": adopted_by,
-        "data": data_by,
-    }
+    places = _work_places(work, idle) | {"adopted": adopted_by, "data": data_by}
     matched = matched_energy(assembled.contracted, problem, solution, drawn, places)
     contracted = contract_terms(assembled.contracted, matched)
-    places |= {
-        "bought": np.flatnonzero(solution.bought_in_service.sum(axis=1)),
-        "standing": cohort_node_group,
-        "ordered": np.arange(len(problem.node_groups)),
-        "retired": cohort_node_group,
-        "reused": cohort_node_group,
-        "standing_capital": cohort_node_group,
-        "moved": cohort_node_group[problem.moves.from_cohort],
-        "rental": assembled.rented.node_group,
-        "reserved": assembled.reserved.node_group,
-        "term_left": assembled.reserved.node_group,
-    }
-    if buying.vintages is not None:
-        places["capital"] = places["sold"] = buying.vintages.node_group[
-            ordered_vintages(buying.vintages, orders)
-        ]
+    places |= _owned_places(assembled, solution, orders)
     usd |= {name: term for name, term in contracted.items() if name.endswith("_usd")}
     kgco2e |= {name: term for name, term in contracted.items() if name.endswith("_kgco2e")}
 
@@ -272,7 +169,7 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
             "kgco2e",
             "sunk",
             (
-                (rows(nodes.sunk_kgco2e, cohort_node_group) * standing.spread_fraction).named(
+                (rows(nodes.sunk_kgco2e, problem.cohorts.node_group) * standing.spread_fraction).named(
                     "making_kgco2e"
                 ),
                 decided("counts", solution.kept),
@@ -288,11 +185,11 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         part_groups=places,
         matched_kwh=matched,
         rebate=rebate,
-        runs=runs,
-        run_rows=run_rows,
-        replicas=replicas,
-        replica_options=options,
-        pausable=pausable,
+        runs=work.runs,
+        run_rows=work.run_rows,
+        replicas=work.replicas,
+        replica_options=work.replica_options,
+        pausable=work.pausable,
         idle_nodes=idle,
         by_slot=by_slot,
         bills=bills,
@@ -308,100 +205,151 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     return ledger
 
 
-def _slot_choice(
-    inputs: Inputs,
+def _work_parts(
+    kind: Kind,
     assembled: Assembled,
-    solution: Solution,
-    replicas: Replicas | None,
-    options: NDArray[np.intp],
-    pausable: PausableUse | None,
-) -> SlotChoice | None:
+    work: ChosenWork,
+    starts: Starts | None,
+    idle_nodes: NDArray[np.float64],
+) -> dict[str, Part | None]:
+    """Runs, replicas, pools and nodes that nothing uses: what one of each takes, and how many there are."""
+    column, solution = "facility_kwh" if kind == "kwh" else kind, work.solution
+    runs, replicas, pools = work.runs, work.replicas, getattr(assembled.work, column)
+    found: dict[str, Part | None] = {}
+    if kind != "kwh" and assembled.work.egress is not None:
+        moving_h = moving_node_h(work.problem, solution)
+        moved = np.flatnonzero(moving_h.sum(axis=1))
+        found["egress"] = used_part(getattr(assembled.work.egress, kind), moved, moving_h[moved])
+    if kind != "kwh" and runs is not None and runs.fed_hours is not None:
+        found["feeding"] = used_part(getattr(runs.fed_hours, kind), work.run_rows, work.run_counts)
+    found |= dict.fromkeys(("training", "serving", "starting", "pools"))
+    if runs is not None:
+        found["training"] = used_part(getattr(runs, column), work.run_rows, work.run_counts)
+    if replicas is not None:
+        found["serving"] = used_part(getattr(replicas, column), work.replica_rows, work.replica_counts)
+    if starts is not None:
+        begin = started(solution.replicas)[work.replica_options]
+        found["starting"] = used_part(getattr(starts, kind), work.replica_rows, begin, "replicas that start")
+    if pools is not None:
+        found["pools"] = used_part(pools, work.pool_options, solution.work_node_h[work.pool_options])
+    some = np.flatnonzero(idle_nodes.sum(axis=1))
+    found["idle"] = used_part(getattr(assembled.nodes, f"idle_{kind}"), some, idle_nodes[some])
+    return found
+
+
+def _work_places(work: ChosenWork, idle_nodes: NDArray[np.float64]) -> dict[str, NDArray[np.intp]]:
+    """Node group of each row of the parts of work."""
+    problem, solution = work.problem, work.solution
+    moved = np.flatnonzero(moving_node_h(problem, solution).sum(axis=1))
+    return {
+        **dict.fromkeys(("training", "feeding"), work.run_groups),
+        **dict.fromkeys(("serving", "starting", "deployed", "set_up"), work.replica_groups),
+        "pools": work.pool_groups,
+        "egress": problem.work_options.node_group[moved],
+        "idle": np.flatnonzero(idle_nodes.sum(axis=1)),
+        "pausable": work.pausable_groups,
+        "parked": np.flatnonzero(solution.parked.sum(axis=1)),
+        **dict.fromkeys((*SLOT_TERMS, "stopped", "transfers"), np.arange(len(problem.node_groups))),
+    }
+
+
+def _owning(bought_each: Traced, kept_each: Traced, solution: Solution) -> dict[str, Part | None]:
+    """What nodes take by being there: those that are bought, and those that stand and are kept."""
+    has = np.flatnonzero(solution.bought_in_service.sum(axis=1))
+    return {
+        "bought": used_part(bought_each, has, solution.bought_in_service[has], "bought nodes in service"),
+        "standing": (kept_each, decided("standing nodes kept", solution.kept)),
+    }
+
+
+def _owned_places(
+    assembled: Assembled, solution: Solution, orders: NDArray[Any]
+) -> dict[str, NDArray[np.intp]]:
+    """Node group of each row of the parts of owning and renting."""
+    problem, vintages = assembled.problem, assembled.buying.vintages
+    standing = ("standing", "retired", "reused", "standing_capital")
+    places = {
+        "bought": np.flatnonzero(solution.bought_in_service.sum(axis=1)),
+        "ordered": np.arange(len(problem.node_groups)),
+        **dict.fromkeys(standing, problem.cohorts.node_group),
+        "moved": problem.cohorts.node_group[problem.moves.from_cohort],
+        "rental": assembled.rented.node_group,
+        **dict.fromkeys(("reserved", "term_left"), assembled.reserved.node_group),
+    }
+    if vintages is not None:
+        row = ordered_vintages(vintages, orders)
+        places |= dict.fromkeys(("capital", "sold"), vintages.node_group[row])
+    return places
+
+
+def _slot_choice(inputs: Inputs, assembled: Assembled, work: ChosenWork) -> SlotChoice | None:
     """What is decided by slot, with the coefficients of what was chosen; nothing where nothing is."""
-    if assembled.levers is None or solution.slots is None:
+    if assembled.levers is None or work.solution.slots is None:
         return None
-    none = np.zeros(0, dtype=np.intp)
-    jobs = None if pausable is None else pausable.jobs
+    none, pausable = np.zeros(0, dtype=np.intp), work.pausable
     found = levers(
         inputs,
         assembled.levers.times,
         assembled.nodes,
         assembled.work,
-        jobs,
-        replicas,
+        None if pausable is None else pausable.jobs,
+        work.replicas,
         assembled.parked,
     )
     return SlotChoice(
         found,
-        solution.slots,
-        options,
+        work.solution.slots,
+        work.replica_options,
         none if pausable is None else pausable.rows,
         none if pausable is None else pausable.options,
         assembled.energy,
-        battery_kwh(problem=assembled.problem, chosen=solution),
+        battery_kwh(problem=assembled.problem, chosen=work.solution),
     )
 
 
-def _place_bills(
-    assembled: Assembled,
-    solution: Solution,
-    runs: TrainingRuns | None,
-    run_rows: NDArray[np.intp],
-    replicas: Replicas | None,
-    options: NDArray[np.intp],
-    pausable: PausableUse | None,
-) -> PlaceBills:
+def _place_bills(assembled: Assembled, work: ChosenWork) -> PlaceBills:
     """What the sites charge for what stands there and for what it draws at the highest."""
-    problem, nodes, hours = assembled.problem, assembled.nodes, assembled.problem.node_groups.hours
+    problem, nodes, hours = work.problem, assembled.nodes, work.problem.node_groups.hours
+    solution, runs, replicas, pausable = work.solution, work.runs, work.replicas, work.pausable
     stand = np.flatnonzero(solution.in_service.sum(axis=1))
     off = np.flatnonzero(solution.parked.sum(axis=1))
 
     def at_work(each: Traced, index: NDArray[np.intp], counts: NDArray[Any]) -> Part:
         return rows(each, index[:, None] if np.ndim(each.value) == 1 else index), decided("counts", counts)
 
-    working, used = np.flatnonzero(solution.work_node_h.sum(axis=1)), solution.run > 0
-    adding = assembled.work.increment_kw
     drawn: dict[str, Part | None] = {
         "nodes": used_part(
             nodes.idle_facility_kw, stand, (solution.in_service - solution.parked)[stand], "nodes"
-        ),
-        "parked": None
-        if assembled.parked is None
-        else used_part(assembled.parked.facility_kw, off, solution.parked[off], "parked nodes"),
-        "training": None
-        if runs is None
-        else at_work(runs.increment_kw, run_rows, solution.run[used][:, None]),
-        "serving": None
-        if replicas is None
-        else at_work(replicas.increment_kw, np.arange(len(options)), solution.replicas[options]),
-        "pools": None if adding is None else at_work(adding, working, solution.work_node_h[working] / hours),
-        "pausable": None
-        if pausable is None
-        else at_work(
-            pausable.jobs.increment_kw, pausable.rows, solution.done_node_h[pausable.options] / hours
-        ),
+        )
+    }
+    if assembled.parked is not None:
+        drawn["parked"] = used_part(assembled.parked.facility_kw, off, solution.parked[off], "parked nodes")
+    if runs is not None:
+        drawn["training"] = at_work(runs.increment_kw, work.run_rows, work.run_counts)
+    if replicas is not None:
+        drawn["serving"] = at_work(replicas.increment_kw, work.replica_rows, work.replica_counts)
+    if assembled.work.increment_kw is not None:
+        mean = solution.work_node_h[work.pool_options] / hours
+        drawn["pools"] = at_work(assembled.work.increment_kw, work.pool_options, mean)
+    if pausable is not None:
+        mean = solution.done_node_h[pausable.options] / hours
+        drawn["pausable"] = at_work(pausable.jobs.increment_kw, pausable.rows, mean)
+    places = {
+        "nodes": stand,
+        "parked": off,
+        "training": work.run_groups,
+        "serving": work.replica_groups,
+        "pools": work.pool_groups,
+        "pausable": work.pausable_groups,
     }
     above = above_kw(problem, solution)
     highest = np.flatnonzero(above.any(axis=1))
     if highest.size:
         one_kw = chosen("kw", np.ones(above.shape), "by how much the highest slot is above the period", "kW")
         drawn["highest slot"] = used_part(one_kw, highest, above[highest], "kilowatts")
-    places = {
-        "highest slot": np.array(
-            [
-                int(np.flatnonzero((problem.node_groups.site == s) & ~problem.node_groups.off_site)[0])
-                for s in highest
-            ],
-            dtype=np.intp,
-        ),
-        "nodes": stand,
-        "parked": off,
-        "training": problem.run_options.node_group[used],
-        "serving": problem.serve_options.node_group[options],
-        "pools": problem.work_options.node_group[working],
-        "pausable": problem.pausable_options.node_group[
-            np.zeros(0, np.intp) if pausable is None else pausable.options
-        ],
-    }
+        ours = ~problem.node_groups.off_site
+        first = [np.flatnonzero((problem.node_groups.site == site) & ours)[0] for site in highest]
+        places["highest slot"] = np.array(first, dtype=np.intp)
     rated = used_part(assembled.terms.rated_kw, stand, solution.in_service[stand], "nodes in service")
     bills = place_bills(problem, assembled.terms, rated, stand, drawn, places)
     contracts = assembled.curtailment
@@ -417,37 +365,6 @@ ACCOUNTING = "by the accounting of the policy; what standing nodes took to make 
 def _summed(name: str, terms: Mapping[str, Traced], about: str = "within the horizon") -> Traced:
     """A total of its terms, those of which the plan has something."""
     return total(name, {term: node for term, node in terms.items() if node.value}, about, most=len(terms))
-
-
-def _chosen_runs(
-    inputs: Inputs, assembled: Assembled, solution: Solution
-) -> tuple[TrainingRuns | None, NDArray[np.intp]]:
-    every = assembled.runs
-    picked = np.flatnonzero(solution.run)
-    if every is None or not len(picked):
-        return None, np.zeros(0, dtype=np.intp)
-    at = assembled.run_row[picked]
-    candidate, begin_h = every.candidate[at], every.start_h.value[at, 0]
-    few = every.candidates.some(candidate)
-    runs = training_runs(inputs, assembled.nodes, few)
-    wanted = np.arange(len(picked)) * len(POLICIES) + every.policy[candidate]
-    found = [
-        int(np.flatnonzero((runs.candidate == c) & (runs.start_h.value[:, 0] == h))[0])
-        for c, h in zip(wanted, begin_h, strict=True)
-    ]
-    return runs, np.array(found, dtype=np.intp)
-
-
-def _chosen_replicas(
-    inputs: Inputs, assembled: Assembled, solution: Solution
-) -> tuple[Replicas | None, NDArray[np.intp]]:
-    options = np.flatnonzero(solution.replicas.sum(axis=1))
-    if assembled.replicas is None or not len(options):
-        return None, options
-    row = assembled.replica_row[options]
-    few = assembled.replicas.candidates.some(row)
-    times = None if assembled.levers is None else assembled.levers.times
-    return replica_columns(assembled.tried, assembled.nodes, few, times), options
 
 
 def objective_of(inputs: Inputs, weights: Objective, cost: Traced, carbon: Traced) -> Derived:

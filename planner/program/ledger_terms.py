@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,10 @@ from planner.physics.equations.totals import (
     weighted_total_usd,
 )
 from planner.physics.existing_fleet import Standing
-from planner.physics.pausable import PausableJobs, pausable_jobs
 from planner.physics.procurement import Buying, Vintages, paid_usd
 from planner.physics.serving_demand import unmet_items
-from planner.physics.training import POLICIES
 from planner.program.assembly import Assembled
+from planner.program.chosen_work import ChosenWork
 from planner.trace.quantities import Chosen, Part, Traced, chosen, derive, pick, rows
 from planner.trace.sums import over_all, sums
 from solver.account import active_node_h, begun, unfilled_nodes
@@ -92,30 +90,10 @@ def ownership_kgco2e_terms(standing: Standing, solution: Solution) -> dict[str, 
 Kind = Literal["usd", "kgco2e", "kwh"]
 
 
-@dataclass(frozen=True)
-class PausableUse:
-    """How pausable jobs run: their coefficients, which row each is, which option of the program."""
-
-    jobs: PausableJobs
-    rows: NDArray[np.intp]
-    options: NDArray[np.intp]
-
-
-def pausable_use(inputs: Inputs, assembled: Assembled, solution: Solution) -> PausableUse | None:
-    """Coefficients of the pausable jobs that run, worked out once more."""
-    options, every = np.flatnonzero(solution.done_node_h.sum(axis=1)), assembled.pausable
-    if every is None or not len(options):
-        return None
-    candidate = assembled.pausable_row[options]
-    few = pausable_jobs(inputs, assembled.nodes, every.candidates.some(candidate))
-    return PausableUse(few, np.arange(len(options)) * len(POLICIES) + every.policy[candidate], options)
-
-
-def flexibility_terms(
-    kind: Kind, inputs: Inputs, assembled: Assembled, pausable: PausableUse | None, solution: Solution
-) -> dict[str, Part]:
+def flexibility_terms(kind: Kind, inputs: Inputs, assembled: Assembled, work: ChosenWork) -> dict[str, Part]:
     """Each kind of use that the plan makes: what one of it costs, emits or draws, and how many there are."""
     found: dict[str, Part] = {}
+    pausable, solution = work.pausable, work.solution
     if pausable is not None:
         each = getattr(pausable.jobs, "facility_kwh" if kind == "kwh" else kind)
         found["pausable"] = used_part(each, pausable.rows, solution.done_node_h[pausable.options], "node_h")
@@ -165,14 +143,12 @@ DECIDED = "decided by the program"
 KIND_UNITS = {"usd": "USD", "kgco2e": "kgCO2e", "kwh": "kWh"}
 
 
-def people_terms(each: Deployments, options: NDArray[np.intp], solution: Solution) -> dict[str, Part | None]:
+def people_terms(each: Deployments, work: ChosenWork) -> dict[str, Part | None]:
     """People's time for the deployments of a plan: to keep them, and to set them up."""
-    served = np.arange(len(options))
+    begins = begun(work.solution.replicas)[work.replica_options]
     return {
-        "deployed": used_part(each.kept_usd, served, solution.replicas[options] > 0, "deployments"),
-        "set_up": used_part(
-            each.begun_usd, served, begun(solution.replicas)[options], "deployments that begin"
-        ),
+        "deployed": used_part(each.kept_usd, work.replica_rows, work.replica_counts > 0, "deployments"),
+        "set_up": used_part(each.begun_usd, work.replica_rows, begins, "deployments that begin"),
     }
 
 

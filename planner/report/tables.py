@@ -25,6 +25,10 @@ OF_ONE = ("usd_per_unit", "kgco2e_per_unit")  # of one run, one hour, a million 
 READABLE, LONGEST = 1e-3, 1e7  # in the unit of a column: below it a number says little, above it too much
 
 
+READ_ACROSS = ("views", "bridge")  # tables whose columns are set next to one another
+MOST_PERIODS = 6  # of a table with a column for each
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Records with headings that carry their units; `values` are numbers where `cells` are their text.
@@ -54,7 +58,10 @@ def table_of(name: str, rows: Sequence[Record], keys: Sequence[str] = ()) -> Tab
     own_units = name in ("summary", "limits", "clash")
     rows = [money_in_rows(row) for row in rows]
     shown = [_in_its_unit(row) for row in rows] if own_units else rows
-    columns = [_column(key, [row.get(key) for row in shown], unit_of_row(key, shown)) for key in keys]
+    drawn = {key: [row.get(key) for row in shown] for key in keys}
+    # What is read across a row, as the views of one plan, is in one unit.
+    across = [value for column in drawn.values() for value in column] if name in READ_ACROSS else []
+    columns = [_column(key, drawn[key], unit_of_row(key, shown), across) for key in keys]
     values = tuple(zip(*(column for _, column in columns), strict=True))
     return Table(
         headings=tuple(heading for heading, _ in columns),
@@ -148,7 +155,7 @@ def across_periods(
     rows: Sequence[Record], keys: Sequence[str], value: str, periods: list[str]
 ) -> list[Record]:
     """One row for each place, one column for each of at most six periods."""
-    shown = evenly_taken(periods, 6)
+    shown = evenly_taken(periods, MOST_PERIODS)
     places: dict[tuple[str, ...], Record] = {}
     for row in rows:
         place = tuple(row[key] for key in keys)
@@ -156,6 +163,14 @@ def across_periods(
         if row["period"] in wide:
             wide[row["period"]] += row[value]
     return list(places.values())
+
+
+def of_periods(title: str, periods: Sequence[str]) -> str:
+    """The title of such a table; where periods are left out, it says so."""
+    shown = len(evenly_taken(list(periods), MOST_PERIODS))
+    return (
+        title if shown == len(periods) else f"{title} in {shown} of {len(periods)} periods (--json has all)"
+    )
 
 
 def provenance(document: Document) -> list[str]:
@@ -186,15 +201,19 @@ def found_again(document: Document) -> str:
     return f"Found again from {status['searched_on']}{proved}{longer}; --anew searches again."
 
 
-def _column(key: str, values: list[Any], row_unit: str) -> tuple[str, list[Any]]:
-    """Heading with unit, and the values in that unit, `row_unit` where the name has none."""
+def _column(key: str, values: list[Any], row_unit: str, across: Sequence[Any] = ()) -> tuple[str, list[Any]]:
+    """Heading with unit, and the values in that unit, `row_unit` where the name has none.
+
+    `across` are the values of all columns that have to be in the same one; none where each has its own.
+    """
     label, unit = heading_of(key)
     unit = unit or row_unit
     if not unit:
         return label, values
     if unit == "%":
         return f"{label} (%)", [100 * value if _is_number(value) else value for value in values]
-    divisor, shown = _scale(key, unit, [abs(value) for value in values if _is_number(value) and value])
+    sizes = [abs(value) for value in across or values if _is_number(value) and value]
+    divisor, shown = _scale(key, unit, sizes)
     scaled = [value / divisor if _is_number(value) and divisor != 1 else value for value in values]
     return f"{label} ({shown})", scaled
 

@@ -17,6 +17,7 @@ from planner.report.tables import (
     found_again,
     headline,
     infeasibility_tables,
+    of_periods,
     provenance,
     table_of,
     tables,
@@ -107,10 +108,10 @@ def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:
             yield TITLES[name], table_of(name, held[name], keys)
     if held["fleet"]:
         rows = across_periods(held["fleet"], ("site", "sku"), "in_service_nodes", periods)
-        yield "Nodes in service", table_of("", rows)
+        yield of_periods("Nodes in service", periods), table_of("", rows)
     if held["services"]:
         rows = across_periods(held["services"], ("service", "site", "sku"), "replicas", periods)
-        yield "Replicas", table_of("", rows)
+        yield of_periods("Replicas", periods), table_of("", rows)
     if played := held.get("verification"):
         yield TITLES["verification"], table_of("verification", played, _PLAYED)
     for name in ("cost", "carbon", "unit_costs", "views"):

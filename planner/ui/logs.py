@@ -107,6 +107,11 @@ def own_fit(place: str) -> Document | None:
     proposed = mapping or BLANK_MAPPING
     if read is not None:
         proposed = read["mapping"]
+    if read is not None and "refused" in read:
+        st.error("The log needs a word more in the mapping below.", icon=":material/block:")
+        st.code(read["refused"], language=None, wrap_lines=True)
+        read = None
+    elif read is not None:
         _what_was_read(read)
     elif not _failed("read-log", file, mapping=mapping):
         return None

@@ -64,7 +64,7 @@ def _repeats(connection: DuckDBPyConnection) -> list[str]:
     )
     (after,) = one_row(connection, "SELECT count(*) FROM records")
     return (
-        [f"{count_of(before - after, 'row')} left out: the unit was in that state already."]
+        [f"{count_of(before - after, 'row')} repeat the state that their unit was in."]
         if after < before
         else []
     )

@@ -324,6 +324,22 @@ def test_every_problem_is_named_at_once(write):
 
 
 @pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("node_power,72,kW", "node_power is 72,000 W, and a node of h100-8 draws 10,200 W at most"),
+        (
+            "accelerator_power,7000,W",
+            "accelerator_power is 7,000 W, and its part of a node of h100-8 draws 1,275 W",
+        ),
+    ],
+)
+def test_a_power_that_no_node_draws_is_refused(write, row, said):
+    """A rack, or watts for kilowatts: it made the rating of the accelerator thirteen times its own."""
+    with pytest.raises(InputError, match=said):
+        calibration_document(write(f"h100-8,llama-3.1-8b,bf16,8,512,8192,{row},mine"))
+
+
+@pytest.mark.parametrize(
     ("header", "said"),
     [
         (HEADER.replace(",unit", ""), "the column 'unit' is missing"),

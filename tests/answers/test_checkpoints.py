@@ -609,6 +609,19 @@ def test_a_size_of_a_scenario_rests_on_what_the_scenario_states() -> None:
     assert job["document"]["inputs"]["model"] == "llama-3-8b"
 
 
+def test_a_log_or_the_folder_of_a_fit_is_told_how_to_name_it(tmp_path: Path) -> None:
+    """What one has in hand after `fit --out` is a folder, and before it a log."""
+    (tmp_path / "fit.json").write_text("{}")
+    (tmp_path / "log.csv").write_text("node,start")
+
+    for name, said in (
+        (tmp_path, "name the fit in that folder"),
+        (tmp_path / "log.csv", "a log is fitted first"),
+    ):
+        with pytest.raises(InputError, match=said):
+            checkpoint_document(CheckpointQuestion(failures=str(name)))
+
+
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_scenario_may_be_asked_with_another_fleet(tmp_path: Path) -> None:

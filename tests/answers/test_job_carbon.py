@@ -227,8 +227,10 @@ def test_federated_job_by_hand() -> None:
 
     assert float(found.carbon.value) == pytest.approx(devices + server)
     view = ledger_of(found, None).scopes()
-    assert view.scope_2_location_kgco2e == pytest.approx(server)
-    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices)
+    burnt = CATALOGUE.fact("grid.us.direct_fraction").value
+    assert view.scope_2_location_kgco2e == pytest.approx(burnt * server)
+    assert view.scope_3_kgco2e[Category.FUEL_AND_ENERGY] == pytest.approx((1 - burnt) * server)
+    assert sum(view.scope_3_kgco2e.values()) == pytest.approx(devices + (1 - burnt) * server)
     assert Category.USE_OF_SOLD_PRODUCTS in view.scope_3_kgco2e
 
 
@@ -551,6 +553,14 @@ def refused(text: str) -> list[str]:
         (
             SMALL + "[inference]\nrequests = 3\n",
             ["give traffic, or tokens_in", "give model (predicted), or tokens"],
+        ),
+        (
+            SMALL + "[inference]\nrequests_per_day = 3\nduration = '1 d'\ntokens_in = 1\ntokens_out = 1\n"
+            "tokens_per_s = 9\nmean_to_peak = 0.5\nfirst_token = '1 s'\n",
+            [
+                "inference.mean_to_peak: has no effect with tokens_per_s",
+                "inference.first_token: has no effect with tokens_per_s",
+            ],
         ),
         (SMALL + "training = 3\n", ["hardware.training: is not known here"]),
     ],

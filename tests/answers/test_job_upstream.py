@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from planner.answers.job import job_document, read_job
 from planner.inputs.loading import load_catalogue
 
+ROOT = Path(__file__).resolve().parents[2]
 JOB = """
 title = "A thousand hours"
 site = {{ {site}, pue = 1.1 }}
@@ -39,6 +41,27 @@ def test_scope_2_is_what_power_stations_burn_where_that_is_known(site: str, note
     if upstream:
         share = load_catalogue().fact("grid.fr.direct_fraction").value
         assert scopes["2, location-based"] == pytest.approx(share * totals["operational"], rel=1e-9)
+
+
+def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:
+    """Servers are bought electricity; phones are the use of what is sold, all of it."""
+    text = (ROOT / "data/jobs/federated-keyboard.toml").read_text(encoding="utf-8")
+    catalogue = load_catalogue()
+
+    def found(grid: str) -> tuple[dict[str, float], dict[str, float], str]:
+        job = tomllib.loads(text)
+        job["site"] = {"grid": grid, "pue": 1.1}
+        document = job_document(read_job(job, "job.toml", catalogue))
+        scopes = {row["scope"]: row["kgco2e"] for row in document["scopes"]}
+        return scopes, {one["name"]: one["value"] for one in document["totals"]}, document["scope_note"]
+
+    scopes, totals, note = found("fr")
+    upstream, sold = scopes["3.3, fuel and energy"], scopes["3.11, use of sold products"]
+    share = catalogue.fact("grid.fr.direct_fraction").value
+    assert note == ""
+    assert scopes["2, location-based"] / (scopes["2, location-based"] + upstream) == pytest.approx(share)
+    assert sum(scopes.values()) == pytest.approx(totals["operational"], rel=1e-9)
+    assert sold > 10 * upstream > 0
 
 
 def test_the_share_that_is_burnt_is_that_of_the_mix() -> None:

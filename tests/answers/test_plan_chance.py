@@ -19,12 +19,14 @@ from planner.physics.equations.chance import (
     headroom_ratio,
     in_time_fraction,
     met_fraction,
+    missing_fraction,
     on_time_fraction,
     rate_sigma,
 )
 from planner.physics.equations.training import run_finish_quantile_h
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
+from planner.trace.numbers import percent_text
 from planner.trace.quantities import Fact, Source
 from planner.trace.records import Record, plain_rows
 from planner.trace.uncertainty import Swing, narrowed, swings
@@ -118,6 +120,35 @@ def test_the_chance_is_that_of_draws(
     assert chance == pytest.approx(
         drawn(ratio, sku, sigma, spread, used, free, group, nodes, on_time), abs=0.012
     )
+
+
+def test_work_that_waits_misses_late_nodes_until_they_are_there() -> None:
+    """Eight nodes, all of them late by a normal delay: what they do after it is enough, or not."""
+    random, hours, late = np.random.default_rng(3), 2160.0, 1000.0
+    delay = np.maximum(late / 1.6449 * random.standard_normal(DRAWS) - 100.0, 0.0)
+    demand = np.exp(0.1 * random.standard_normal(DRAWS))
+    drawn_share = float((1.3 * (1 - np.minimum(delay / hours, 1)) >= demand).mean())
+    slack = np.array([[100.0]])
+    missing = missing_fraction(
+        slack_h=slack, late_p95_h=late, hours_h=hours, tail_fraction=(np.arange(16) + 0.5)[None, :] / 16
+    )
+    found, at_once = (
+        met_fraction(
+            capacity_ratio=np.array([1.3]),
+            sku=np.array([0.0]),
+            rate_sigma=np.array([0.0]),
+            demand_sigma=0.1,
+            used_nodes=np.array([8.0]),
+            free_nodes=np.array([0.0]),
+            order_group=np.array([0]),
+            order_nodes=np.array([8.0]),
+            on_time_fraction=on_time_fraction(slack_h=slack[0], late_p95_h=late),
+            **more,
+        )
+        for more in ({"late_fraction": missing}, {})
+    )
+    assert found == pytest.approx(drawn_share, abs=0.015)
+    assert at_once < found - 0.1
 
 
 def test_errors_by_hand() -> None:
@@ -296,7 +327,25 @@ def test_a_planted_chance_is_refused() -> None:
 
 
 def test_nothing_to_meet_says_nothing() -> None:
-    assert chance_sentences(planned({}), []) == []
+    assert chance_sentences(planned({}), [], {"draws": 64, "enough_fraction": 1.0}) == []
+
+
+def test_how_sure_is_said_first_with_what_raises_it() -> None:
+    """In what share of draws all of it is enough, before the views of money, and what raises it."""
+    plan = planned(BUSY | POOL)
+    document = plan_document(plan)
+    share, lines = document["held"]["enough_fraction"], document["headline"]
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("How sure")]
+    assert (
+        f"is enough in {percent_text(share, 0)} of {document['held']['draws']} draws; the least sure"
+        in lines[at]
+    )
+    assert 'policy.confidence = "90 %" plans the headroom' in lines[at]
+    assert at < next(i for i, line in enumerate(lines) if line.startswith("The same decisions in three"))
+    assert any(line.startswith("Do the work of lab on ") for line in lines)
+    asked = planned(BUSY | {"policy.confidence": 0.9})
+    (said,) = chance_sentences(asked, plan_tables(asked)["chance"], {"draws": 64, "enough_fraction": 0.5})
+    assert "90 % is asked of each of them alone, deliveries apart, not of all of them at once" in said
 
 
 @pytest.mark.nightly

@@ -34,6 +34,7 @@ from planner.inputs.software import default_stack
 from planner.program.plan import Plan, plan_fleet
 from planner.report.page import to_html
 from planner.report.text import to_markdown
+from planner.trace.records import plain_rows
 from solver.answer import answer
 from solver.backend import Status
 
@@ -210,6 +211,24 @@ def test_services_may_rent_and_pay_all_hours_of_their_replicas() -> None:
 
 
 # Parking
+
+
+def test_an_hour_of_a_pool_by_the_hour_costs_its_price_on_as_many_nodes_as_it_asks_for() -> None:
+    """10,000 accelerator-hours: 1,250 of a node, which jobs fill to four fifths of what is there at once."""
+    pool = {"name": "lab", "model": "llama-3-8b", "reference": "h100-8", "utilisation": 0.8}
+    pool |= {"gpu_time": ["10000 h", "0 h"]}
+    plan = planned(one_job(), {"rental": [CLOUD], "market": [], "training": [], "pools": [pool]})
+    tables = {name: plain_rows(rows) for name, rows in plan_tables(plan).items()}
+    (row,), (work, *_) = tables["rental"], tables["unit_costs"]
+    hours = plan.inputs.scenario.horizon.hours[0]
+    assert row["node_h"] == pytest.approx(1250)
+    assert row["nodes"] == math.ceil(1250 / 0.8 / hours) == solved_nodes(plan)
+    assert (work["amount"], work["usd_per_unit"]) == pytest.approx((10_000, 2.0))
+
+
+def solved_nodes(plan: Plan) -> int:
+    assert plan.answer.solution is not None
+    return int(plan.answer.solution.rented.max())
 
 
 @pytest.mark.nightly

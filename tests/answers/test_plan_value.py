@@ -290,6 +290,35 @@ def test_usual_practice_is_judged_by_the_same_model() -> None:
     assert any("As operators usually plan" in line for line in why_this_plan(plan)[1])
 
 
+def test_baselines_are_said_for_what_they_are() -> None:
+    """Of spent money usual practice is counted so; next to a plan that buys nothing is another one."""
+    path = data_folder() / "scenarios" / "one-training-job.toml"
+    spent = plan_fleet(with_changes(load_scenario(path), {"policy.objective": "cash"}))
+    usual = spent.baselines[USUAL_PRACTICE].solution
+    assert usual is not None
+    bought = int(usual.orders.sum())  # one node each
+    assert usual.usd > 100_000 * bought > 0, "each node in full"
+    first = {"policy.objective": "lexicographic", "policy.first": "carbon", "policy.tolerance": 0.05}
+    rented = {"rental": [{"name": "cloud", "sku": "h100-8", "grid": "fr"}], "sites[0].power_cap": "0 kW"}
+    clean = plan_fleet(with_changes(load_scenario(path), first | rented | {"sites[0].grid": "fr"}))
+    assert not solved(clean).orders.any()
+    assert not any("Without purchases it would" in line for line in why_this_plan(clean)[1])
+
+
+def test_rented_nodes_have_no_spares_that_could_be_too_few() -> None:
+    """The provider replaces them: nothing is said of the spares of usual practice where all is rented."""
+    spot = {"name": "spot", "sku": "h100-8", "grid": "se", "commitment": "spot"}
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), {"rental": [spot], "market": []}
+    )
+    plan = plan_fleet(scenario)
+    inputs, assembled = plan.own_baselines[USUAL_PRACTICE]
+    usual = plan.baselines[USUAL_PRACTICE].solution
+    assert usual is not None
+    assert usual.in_use.max() > 0
+    assert spare_confidence_fraction(inputs, assembled, usual) == 1.0
+
+
 @pytest.mark.nightly
 def test_usual_practice_says_where_its_spares_break_the_promise() -> None:
     """One spare for up to 33 nodes: by the plan's own law, more than one is down for a share of the time."""

@@ -13,15 +13,15 @@ from test_plan_value import trained, worth
 from planner.answers.plan import unit_costs, view_lines
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.answers.plan.views import _payback_text, pays_back, view_tables
+from planner.answers.plan.views import _payback_text, npv_sentence, pays_back, view_tables
 from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import parse_scenario, with_changes
 from planner.inputs.service_requests import request_tokens
-from planner.program.baselines import usual_practice
+from planner.program.baselines import NO_PURCHASES, usual_practice
 from planner.program.ledger import Disagreement
 from planner.program.plan import Plan, plan_fleet
 from planner.report.integrity import disagreements
-from planner.trace.records import Record
+from planner.trace.records import Record, plain_rows
 
 pytestmark = pytest.mark.solve
 
@@ -271,3 +271,18 @@ def test_further_cash_is_back_when_the_sums_meet_for_good() -> None:
     assert pays_back({"2027-01": -1.0, "2027-02": 2.0, "2027-03": -5.0}) is None
     assert _payback_text(None, start) == "never within the horizon"
     assert _payback_text(pays_back({"2027-01": 1.0, "2027-02": -0.5}), start) == "at once"
+
+
+def test_what_a_plan_next_to_it_leaves_undone_is_told_with_its_present_cost() -> None:
+    """Penalties are no cash: a plan that buys nothing and serves little looks cheap without them."""
+    dear = BUSY | {"services.chat.unmet_penalty": "0.01 USD"}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), dear))
+    tables = plan_tables(plan)
+    (row,) = [one for one in plain_rows(tables["npv"]) if one["against"] == NO_PURCHASES][:1]
+    without = plan.baselines[NO_PURCHASES].solution
+    assert without is not None
+    assert row["baseline_penalties_usd"] == pytest.approx(without.usd_terms.unmet.sum())
+    assert row["baseline_penalties_usd"] > 1e5
+    said = " ".join(npv_sentence(plain_rows(tables["npv"])))
+    assert "'no purchases'" in said
+    assert "it leaves work undone at penalties of" in said

@@ -32,6 +32,17 @@ STORED = {"sites.stockholm.storage": "40 TB", "sites.stockholm.wue": "0.2 L/kWh"
 ONE_SKU = {"market": [{"sku": "h100-8", "lead_time": "0 d", "order_nodes": 1}]}
 
 
+def by_market(changes: dict[str, Any]) -> tuple[Plan, WholeLedger]:
+    """The same, market-based."""
+    market = STORED | ONE_SKU | {"policy.accounting": "market"} | changes
+    plan = plan_fleet(
+        with_changes(load_scenario(data_folder() / "scenarios" / "one-training-job.toml"), market),
+        baselines=False,
+    )
+    assert plan.answer.solution is not None
+    return plan, whole_ledger(plan, plan.answer.solution)
+
+
 @cache
 def planned() -> Plan:
     """One run on new nodes, and 40 TB."""
@@ -157,6 +168,24 @@ def test_a_market_based_plan_has_its_contracts_in_its_electricity() -> None:
     electricity = found.entries[0]
     assert electricity.location is not None
     assert float(electricity.location.value) > float(electricity.kgco2e.value)
+
+
+def test_a_market_based_plan_parts_what_lies_upstream_where_the_grid_stands_in() -> None:
+    """Without a residual mix the grid's factor holds, of which so much is burnt; a stated mix stays whole."""
+    _, found = by_market({})
+    share = load_catalogue().fact("grid.se.direct_fraction").value
+    lines = {one.name: one for one in found.entries}
+    for what in ("nodes", "the network"):
+        burnt, upstream = (
+            float(lines[f"{part}electricity of {what}"].kgco2e.value) for part in ("", "upstream of ")
+        )
+        assert burnt / (burnt + upstream) == pytest.approx(share)
+    place = lines["electricity of nodes"].location
+    assert place is not None
+    assert float(place.value) == pytest.approx(float(lines["electricity of nodes"].kgco2e.value))
+    plan, stated = by_market({"sites.stockholm.market_intensity": "50 g/kWh"})
+    assert "upstream of electricity of nodes" not in {one.name for one in stated.entries}
+    assert "is not stated: all of it stands in scope 2" in " ".join(ledger_sentences(plan, stated))
 
 
 def test_it_says_what_the_plan_does_not_minimise() -> None:

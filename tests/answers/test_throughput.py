@@ -517,7 +517,7 @@ def test_what_memory_lacks_is_said():
         Question("hunyuan-video", serve=True, skus=("l4-8",), nodes=(1,)),
         Question("dlrm-dcnv2", serve=True, precision="fp8", skus=("l4-8",), nodes=(1,)),
     ):
-        assert re.search("needs 2[67] GB of 22 GB", throughput_document(question)["rows"][0]["reason"])
+        assert re.search("needs 2[67] GB of 23 GB", throughput_document(question)["rows"][0]["reason"])
 
 
 @pytest.mark.slow

@@ -142,6 +142,7 @@ WIDENED = "4-bit weights widened to 16 bits by kernels of that version on Hopper
 BEYOND = {
     ("gpt-oss-120b", "h100-8", "8192/1024"): WIDENED,
     ("gpt-oss-120b", "h100-8", "1000/1000"): WIDENED,
+    ("gpt-oss-120b", "h100-8", "32768/1024"): WIDENED,
     ("gpt-oss-120b", "h200-8", "1000/1000"): WIDENED,
     ("gpt-oss-120b", "h200-8", "1024/8192"): WIDENED,
     (
@@ -149,11 +150,12 @@ BEYOND = {
         "gb200-nvl72",
         "1000/1000",
     ): "1,500 requests at once on one accelerator",
+    ("deepseek-v3", "mi325x-8", "922/922"): "SGLang 0.5.9 takes 24 ms a step for four requests; one row",
 }
 
 
 def test_known_failures_mixtures_of_2025_in_full_systems():
-    """Points beyond a factor of 2 are these five, each too fast by us, and none is dense."""
+    """Points beyond a factor of 2 are these seven, each too fast by us, and none is dense."""
     points = fit_serving.read_points()
     ratios = np.exp(fit_serving.rate_errors(points, {}))
     far = np.abs(np.log(ratios)) > np.log(2.0)

@@ -338,7 +338,6 @@ discount_rate = 0.07
 node_life = "4 y"
 park_idle = true
 confidence = 0.9
-residual_value = "12 %"
 retirement = "end of life"
 accounting = "market"
 robust = "regret"
@@ -490,6 +489,7 @@ def test_whole_holds_every_key() -> None:
     keys -= {"classes", "share_fraction", "cache_hits_fraction", "cached_tokens"}  # the same
     keys -= {"data_usd_per_million", "bought_fraction", "generated_fraction", "feeds"}  # in test_data_mix
     keys -= {"tables", "file", "table_set", "reuse", "reuse_set", "tiers", "ways"}  # in test_placed_works
+    keys -= {"residual_value_fraction"}  # in place of resale_decline, in test_plan_ownership
     keys -= {"samples", "batch_samples"}  # in place of tokens, in test_sample_training
     keys -= {"ingestion", "workers_per_node", "workers"}  # in test_feeding
     keys -= {"audio_s", "audio_h_per_d", "candidates", "images", "response_time_s"}  # in test_service_kinds

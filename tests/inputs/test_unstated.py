@@ -64,3 +64,17 @@ def test_notes_are_in_the_currency_of_the_scenario() -> None:
     assert "is charged at 178.1 EUR/kW/month" in said
     assert "the people who run services (90.91 EUR/h: planning.person_hour)" in said
     assert "USD" not in said
+
+
+def test_a_lead_that_the_shortest_month_makes_longer_is_told() -> None:
+    """31 days from 1 January end on 1 February; by whole months of at least 28 days they are two."""
+    months = {"horizon.period": "month", "horizon.periods": 4}
+    scenario = with_changes(
+        load_scenario(data_folder() / "scenarios" / "one-training-job.toml"),
+        months | {"market.h100-8.lead_time": "31 d", "training.train-8b.deadline": date(2027, 4, 30)},
+    )
+    told = [note for note in notes_on(scenario) if "lead_time" in note]
+    assert told == [
+        "market.h100-8.lead_time of 31 d counts as 2 months after each order, as the shortest month has "
+        "28 d: with 28 d nodes would work after 1"
+    ]

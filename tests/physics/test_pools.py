@@ -270,7 +270,7 @@ def test_rollouts_are_about_the_published_share_of_a_step(
     step = {name: float(one.value) for name, one in rate.call.inputs.items()}
 
     found = step["overhead_ratio"] * rate.value / step["writing_per_s"]
-    assert share - 0.01 < found < share + 0.12
+    assert share - 0.02 < found < share + 0.12
 
 
 def test_who_does_not_wait_takes_less_and_waste_takes_more() -> None:

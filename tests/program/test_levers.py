@@ -14,7 +14,7 @@ from explained import equations_hold
 from benchmarks.studies.hours import WORK_BY_THE_HOUR
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
-from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records
+from planner.answers.plan.hours import STATES, hour_records, hour_sentences, lever_records, saving_said
 from planner.answers.plan.unit_costs import unit_cost_records
 from planner.inputs.consistency import with_cards
 from planner.inputs.editing import prices_found
@@ -687,3 +687,16 @@ def test_a_plan_by_period_is_a_plan_of_its_slots() -> None:
         for found in verify(slots.problem, dataclasses.replace(plain.answer.solution, slots=None), 1e-6)
         if "terms" not in found.rule
     ]
+
+
+@pytest.mark.parametrize(
+    ("usd", "kgco2e", "said"),
+    [
+        (-500.0, -2000.0, "saves 2.00 tCO2e and 500 USD"),
+        (20.0, -2000.0, "saves 2.00 tCO2e for 20.0 USD more"),
+        (-11.9, 102.0, "saves 11.9 USD for 102 kgCO2e more"),
+        (11.9, 102.0, "saves nothing and takes 102 kgCO2e and 11.9 USD more"),
+    ],
+)
+def test_what_hours_save_is_no_negative_saving(usd: float, kgco2e: float, said: str) -> None:
+    assert saving_said("work that moves saves", usd, kgco2e) == f"work that moves {said}"

@@ -13,6 +13,7 @@ from planner.report.tables import (
     compared,
     headline,
     infeasibility_tables,
+    of_periods,
     provenance,
     range_text,
     table_of,
@@ -151,6 +152,18 @@ def test_rows_of_periods_become_columns() -> None:
 
     assert iowa == {"site": "iowa", "p1": 0, "p3": 0, "p5": 0, "p7": 5}
     assert oslo == {"site": "oslo", "p1": 0, "p3": 0, "p5": 0, "p7": 0}, "p6 is not shown"
+    assert of_periods("Replicas", periods) == "Replicas in 4 of 7 periods (--json has all)"
+    assert of_periods("Replicas", periods[:6]) == "Replicas"
+
+
+def test_columns_that_are_read_across_have_one_unit() -> None:
+    """0.36 MUSD next to 362.1 kUSD of the same bills read as two amounts."""
+    rows = [
+        {"line": "bills", "economic_usd": 362_100.0, "cash_usd": 362_100.0, "accounts_usd": 362_100.0},
+        {"line": "all", "economic_usd": 1.2e6, "cash_usd": 3.9e6, "accounts_usd": 760_200.0},
+    ]
+    assert len({heading.partition("(")[2] for heading in table_of("views", rows).headings[1:]}) == 1
+    assert len(set(table_of("views", rows).values[0][1:])) == 1
 
 
 def test_provenance_names_what_a_plan_can_be_made_again_from() -> None:

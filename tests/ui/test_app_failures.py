@@ -167,6 +167,20 @@ def test_a_log_of_unknown_shape_asks_for_a_mapping(monkeypatch: pytest.MonkeyPat
     assert "2 failures say little" in texts(page)
 
 
+def test_a_syslog_is_asked_for_its_year_in_the_mapping_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The field held a blank mapping of a table, and the message spoke of a proposed one."""
+    work_at_once(monkeypatch)
+    line = "Jan  3 05:29:20 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n"
+    page = own_log((line + line.replace("05:29", "06:29")).encode(), "syslog")
+    assert "add year = 2025" in page.code[0].value
+    assert 'layout = "kernel"' in page.text_area[0].value
+
+    page.text_area[0].set_value("year = 2025\n" + page.text_area[0].value)
+    button(page, "log-read").click().run()
+    assert not page.error
+    assert "2 failures say little" in texts(page)
+
+
 def test_a_worker_that_dies_leaves_the_page_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page says so and offers to begin anew."""
     work_at_once(monkeypatch, Seen("died", error="The worker ended (signal 9)."))

@@ -29,7 +29,7 @@ from planner.performance.calibrate import (
     worst_error,
 )
 from planner.trace.errors import InputError
-from planner.trace.numbers import written_text
+from planner.trace.numbers import number_text, written_text
 from planner.trace.quantities import Fact, Source, Traced, calculated, chosen, derive, end_of, pick
 from planner.trace.records import Record, stepped
 
@@ -332,6 +332,7 @@ def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
     one = measured.workload
     seen = stated(measured, "measured_kw", measured.value)
     kw: Traced = seen
+    _refuse_above_rating(measured, catalogue)
     if measured.quantity == "node_power":
         server, chip = f"server.{one.sku.server}", f"accelerator.{one.sku.accelerator}"
         kw = derive(
@@ -353,6 +354,23 @@ def _power_row(measured: Measurement, catalogue: Catalogue) -> Record:
         "before_kw": ours,
         "factor": derive(power_ratio, measured_kw=kw, modelled_kw=ours),
     }
+
+
+def _refuse_above_rating(measured: Measurement, catalogue: Catalogue) -> None:
+    """Refuse a power that the node cannot draw: that of a rack, or one in another unit.
+
+    Raises:
+        ValueError: it is above the most that the server draws, or an accelerator's part of it.
+    """
+    server, whole = f"server.{measured.workload.sku.server}", measured.quantity == "node_power"
+    parts = 1.0 if whole else float(catalogue.fact(f"{server}.accelerators").value)
+    most_kw = float(catalogue.fact(f"{server}.max_power").value) / parts
+    if measured.value > most_kw:
+        raise ValueError(
+            f"{measured.quantity} is {number_text(1000 * measured.value)} W, and "
+            f"{'a node' if whole else 'its part of a node'} of {measured.workload.sku.name} draws "
+            f"{number_text(1000 * most_kw)} W at most: write that of one, with its unit"
+        )
 
 
 def _fact(catalogue: Catalogue, accelerator: str) -> Fact:

@@ -12,7 +12,7 @@ import numpy as np
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.current_interval import point_of_ettr, today_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
-from planner.answers.checkpoints.question import Terms, fleets, is_fit, states, terms_of_flags
+from planner.answers.checkpoints.question import Terms, fleets, is_fit, no_fleet, states, terms_of_flags
 from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
 from planner.answers.checkpoints.rows import (
     FLAT,
@@ -50,7 +50,6 @@ NUMBERS = (
     *("slow_nodes_fraction", "slowdown_factor", "step_spread_fraction"),
 )
 KINDS = {
-    "failures": "fleet with failures",
     "skus": "SKU",
     "storages": "checkpoint storage",
     "models": "model",
@@ -227,6 +226,8 @@ def _unknown(options: Mapping[str, str], choices: Mapping[str, list[str]]) -> It
     for kind, name in options.items():
         if kind == "failures" and is_fit(name):
             read_fit(Path(name))
+        elif kind == "failures" and name not in choices[kind]:
+            yield no_fleet(name, choices[kind])
         elif name not in choices[kind]:
             near = difflib.get_close_matches(name, choices[kind], n=3)
             hint = f"near: {', '.join(near)}" if near else f"there are: {', '.join(choices[kind])}"

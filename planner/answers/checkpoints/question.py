@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -169,6 +170,23 @@ def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:
 def is_fit(failures: str) -> bool:
     """Whether the failures are a file rather than a name of the catalogue."""
     return failures.endswith(".json")
+
+
+def no_fleet(failures: str, known: Sequence[str]) -> str:
+    """What is wrong with failures that are no fleet of the catalogue and no fit.json, and what to name instead."""
+    said, path = f"no fleet with failures '{failures}'", Path(failures)
+    try:
+        if (path / "fit.json").is_file():
+            return f"{said}: name the fit in that folder, {path / 'fit.json'}"
+        if path.is_file():
+            return (
+                f"{said}: a log is fitted first: everfleet fit {path} --out FOLDER, then name FOLDER/fit.json"
+            )
+    except (OSError, ValueError):  # no system takes it as a path
+        pass
+    near = difflib.get_close_matches(failures, known, n=3)
+    there = f"near: {', '.join(near)}" if near else f"there are: {', '.join(known)}"
+    return f"{said}; {there}; or the fit.json of your own log (everfleet fit)"
 
 
 def fleets(catalogue: Catalogue) -> list[str]:

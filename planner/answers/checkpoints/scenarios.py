@@ -8,6 +8,7 @@ from planner.answers.checkpoints.question import (
     Terms,
     fleets,
     is_fit,
+    no_fleet,
     terms_of_job,
     with_failures,
 )
@@ -72,7 +73,7 @@ def scenario_document(scenario: Scenario, question: CheckpointQuestion = AS_USUA
     known, failures = fleets(inputs.catalogue), question.failures
     fleet = failures if failures is None or isinstance(failures, str) else fit_of(failures, "the fit")
     if isinstance(fleet, str) and not is_fit(fleet) and fleet not in known:
-        raise InputError(f"no fleet with failures '{fleet}'; there are: {', '.join(known)}")
+        raise InputError(no_fleet(fleet, known))
     stated = question.said("queue_min", "storage_others_fraction", "nodes")
     if wrong := [f"{option}: {text}" for option, text in out_of_range(CheckpointQuestion, stated)]:
         raise InputError("\n".join(wrong))

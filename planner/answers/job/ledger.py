@@ -96,12 +96,12 @@ def signal_of(footprint: Footprint) -> GridSignal:
 def burnt_share(footprint: Footprint) -> Fact | None:
     """Share of the electricity that power stations burn, where its factor is of whole lives; None else.
 
-    Electricity of phones is that of many grids, and stays in one.
+    It is of the site. Electricity of phones is others', on many grids: all of it stays in the use of what is
+    sold.
     """
     setting, site = footprint.setting, footprint.setting.job.site
     own = site.hourly is not None or site.grid_kgco2e_per_kwh is not None
-    many = any(phase.federated is not None for phase in footprint.phases)
-    if own or many or not of_whole_lives(signal_of(footprint)):
+    if own or not of_whole_lives(signal_of(footprint)):
         return None
     return direct_fraction(setting.fact, setting.catalogue.has, site.grid)
 
@@ -122,28 +122,44 @@ def _lines(footprint: Footprint, phase: Phase, market: float | None) -> Iterator
     if phase.federated is not None:
         parts = phase.federated.parts
         carbon = FederatedCarbon(**{part: float(node.value) for part, node in parts.items()})
-        yield from zip(carbon.lines(electricity_of(footprint.operational)), parts.values(), strict=True)
+        lines, share = carbon.lines(electricity_of(footprint.operational)), burnt_share(footprint)
+        for line, node in zip(lines, parts.values(), strict=True):
+            if share is None:
+                yield line, node
+            elif line.scope == 2:
+                yield from _parted(line, node, share)
+            else:
+                yield replace(line, electricity=None), node
         return
     if phase.operational is not None and phase.facility_kwh is not None:
-        energy, burnt, signal = float(phase.facility_kwh.value), phase.operational, signal_of(footprint)
-        if (share := burnt_share(footprint)) is not None:
-            burnt = (phase.operational * share).named("burnt_kgco2e")
-            rest = (phase.operational - burnt).named("upstream_kgco2e")
-            yield Line("upstream of electricity", name, 3, float(rest.value), BOUNDARY, UPSTREAM), rest
+        energy, whole, signal = float(phase.facility_kwh.value), phase.operational, signal_of(footprint)
         electricity = Line(
             "electricity",
             name,
             2,
-            float(burnt.value),
+            float(whole.value),
             "facility",
-            electricity=signal if share is None else replace(signal, scope="direct"),
+            electricity=signal,
             market_kgco2e=None if market is None else energy * market,
         )
-        yield electricity, burnt
+        if (share := burnt_share(footprint)) is None:
+            yield electricity, whole
+        else:
+            yield from _parted(electricity, whole, share)
     if phase.embodied is not None:
         category = _CATEGORIES.get(phase.name, Category.CAPITAL_GOODS)
         hardware = Line("hardware", name, 3, float(phase.embodied.value), phase.boundary, category)
         yield hardware, phase.embodied
+
+
+def _parted(line: Line, whole: Traced, share: Fact) -> Iterator[tuple[Line, Traced]]:
+    """Bought electricity as what power stations burn for it, and what lies upstream of them."""
+    assert line.electricity is not None, "it is bought electricity"
+    burnt = (whole * share).named("burnt_kgco2e")
+    rest = (whole - burnt).named("upstream_kgco2e")
+    yield Line(f"upstream of {line.name}", line.phase, 3, float(rest.value), BOUNDARY, UPSTREAM), rest
+    direct = replace(line.electricity, scope="direct")
+    yield replace(line, kgco2e=float(burnt.value), electricity=direct), burnt
 
 
 def _water(footprint: Footprint, phase: Phase) -> Iterator[WaterLine]:

@@ -13,7 +13,6 @@ from planner.answers.plan.shared_runs import counted_runs, groups_of
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.chance import (
-    confidence,
     delivery_chance,
     delivery_slack,
     demand_sigmas,
@@ -23,17 +22,20 @@ from planner.physics.chance import (
     serving_sigma,
     training_sigma,
 )
-from planner.physics.equations.chance import in_time_fraction, met_fraction
+from planner.physics.equations.chance import in_time_fraction, met_fraction, missing_fraction
 from planner.physics.training import Progress
 from planner.program.ledger_terms import DECIDED
 from planner.program.operation import able_per_s
 from planner.program.plan import Plan
-from planner.program.solution import Solution, lent_work_h, nodes_of_runs, totals_by
+from planner.program.solution import Solution, lent_work_h, nodes_of_runs, peak_kw, totals_by, unfilled_nodes
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
 
+SHARES_OF_LATE, FEW_ORDERS = 8, 3  # of delays that are tried, where so few orders arrive at once
+ENDLESS_H = 1e6  # of slack: nothing arrives
 LEAST_SURE = 3  # named in the first lines
+ROUNDING = 1e-6  # of replicas
 SURE = 0.995  # from here on nothing is named
 Groups = NDArray[np.intp]
 _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
@@ -49,25 +51,36 @@ def chance_records(plan: Plan, solution: Solution) -> list[Record]:
     ]
 
 
-def chance_sentences(plan: Plan, rows: list[Record]) -> list[str]:
-    """The least sure of all that is to be met, and how to ask for more."""
+def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str]:
+    """In what share of draws all is done, the least sure of what is to be met, and how to ask for more.
+
+    `enough` is the document's record of the draws: how many, and in what share of them the fleet is enough.
+    """
     found = sorted(plain_rows(rows), key=lambda row: row["chance_fraction"])
     if not found:
         return []
-    doubt = "How sure, with rates, demand, deliveries and failures as they may turn out"
     least, seen = [], set[str]()
     for row in found:
         if row["work"] not in seen and len(seen) < LEAST_SURE and row["chance_fraction"] < SURE:
             seen.add(row["work"])
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
+    share = enough["enough_fraction"]
+    said = "How sure, with rates, demand, deliveries and failures as they may turn out: "
+    if share is not None:
+        said += f"what stands, is bought and is rented here is enough in {percent_text(share, 0)} of "
+        said += f"{enough['draws']} draws; "
     if not least:
-        return [f"{doubt}: each service, pool and deadline is met with more than 99 %."]
-    line = f"{doubt}: the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
-    if confidence(plan.inputs) is None:
-        line += ' policy.confidence = "90 %" plans the headroom to be surer;'
-        line += " everfleet sweep says what that costs."
-    return [line]
+        return [f"{said}each service, pool and deadline is met with more than 99 %."]
+    said += f"the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
+    stated = plan.inputs.scenario.policy.confidence_fraction
+    if stated is None:
+        said += ' policy.confidence = "90 %" plans the headroom to be surer;'
+        said += " everfleet sweep says what that costs."
+    elif share is not None and share < stated:
+        said += f" {percent_text(stated, 0)} is asked of each of them alone, deliveries apart, not of all of"
+        said += " them at once."
+    return [said]
 
 
 def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
@@ -81,7 +94,7 @@ def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
     headroom = serving_headroom(inputs, serves.service[rows], sku[rows], periods)
     held = np.asarray(headroom.value).reshape(len(sku), inputs.periods)
     able = able_per_s(plan.assembled, np.arange(len(sku)), held)
-    free = free_nodes(plan, solution)
+    free, power = free_nodes(plan, solution), _power_left_kw(plan, solution)
     for i, service in enumerate(services):
         for t, label in enumerate(inputs.scenario.horizon.period_labels):
             needed = float(problem.services.demand[i, t]) * (1.0 - float(solution.shed_fraction[i, t]))
@@ -100,14 +113,41 @@ def _services(plan: Plan, solution: Solution) -> Iterator[Record]:
             rates = [serving_sigma(inputs, service, int(problem.node_groups.sku[p])) for p in groups]
             carried = totals_by(np.searchsorted(groups, serves.node_group[here]), len(groups), each)
             used = totals_by(np.searchsorted(groups, serves.node_group[here]), len(groups), nodes)
+            # Replicas that could be added on free nodes carry, too, as far as power is left for them.
+            best = np.array(
+                [max(here[serves.node_group[here] == p], key=lambda v: able[v, t]) for p in groups.tolist()]
+            )
+            most = np.minimum(
+                free[groups, t] / serves.nodes[best],
+                power[problem.node_groups.site[groups], t] / np.maximum(serves.active_kw[best], 1e-9),
+            )
+            more = np.where(problem.node_groups.off_site[groups], free[groups, t] / serves.nodes[best], most)
+            more = np.floor(np.maximum(more, 0.0) + ROUNDING)
+            taken = more * serves.nodes[best]
             yield {
                 "work": service.name,
                 "period": label,
                 "unit": "requests/s",
                 **_met(
-                    plan, solution, t, groups, carried, needed, rates, sigmas[i, t], used, free[groups, t]
+                    plan,
+                    solution,
+                    t,
+                    groups,
+                    carried + more * able[best, t],
+                    needed,
+                    rates,
+                    sigmas[i, t],
+                    used + taken,
+                    free[groups, t] - taken,
                 ),
             }
+
+
+def _power_left_kw(plan: Plan, solution: Solution) -> NDArray[np.float64]:
+    """Power that is left at each site (S, T); none where sites share a limit, which is not divided here."""
+    limits = plan.problem.limits
+    left: NDArray[np.float64] = limits.power_kw - peak_kw(plan.problem, solution, solution.in_service)
+    return left if not len(limits.shared_power_kw) else np.minimum(left, 0.0)
 
 
 def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
@@ -136,7 +176,9 @@ def _pools(plan: Plan, solution: Solution) -> Iterator[Record]:
                 "work": pool.name,
                 "period": label,
                 "unit": "node-hours of the reference",
-                **_met(plan, solution, t, groups, carried, needed, rates, sigmas[w, t], used, none),
+                **_met(
+                    plan, solution, t, groups, carried, needed, rates, sigmas[w, t], used, none, waits=True
+                ),
             }
 
 
@@ -151,12 +193,19 @@ def _met(
     sigma: Traced,
     used_nodes: NDArray[np.float64],
     free: NDArray[np.float64],
+    *,
+    waits: bool = False,
 ) -> Record:
-    """Asked, provided, and the chance that it is enough."""
+    """Asked, provided, and the chance that it is enough.
+
+    Work that waits within the period misses late nodes for the hours until they are there; requests do from
+    the first hour on.
+    """
     orders = _orders(plan, solution, period, groups) or [_NOTHING]
     sku = plan.problem.node_groups.sku[groups].astype(float)
     each = [delivery_chance(plan.inputs, slack) for _, _, slack in orders]
     on_time = pick(each, np.arange(len(orders)))
+    shares = {"late_fraction": _late_shares(plan, orders, period)} if waits else {}
     return {
         "needed": needed,
         "provided": float(carried.sum()),
@@ -175,8 +224,22 @@ def _met(
             ),
             order_nodes=chosen("order_nodes", np.array([float(n) for _, n, _ in orders]), DECIDED),
             on_time_fraction=on_time,
+            **shares,
         ),
     }
+
+
+def _late_shares(plan: Plan, orders: list[tuple[int, int, Traced]], period: int) -> Traced:
+    """Share of the period for which nodes are missing that are late at all, at equally likely delays."""
+    count = SHARES_OF_LATE if len(orders) <= FEW_ORDERS else 1
+    slack = np.array([[min(float(slack.value), ENDLESS_H)] for _, _, slack in orders])
+    return derive(
+        missing_fraction,
+        slack_h=chosen("slack_h", slack, "from the stated lead time to the period that needs the nodes"),
+        late_p95_h=plan.inputs.fact("planning.delivery_delay"),
+        hours_h=chosen("hours_h", float(plan.problem.node_groups.hours[period]), "of the period"),
+        tail_fraction=chosen("tail_fraction", (np.arange(count) + 0.5)[None, :] / count, "shares of delays"),
+    )
 
 
 def _all_on_time(on_time: Traced, skus: list[int]) -> float:
@@ -197,7 +260,7 @@ def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list
 
 
 def free_nodes(plan: Plan, solution: Solution, *, for_pools: bool = False) -> NDArray[np.float64]:
-    """Nodes in service that nothing holds and that are no spares (P, T).
+    """Nodes in service that nothing holds and that are no spares, and what is paid and not filled (P, T).
 
     When runs hold most; for pools, which take hours, over the hours of a period.
     """
@@ -210,7 +273,7 @@ def free_nodes(plan: Plan, solution: Solution, *, for_pools: bool = False) -> ND
     if for_pools:
         run_h = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None])
         left += nodes_of_runs(plan.problem, solution.run) - run_h / groups.hours
-    found: NDArray[np.float64] = np.maximum(left, 0.0)
+    found: NDArray[np.float64] = np.maximum(left, 0.0) + unfilled_nodes(plan.problem, solution)
     return found
 
 

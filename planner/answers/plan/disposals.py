@@ -67,7 +67,7 @@ def disposal_sentences(plan: Plan, solution: Solution) -> list[str]:
         if row["what"] == "Sell":
             line += f" for {money(row['proceeds_usd'])}"
         if row["because"] == "the end of their life":
-            said.append(f"{line}, at the end of their life.")
+            said.append(f"{line}, at the end of {'its' if row['nodes'] == 1 else 'their'} life.")
             continue
         keeping = f"keeping one to the end of the horizon would cost {money(row['keeping_usd_per_node'])}"
         if "sale_usd_per_node" in row:
@@ -89,7 +89,8 @@ def second_life_sentences(plan: Plan, solution: Solution) -> list[str]:
         worth = f"{money(more)} more than its sale" if more >= 0 else f"{money(-more)} less than its sale"
         said.append(
             f"Of those, {nodes_text(count)} of {where} go on in a lower tier from {labels[t]}: one is worth "
-            f"{worth}, and spares {mass(avoided)} of making within the horizon."
+            f"{worth}, and spares {mass(avoided)} of making within the horizon. That tier pays for them, no "
+            "buyer: what is received is a transfer within the firm."
         )
     return said
 

@@ -123,7 +123,8 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["why"] += site_energy_sentences(plan, tables["site_energy"])
         document["why"] += clean_energy_sentences(plan, tables["clean_energy"])
         document["held"] = held.record()
-        document["headline"] += view_sentences(tables) + chance_sentences(plan, tables["chance"])
+        document["headline"] += chance_sentences(plan, tables["chance"], document["held"])
+        document["headline"] += view_sentences(tables)
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
         document["headline"] += stress_sentences(tables["stress"])
         # After the reasons, which rest on facts of their own: how far off rates are.

@@ -22,6 +22,7 @@ from planner.program.solution import (
     Solution,
     nodes_under_way,
     rebate_fraction,
+    totals_by,
     unfilled_nodes,
 )
 from planner.trace.numbers import count_text, mass, money, percent_text
@@ -243,8 +244,13 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     rented, labels = plan.assembled.rented, plan.inputs.scenario.horizon.period_labels
     if rented.usd is None or rented.kgco2e is None:
         return []
-    hours = rented_node_h(plan.assembled, solution)
-    mean, hour = hours / plan.problem.node_groups.hours, chosen("hour_h", 1.0, "one hour that is paid")
+    hours, works = rented_node_h(plan.assembled, solution), plan.problem.work_options
+    # Jobs of a pool fill a share of the nodes that are there: more of them are there at once.
+    more = totals_by(
+        works.node_group, len(plan.problem.node_groups), (works.held_ratio - 1.0) * solution.work_node_h
+    )
+    mean = (hours + more[rented.node_group]) / plan.problem.node_groups.hours
+    hour = chosen("hour_h", 1.0, "one hour that is paid")
     nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [
         {

@@ -138,7 +138,7 @@ def hour_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
     ledger = plan.ledger
     few = (ROUNDING * abs(float(ledger.cost.value)), ROUNDING * abs(float(ledger.carbon.value)))
     saved = [
-        f"{words} {mass(-carbon)} {f'and {money(-usd)}' if usd < 0 else f'for {money(usd)}'}"
+        saving_said(words, usd, carbon)
         for term, words in (("shifted", "work that moves saves"), ("resting", "replicas that rest save"))
         for usd, carbon in [_taken(ledger, term)]
         if abs(usd) > few[0] or abs(carbon) > few[1]
@@ -150,6 +150,17 @@ def hour_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
     if lent > 0 and done > 0:
         yield f"Nodes of replicas that rest do {percent_text(lent / done, 1)} of the work of the pools."
     yield from levers.times.notes
+
+
+def saving_said(saves: str, usd: float, kgco2e: float) -> str:
+    """What is saved, and what is given up for it: what takes more carbon for less money saves no carbon."""
+    both = ((kgco2e, mass(abs(kgco2e))), (usd, money(abs(usd))))
+    less, more = ([said for size, said in both if size and (size < 0) is down] for down in (True, False))
+    if not less:
+        return (
+            f"{saves} nothing and {'take' if saves.endswith('save') else 'takes'} {' and '.join(more)} more"
+        )
+    return f"{saves} {' and '.join(less)}" + (f" for {more[0]} more" if more else "")
 
 
 def _taken(ledger: PlanLedger, term: str) -> tuple[float, float]:

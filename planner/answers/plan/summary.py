@@ -33,6 +33,7 @@ from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
 from planner.answers.plan.work import (
+    divisible_sentences,
     flexibility_sentences,
     left_out_sentences,
     placements,
@@ -71,6 +72,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *feeding_sentences(plan, solution),
         *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
+        *divisible_sentences(plan, solution),
         *adoption_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),
@@ -206,6 +208,15 @@ def _alike(solution: Solution, usd: float, kgco2e: float) -> bool:
     )
 
 
+def _best(plan: Plan) -> str:
+    """What plans next to one of several objectives look for: its second, without the first."""
+    policy = plan.inputs.scenario.policy
+    clean = policy.objective == "carbon" or (policy.objective == "lexicographic" and policy.first == "money")
+    if policy.objective == "weighted":
+        return "the best plan"
+    return "the cleanest plan" if clean else "the cheapest plan"
+
+
 def _against_today(plan: Plan, solution: Solution) -> list[str]:
     found = plan.baselines.get(NO_PURCHASES)
     if found is None:
@@ -218,10 +229,15 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
     cleaner = found.solution.kgco2e - solution.kgco2e
     if _alike(solution, saved, cleaner):
         return ["Without purchases the answer is the same."]
-    return [
-        f"Without purchases it would cost {money(abs(saved))} {'more' if saved >= 0 else 'less'} and emit "
-        f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}."
-    ]
+    apart = (
+        f"{money(abs(saved))} {'more' if saved >= 0 else 'less'}",
+        f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}",
+    )
+    if not solution.orders.any():
+        return [
+            f"The plan buys nothing; {_best(plan)} without purchases costs {apart[0]} and emits {apart[1]}."
+        ]
+    return [f"Without purchases it would cost {apart[0]} and emit {apart[1]}."]
 
 
 def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
@@ -233,6 +249,13 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
     if not parted:
         return []
     dearer = found.solution.usd - solution.usd
+    if plan.inputs.scenario.policy.objective in ("carbon", "lexicographic"):
+        fouler = found.solution.kgco2e - solution.kgco2e
+        return [
+            f"Next to it, {_best(plan)} that keeps every node to the end of its life costs "
+            f"{money(abs(dearer))} {'more' if dearer >= 0 else 'less'} and emits {mass(abs(fouler))} "
+            f"{'more' if fouler >= 0 else 'less'} than this one, which parts with {count_text(parted)}."
+        ]
     return [
         f"Keeping every node to the end of its life would cost {money(abs(dearer))} "
         f"{'more' if dearer >= 0 else 'less'} than parting with {count_text(parted)}."

@@ -97,8 +97,9 @@ def unit_cost_records(plan: Plan, solution: Solution) -> list[Record]:
 
 
 def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """Node-hours that each work holds, by node group and period (P, T)."""
+    """Node-hours that each work holds (P, T), of nodes by the hour those that it uses."""
     problem, groups = plan.problem, len(plan.problem.node_groups)
+    by_the_hour = np.isin(problem.work_options.node_group, plan.assembled.rented.node_group)[:, None]
     runs, serves, works, pausable = (
         problem.run_options, problem.serve_options, problem.work_options, problem.pausable_options
     )  # fmt: skip
@@ -117,7 +118,7 @@ def _held_h(plan: Plan, solution: Solution) -> dict[tuple[str, str], NDArray[np.
             problem.work.name,
             works.work,
             works.node_group,
-            works.held_ratio * solution.work_node_h,
+            np.where(by_the_hour, 1.0, works.held_ratio) * solution.work_node_h,
         ),
     ]
     found = {}

@@ -22,7 +22,7 @@ from planner.program.ledger import Disagreement
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import money
-from planner.trace.quantities import Traced, chosen, derive, total
+from planner.trace.quantities import Chosen, Traced, chosen, derive, total
 from planner.trace.records import Record, plain_rows
 
 LIVES_Y = (3, 4, 5)  # over which owners compare what hardware costs in all
@@ -264,10 +264,13 @@ def npv_records(plan: Plan, months: list[Record], present: list[Record]) -> list
     start = plan.inputs.scenario.horizon.start
     mine = {row["month"]: float(row["cash_usd"].value) for row in months}
     found: list[Record] = []
-    for name, answer in plan.baselines.items():
-        if answer.solution is None:
-            continue
-        views = Views(plan.baseline_plan(name), answer.solution)
+    every = {
+        name: Views(plan.baseline_plan(name), answer.solution)
+        for name, answer in plan.baselines.items()
+        if answer.solution is not None
+    }
+    undone = any(views.penalties.value for views in every.values())
+    for name, views in every.items():
         its_months = cash_records(views)
         theirs = {row["month"]: float(row["cash_usd"].value) for row in its_months}
         back = pays_back({month: theirs.get(month, 0.0) - mine.get(month, 0.0) for month in {*mine, *theirs}})
@@ -283,11 +286,19 @@ def npv_records(plan: Plan, months: list[Record], present: list[Record]) -> list
                     "end": own["end"],
                     "baseline_present_usd": cost,
                     "plan_present_usd": own["present_usd"],
+                    **({"baseline_penalties_usd": _penalties(name, views)} if undone else {}),
                     "npv_usd": (cost - own["present_usd"]).named("npv_usd"),
                     "pays_back": _payback_text(back, start),
                 }
             )
     return found
+
+
+def _penalties(name: str, views: Views) -> Chosen:
+    """What a plan next to this one leaves undone, at the penalties that the scenario states."""
+    return chosen(
+        "penalties_usd", float(views.penalties.value), f"of the plan '{name}', as stated", unit="USD"
+    )
 
 
 PRESENT = {
@@ -397,26 +408,46 @@ def view_sentences(tables: dict[str, list[Record]]) -> list[str]:
     plain = {name: plain_rows(tables[name]) for name in ("views", "cash", "accounts")}
     whole, months, last = plain["views"][-1], plain["cash"], plain["accounts"][-1]
     most, cash = max(months, key=lambda row: row["so_far_usd"]), whole["cash_usd"]
+    accounts = whole["accounts_usd"]
     return [
         f"The same decisions in three views: an economic cost of {money(whole['economic_usd'])}, "
-        f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and an expense of "
-        f"{money(whole['accounts_usd'])} in the accounts. The most cash is out in {most['month']}: "
-        f"{money(most['so_far_usd'])}. The fleet is worth {money(last['value_usd'])} at the end, "
+        f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and "
+        f"{'an expense' if accounts >= 0 else 'a gain'} of {money(abs(accounts))} in the accounts. "
+        f"{_most_out(most)}"
+        f"The fleet is worth {money(last['value_usd'])} at the end, "
         f"{money(last['book_usd'])} in the books.",
         *npv_sentence(plain_rows(tables["npv"])),
     ]
+
+
+def _most_out(most: Record) -> str:
+    """When most cash is out; nothing where sales bring more than is paid in every month."""
+    paid = most["so_far_usd"]
+    return (
+        f"The most cash is out in {most['month']}: {money(paid)}. "
+        if paid > 0
+        else "No month pays out cash. "
+    )
 
 
 def npv_sentence(rows: list[Record]) -> list[str]:
     """What the plan is worth over the plans next to it, as a going concern."""
     said = [
         f"{money(abs(row['npv_usd']))} {'better' if row['npv_usd'] >= 0 else 'worse'} than "
-        f"'{row['against']}' ({_paid_back(row['pays_back'])})"
+        f"'{row['against']}' ({_paid_back(row['pays_back'])}{_left_undone(row)})"
         for row in rows
         if row["end"] == GOING_CONCERN
         and abs(row["npv_usd"]) > SMALL * max(abs(row["plan_present_usd"]), abs(row["baseline_present_usd"]))
     ]
     return [f"At present value, as a going concern, the plan is {', '.join(said)}."] if said else []
+
+
+def _left_undone(row: Record) -> str:
+    """That a plan next to this one leaves work undone, whose penalties are no cash."""
+    penalties = row.get("baseline_penalties_usd") or 0.0
+    if abs(penalties) <= SMALL * abs(row["baseline_present_usd"]):
+        return ""
+    return f"; it leaves work undone at penalties of {money(penalties)}, which no cash shows"
 
 
 def _paid_back(said: str) -> str:

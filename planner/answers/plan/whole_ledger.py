@@ -17,6 +17,7 @@ from carbon.ledger import Ledger
 from carbon.lines import Line
 from carbon.scopes import Category
 from carbon.signals import GridSignal
+from planner.physics.clean_energy import contracted_kgco2e
 from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_kwh
 from planner.physics.surroundings import (
     lines_kgco2e,
@@ -159,8 +160,9 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
     counted = float(plan.ledger.carbon.value) - avoided
     if avoided:
         yield (
-            f"A second life avoids {mass(-avoided)} of making in the lower tier. The plan weighs it; what is "
-            "emitted here does not count it, and the making of the old nodes stays sunk."
+            f"A second life avoids {mass(-avoided)} of making in the lower tier. The plan weighs it: its "
+            f"{mass(counted + avoided)} are after it; {mass(counted)} are emitted, which an inventory "
+            "reports. The making of the old nodes stays sunk."
         )
     around = [one for one in found.entries if not one.minimised]
     if around:
@@ -168,9 +170,9 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         what = " and ".join([", ".join([left, *words[:-1]]), *words[-1:]])
         rented = f"; {RENTED_NOTE}" if plan.inputs.rented.any() else ""
         yield (
-            f"The total counts {mass(counted)}. Around it stand {mass(whole - counted)}: {what} of the "
-            f"nodes of your own{rented}. All of it is {mass(whole)}, of which "
-            f"{percent_text((whole - counted) / whole, 0)} weighs in no decision."
+            f"{'What is emitted' if avoided else 'The total'} counts {mass(counted)}. "
+            f"Around it stand {mass(whole - counted)}: {what} of the nodes of your own{rented}. All of it is "
+            f"{mass(whole)}, of which {percent_text((whole - counted) / whole, 0)} weighs in no decision."
         )
     if note := upstream_note(plan):
         yield note
@@ -190,8 +192,10 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         if (contract := ledger.kgco2e_terms.get("contract_kgco2e")) is not None and own is not None:
             own = total("electricity_kgco2e", {"grid": own, "contracts": contract})
         if own is not None:
-            place = _electricity(plan, ~off, location=True) if market else None
-            yield from _parted("nodes", own, _burnt(plan), True, place)
+            burnt, place = _burnt(plan), _electricity(plan, ~off, location=True) if market else None
+            if place is not None and burnt is not None:
+                place = _burnt(plan, location=True)
+            yield from _parted("nodes", own, burnt, True, place)
     goods, capital = Category.PURCHASED_GOODS_AND_SERVICES, Category.CAPITAL_GOODS
     if others is not None:
         yield Entry("electricity of rented nodes", 3, "facility", others, True, goods)
@@ -236,23 +240,35 @@ def _parted(
 def burnt_fraction(plan: Plan, site: int) -> Fact | None:
     """Share of a site's electricity that power stations burn; None where its factor does not tell it.
 
-    Market-based figures are of contracts, and hours of one's own say nothing of their fuels.
+    Hours of one's own say nothing of their fuels. Nor does a residual mix that is stated in a market-based
+    plan, or a contract that emits; where the grid's factor replaces the mix, it is that of the grid.
     """
     inputs, stated = plan.inputs, plan.inputs.scenario.sites[site]
-    if plan.ledger.location_carbon is not None or stated.grid is None or stated.hourly is not None:
+    if plan.ledger.location_carbon is not None:
+        dirty = any(
+            one.site == stated.name and one.intensity_kgco2e_per_kwh for one in inputs.scenario.contracts
+        )
+        if stated.market_kgco2e_per_kwh is not None or dirty:
+            return None
+    if stated.grid is None or stated.hourly is not None:
         return None
     if not of_whole_lives(GridSignal.parse(inputs.fact(f"grid.{stated.grid}.intensity").boundary["grid"])):
         return None
     return direct_fraction(inputs.fact, inputs.has, stated.grid)
 
 
-def _burnt(plan: Plan) -> Traced | None:
-    """What stations burn for the nodes of all sites of one's own; None where one does not tell it."""
+def _burnt(plan: Plan, *, location: bool = False, covered: bool = True) -> Traced | None:
+    """What stations burn for the nodes of all sites of one's own; None where one does not tell it.
+
+    By the market it is less what contracts cover, unless that is not asked for.
+    """
     groups, parts = plan.problem.node_groups, dict[str, Traced]()
     for s, site in enumerate(plan.inputs.scenario.sites):
-        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site)
+        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site, location)
         if drawn is None or not drawn.value:
             continue
+        if covered and not location and (contracts := _covered(plan, s)) is not None:
+            drawn = total("electricity_kgco2e", {"grid": drawn, "contracts": contracts})
         fraction = burnt_fraction(plan, s)
         if fraction is None:
             return None
@@ -260,12 +276,29 @@ def _burnt(plan: Plan) -> Traced | None:
     return total("burnt_kgco2e", parts) if parts else None
 
 
+def _covered(plan: Plan, site: int) -> Traced | None:
+    """What contracts change of the carbon of a site's electricity; None where they cover nothing there."""
+    contracted, matched = plan.assembled.contracted, plan.ledger.matched_kwh
+    if contracted is None or matched is None:
+        return None
+    here = np.flatnonzero(contracted.site == site)
+    if not np.any(np.asarray(matched.value)[here]):
+        return None
+    return derive(
+        contracted_kgco2e,
+        contract_kgco2e_per_kwh=rows(contracted.own_kgco2e_per_kwh, here),
+        market_kgco2e_per_kwh=rows(contracted.market_kgco2e_per_kwh, here),
+        matched_kwh=rows(matched, here),
+    )
+
+
 def upstream_note(plan: Plan) -> str:
-    """What scope 2 holds or leaves out; empty where upstream has lines of its own, or contracts count."""
+    """What scope 2 holds or leaves out; empty where upstream has lines of its own."""
     own = _electricity(plan, ~plan.problem.node_groups.off_site)
-    if own is None or plan.ledger.location_carbon is not None:
+    if own is None:
         return ""
-    return scope_note(own.boundary.get("grid"), parted=_burnt(plan) is not None)
+    tag = own.boundary.get("grid") if plan.ledger.location_carbon is None else None
+    return scope_note(tag, parted=_burnt(plan) is not None)
 
 
 def _around(
@@ -280,7 +313,7 @@ def _around(
         share = network_share(
             inputs, it_kwh=it, operational=operational, server=made, pue=(meter / it).named("pue")
         )
-        burnt = _burnt(plan)
+        burnt = _burnt(plan, covered=False)
         of_network = burnt and (share.operational * (burnt / operational)).named("burnt_kgco2e")
         yield from _parted("the network", share.operational, of_network, False)
         yield Entry("making of the network", 3, "network", share.made, False, capital)

@@ -37,7 +37,7 @@ from planner.physics.training_options import UNCAPPED
 from planner.physics.users import farthest_latency
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
-from planner.program.solution import Solution, totals_by
+from planner.program.solution import Solution, lent_work_h, totals_by
 from planner.trace.explain import Steps
 from planner.trace.numbers import count_text, how_many, money, percent_text
 from planner.trace.quantities import Traced, chosen, convert, total
@@ -507,6 +507,25 @@ def _capped(power_cap_fraction: float) -> str:
         if power_cap_fraction == UNCAPPED
         else f", accelerators capped at {percent_text(power_cap_fraction, 0)},"
     )
+
+
+def divisible_sentences(plan: Plan, solution: Solution) -> list[str]:
+    """Where the work of each pool is done, by the share of it there."""
+    problem, options, said = plan.problem, plan.problem.work_options, []
+    done = options.speed[:, None] * solution.work_node_h
+    lent = lent_work_h(problem, solution).sum(axis=1)
+    for w, pool in enumerate(problem.work.name):
+        here = options.work == w
+        by_group = totals_by(options.node_group[here], len(problem.node_groups), done[here]).sum(axis=1)
+        here_done = np.flatnonzero(by_group > 0.5).tolist()
+        shares = {problem.node_group_name(p): float(by_group[p]) for p in here_done}
+        shares |= {"nodes of replicas that rest": float(lent[w])} if lent[w] > 0.5 else {}
+        whole = sum(shares.values())
+        ordered = sorted(shares, key=lambda name: -shares[name])
+        parts = [f"{name} ({percent_text(shares[name] / whole, 0)})" for name in ordered]
+        if parts:
+            said.append(f"Do the work of {pool} on {', '.join(parts if len(parts) > 1 else ordered)}.")
+    return said
 
 
 def serving_sentences(plan: Plan, solution: Solution) -> list[str]:

@@ -174,6 +174,14 @@ def _requests(job: Job) -> Iterator[Problem]:
         yield Problem(f"inference.{missing}", "is missing, and the other one needs it: write both")
 
 
+_OF_A_MODEL = {
+    "precision": "precision",
+    "mean_to_peak": "mean_to_peak_fraction",
+    "first_token": "first_token_s",
+    "per_token": "per_token_s",
+}
+
+
 def _answering(job: Job) -> Iterator[Problem]:
     table = job.inference
     if table is None:
@@ -184,6 +192,11 @@ def _answering(job: Job) -> Iterator[Problem]:
         )
     if table.has("power_kw") and not table.has("tokens_per_s"):
         yield Problem("inference.power", "belongs to tokens_per_s; with model it is predicted")
+    for key, attribute in _OF_A_MODEL.items():
+        if table.has("tokens_per_s") and table.has(attribute):
+            yield Problem(
+                f"inference.{key}", "has no effect with tokens_per_s, which is what a node gives on average"
+            )
 
 
 def _federated(job: Job) -> Iterator[Problem]:

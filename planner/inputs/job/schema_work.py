@@ -198,7 +198,7 @@ class Inference(Part):
     tokens_per_s: Annotated[float | None, Number("1800", _POSITIVE)] = Field(
         None,
         alias="tokens_per_s",
-        description="Output tokens a second of one node, as measured, in place of `model`",
+        description="Output tokens a second of one node on average, as measured, in place of `model`",
     )
     mean_to_peak_fraction: Annotated[float | None, Share("0.55", Range(0, 1, open=True))] = Field(
         None, description="Mean rate over peak rate; default: the fact job.mean_to_peak"

@@ -16,6 +16,7 @@ from planner.inputs.scenario.fleet_checks import (
     OF_COHORTS,
     OF_MOVES,
     OF_OFFERS,
+    declines_twice,
     late_cohorts,
     resale_of_nothing,
 )
@@ -116,6 +117,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     policy, horizon = parts.policy, parts.horizon
     if policy is not None:
         yield from reported(OF_POLICY, document, policy)
+        yield from reported((declines_twice,), parts.cohorts, policy)
     yield from reported(OF_FUTURES, document, parts.futures, policy, horizon)
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)

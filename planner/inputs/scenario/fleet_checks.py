@@ -28,6 +28,14 @@ def needless_keys(cohort: Cohort, at: str) -> Iterator[Problem]:
         yield Problem(
             f"{at}.extension_cost", 'has no effect: write for example extend_to = "8 y", or remove it'
         )
+    if (
+        cohort.has("resale_decline_fraction")
+        and cohort.reads("resale_usd")
+        and (cohort.resale_usd or 0.0) < 0
+    ):
+        yield Problem(
+            f"{at}.resale_decline", "has no effect on a resale below zero, which is a cost: remove it"
+        )
     if cohort.has("resale_decline_fraction") and not cohort.has("resale_usd"):
         yield Problem(
             f"{at}.resale_decline", 'has no effect: write for example resale = "8 kUSD", or remove it'
@@ -118,6 +126,19 @@ def late_cohorts(document: Mapping[str, Any], horizon: Horizon) -> Iterator[Prob
                 f"fleet[{i}].in_service",
                 f"{day} is after the horizon's start, {horizon.start}: "
                 "write an earlier day, or offer the nodes on the market",
+            )
+
+
+def declines_twice(cohorts: Mapping[int, Cohort], policy: Policy) -> Iterator[Problem]:
+    """By one residual value all nodes lose their value alike: no entry of the fleet may fall otherwise."""
+    if policy.residual_value_fraction is None:
+        return
+    for i, cohort in cohorts.items():
+        if cohort.has("resale_decline_fraction"):
+            yield Problem(
+                f"fleet[{i}].resale_decline",
+                "has no effect next to policy.residual_value, by which each node falls in a straight line "
+                "over policy.node_life: remove one of them",
             )
 
 

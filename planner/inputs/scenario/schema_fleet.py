@@ -52,7 +52,9 @@ class Cohort(Part):
         "service here; default: none, they are sold or scrapped",
     )
     resale_decline_fraction: Annotated[float | None, Fraction("0.3", Range(0, 0.99))] = Field(
-        None, description="Share of it that is lost in a year; default: as the market's value falls by age"
+        None,
+        description="Share of it that is lost in a year; not next to policy.residual_value, which says it "
+        "for all nodes. Default: as the market's value falls by age",
     )
 
 

@@ -64,6 +64,23 @@ def on_time_fraction(*, slack_h: Column, late_p95_h: Column) -> Column:
     return ndtr(ndtri(0.95) * np.divide(slack_h, late_p95_h))
 
 
+def missing_fraction(
+    *, slack_h: Column, late_p95_h: Column, hours_h: Column, tail_fraction: Column
+) -> Column:
+    """Share of a period for which the nodes of an order that is late are missing, at shares of such delays.
+
+    e_k = min(1, (s z(1 - Q(a) (1 - k)) - slack) / H),  a = slack / s,  s = L / z_0.95
+
+    Q(a) is the chance of being late at all, k the share of late orders that come sooner than that.
+
+    Source: quantiles of the normal delay beyond the slack.
+    """
+    spread_h = np.divide(late_p95_h, ndtri(0.95))
+    late = ndtr(-np.divide(slack_h, spread_h))
+    delay_h = -spread_h * ndtri(np.maximum(late * (1.0 - np.asarray(tail_fraction)), 1e-300))
+    return np.clip((delay_h - slack_h) / hours_h, 0.0, 1.0)
+
+
 def met_fraction(
     *,
     capacity_ratio: NDArray[Any],
@@ -75,6 +92,7 @@ def met_fraction(
     order_group: NDArray[Any],
     order_nodes: NDArray[Any],
     on_time_fraction: NDArray[Any],
+    late_fraction: NDArray[Any] | float = 1.0,
 ) -> float:
     """Chance that what a plan provides carries what is asked for.
 
@@ -82,7 +100,7 @@ def met_fraction(
 
     r_g is the capacity on a node group over the demand, w_k the share of a SKU in it: rates of one SKU are
     off together, and its orders of one period are late together. Nodes that are late are missed where no free
-    ones stand in.
+    ones stand in: for the whole period, or of work that waits for equally likely shares of it.
 
     Source: sum of lognormal quantities by its moments (Fenton 1960); total probability.
     """
@@ -93,14 +111,21 @@ def met_fraction(
     in_time = np.asarray(on_time_fraction)[first[several]]
     kinds = np.unique(sku)
     found = 0.0
-    for late in product((False, True), repeat=len(several)):
-        away = np.array(late, dtype=bool)
-        chance = float(np.prod(np.where(away, 1.0 - in_time, in_time)))
+    shares = np.broadcast_to(
+        late_fraction, (len(order_group), np.shape(late_fraction)[-1] if np.ndim(late_fraction) else 1)
+    )
+    for case in product(range(shares.shape[1] + 1), repeat=len(several)):
+        late = np.array(case, dtype=int)
+        away = late > 0
+        chance = float(np.prod(np.where(away, (1.0 - in_time) / shares.shape[1], in_time)))
         if chance < 1e-9:
             continue
         missing = np.zeros(len(capacity_ratio))
-        orders = np.isin(order_kind, several[away])
-        np.add.at(missing, order_group[orders], np.asarray(order_nodes)[orders])
+        how_late = np.zeros(len(of), dtype=int)
+        how_late[several] = late
+        orders = np.flatnonzero(how_late[order_kind])
+        away_nodes = np.asarray(order_nodes)[orders] * shares[orders, how_late[order_kind[orders]] - 1]
+        np.add.at(missing, order_group[orders], away_nodes)
         short = np.maximum(missing - free_nodes, 0.0)
         left = capacity_ratio * np.clip(1.0 - short / np.maximum(used_nodes, 1e-12), 0.0, 1.0)
         whole = float(left.sum())

@@ -23,13 +23,22 @@ LONGEST_NAME = 80  # characters
 def read(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """What the log `name` of `content` holds, by `mapping`; an empty one stands for the one that fits.
 
+    Where that one needs a word more, such as the year of a syslog, it is given with what is `refused`.
+
     Raises:
         InputError: every problem of the log or the mapping.
     """
     from planner.answers.failures import read_document
+    from reliability.logs import mapping_text
 
-    with _opened(arguments, tell) as (log, mapping):
-        return _plain(read_document(log, mapping))
+    proposed: list[Mapping] = []
+    try:
+        with _opened(arguments, tell, proposed) as (log, mapping):
+            return _plain(read_document(log, mapping))
+    except InputError as error:
+        if not proposed or arguments["mapping"].strip():
+            raise
+        return {"refused": str(error), "mapping": mapping_text(proposed[0])}
 
 
 def fit(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
@@ -46,13 +55,16 @@ def fit(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Recor
         tell(text)
 
     question = FitQuestion(**arguments["question"])
-    with _opened(arguments, tell) as (log, _):
+    with _opened(arguments, tell, []) as (log, _):
         return _plain(fit_document(log, question, watch=watch))
 
 
 @contextmanager
-def _opened(arguments: Record, tell: Tell) -> Iterator[tuple[FailureLog, Mapping]]:
-    """The log as read. What a person named is cleaned before it is a file's name, and stays in its folder."""
+def _opened(arguments: Record, tell: Tell, mappings: list[Mapping]) -> Iterator[tuple[FailureLog, Mapping]]:
+    """The log as read, and its mapping, which is in `mappings` even where the log cannot be read by it.
+
+    What a person named is cleaned before it is a file's name, and stays in its folder.
+    """
     from planner.answers.failures import mapping_for, read_failures
 
     with TemporaryDirectory(prefix="everfleet-") as name:
@@ -62,6 +74,7 @@ def _opened(arguments: Record, tell: Tell) -> Iterator[tuple[FailureLog, Mapping
         rules.write_text(arguments["mapping"], encoding="utf-8")
         tell("reading the log")
         mapping = mapping_for(log, rules if arguments["mapping"].strip() else None)
+        mappings.append(mapping)
         yield read_failures(log, mapping), mapping
 
 

@@ -14,13 +14,36 @@ _DAYS = ("time", "at", "date", "timestamp")
 
 UNITS = (
     *(f"{thing}{word}" for thing in ("node", "host", "server", "machine") for word in ("", "id", "name")),
-    *("unit", "unitid", "device", "deviceid", "instance", "instanceid", "gpu", "gpuid", "gpuuuid"),
+    *(
+        "failednode",
+        "failedhost",
+        "unit",
+        "unitid",
+        "device",
+        "deviceid",
+        "instance",
+        "instanceid",
+        "gpu",
+        "gpuid",
+        "gpuuuid",
+    ),
 )
 FAILED_AT = (*(name + word for name in _FAILURES for word in _DAYS), "dateoffailure", "timeoffailure")
 STARTS = (
     *FAILED_AT,
     *(name + word for name in _OUTAGES for word in ("start", "starttime", "started", "begin", "began")),
-    *("start", "starttime", "startedat", "startdate", "started", "begin", "down", "downat", "downsince"),
+    *(
+        "start",
+        "starttime",
+        "startedat",
+        "startsat",
+        "startdate",
+        "started",
+        "begin",
+        "down",
+        "downat",
+        "downsince",
+    ),
     *("opened", "openedat", "eventtime", "occurred", "occurredat", "detectedat", "lasttransitiontime"),
     *("timestamp", "datetime", "time", "date"),
 )
@@ -30,7 +53,7 @@ REPAIRED_AT = (
     *(name + word for name in _OUTAGES for word in ("end", "endtime", "ended")),
     *("up", "upat", "closed", "closedat", "fixed", "repaired", "resolved", "recovered", "restored", "backat"),
 )
-ENDS = (*REPAIRED_AT, "end", "endtime", "endedat", "ended", "enddate")
+ENDS = (*REPAIRED_AT, "end", "endtime", "endedat", "endsat", "ended", "enddate")
 ENTRIES = ("entry", "installed", "installdate", "installedat", "inservice", "commissioned")
 EXITS = ("exit", "removed", "decommissioned", "retired", "lastseen")
 CAUSES = (

@@ -17,7 +17,7 @@ from reliability.logs.moves import moves_of
 from reliability.logs.names import EXAMPLES, FAILED_AT, plain
 from reliability.logs.problems import LogError
 from reliability.logs.roles import DURATIONS, NEEDED, TIMES, Columns
-from reliability.logs.shapes import EVENT_TABLE, SHAPES, XIDS, Shape
+from reliability.logs.shapes import EVENT_TABLE, SACCT, SHAPES, XIDS, Shape
 from reliability.logs.source import (
     COLUMNS_FROM,
     FLAT,
@@ -32,15 +32,21 @@ from reliability.logs.times import NAIVE_ISO
 
 SEPARATORS = ("|", ",", "\t", ";")
 SAMPLE_ROWS = 200
-ISO = NAIVE_ISO + r" ?(Z|[+-]\d\d(:?\d\d)?)?"
+ZONED = r" ?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)"
+ISO = f"{NAIVE_ISO}({ZONED})?"
 NUMBER = r"-?\d+(\.\d+)?"
 # The day that a number of seconds since 1970 must lie after, to be taken for one: 1973.
 FIRST_UNIX_S = 1e8
 # Seconds of the year 5138, milliseconds of 1973.
 FIRST_UNIX_MS = 1e11
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
+DAYS = (
+    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%m/%d/%y", "%d/%m/%y"),
+    *("%b %d, %Y", "%d %b %Y", "%d-%b-%Y"),
+)
 FORMS = tuple(day + clock for day in DAYS for clock in CLOCKS)
+# What sacct calls the columns that a job log needs.
+SACCT_COLUMNS = {"job": "JobID", "state": "State", "start": "Start", "end": "End", "nodes": "NNodes"}
 KERNEL_FORMS = {
     "boot": "since_start_s",
     "date": "%a %b %d %H:%M:%S %Y",
@@ -202,6 +208,10 @@ def _time_format(name: str, column: str, cells: list[str], more: list[str]) -> s
         best = [form for form in best if counts[form] == max(counts.values())]
     if len(best) == 1:
         return best[0]
+    if not best and re.fullmatch(r"\d\d?:\d\d(:\d\d)?", cells[0]):
+        raise LogError(
+            [f"{name}: {column} holds hours such as '{cells[0]}': write day and time into one column"]
+        )
     what = f"of more than one form ({' or '.join(best)})" if best else "of no form that is known"
     raise LogError(
         [f"{name}: {column} holds times {what}, such as '{cells[0]}': give time_format in a mapping"]
@@ -218,7 +228,7 @@ def _parses(cell: str, form: str) -> bool:
 
 def _zone(cells: list[str]) -> str | None:
     """UTC where the first rows have times without a zone; what is read says so."""
-    aware = rf"{NUMBER}|{NAIVE_ISO} ?(Z|[+-]\d\d(:?\d\d)?)"
+    aware = f"{NUMBER}|{NAIVE_ISO}{ZONED}"
     naive = any(not re.fullmatch(aware, cell) for cell in cells)
     return "UTC" if naive else None
 
@@ -251,6 +261,13 @@ def _not_known(name: str, head: Head) -> str:
     ]
     if head.layout == "json" and lists:
         return f"{name}: its records are inside '{lists[0]}': {FLAT}"
+    known = head.plain_columns()
+    if len(known) == 1 and {"JobID", "State"} <= set(head.columns[0].split()):
+        return f"{name}: sacct has cut its columns to a width: print it with --parsable2"
+    if {"jobid", "state"} <= known.keys():
+        lacking = [role for role in NEEDED["jobs"] if known.keys().isdisjoint(SACCT.roles[role])]
+        columns = ", ".join(SACCT_COLUMNS[role] for role in lacking)
+        return f"{name}: a job log lacks {columns}: let sacct print {columns}, too"
     lacking = [_lacking(role, head.columns) for role in NEEDED["events"] if role not in _event_roles(head)]
     lacking_words = " and ".join(lacking) or "what tells whether a unit died"
     shown = ", ".join(repr(column[:40]) for column in head.columns[:12] if column) or "nothing"

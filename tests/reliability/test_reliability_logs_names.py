@@ -151,3 +151,34 @@ def test_syslog_with_a_priority(tmp_path):
     log = read_log(written(tmp_path, line + line.replace("05:29", "06:29"), "syslog"))
 
     assert log.events["unit"].tolist() == ["n1", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2025-01-03 05:00:00 UTC", "2025-01-03 09:30:00 UTC"),
+        ('"Jan 3, 2025 05:00"', '"Jan 3, 2025 09:30"'),
+        ("03-Jan-2025 05:00", "03-Jan-2025 09:30"),
+        ("1/13/25 05:00", "1/13/25 09:30"),
+    ],
+)
+def test_times_as_spreadsheets_write_them(tmp_path, start, end):
+    log = read_log(written(tmp_path, f"alertname,node,startsAt,endsAt\nx,a,{start},{end}\n"))
+
+    assert log.events["end_h"].tolist() == [4.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("JobID      State   Start\n-----\n1 FAILED 2\n", "print it with --parsable2"),
+        ("JobID|State|Start|End\n1|FAILED|2|3\n", "a job log lacks NNodes: let sacct print NNodes, too"),
+        (
+            "node,date,time\na,2025-01-03,05:00:00\n",
+            "time holds hours such as '05:00:00': write day and time into",
+        ),
+    ],
+)
+def test_a_log_that_lacks_something_is_told_what(tmp_path, text, message):
+    with pytest.raises(LogError, match=message):
+        propose_mapping(written(tmp_path, text))

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _PRICE = re.compile(r"(?<![A-Za-z])([A-Za-z]{3})\s*(?:/|_per_| per )\s*([kM]Wh)(?![A-Za-z])", re.IGNORECASE)
 
 
+def _coded(header: str) -> str:
+    """A header with the codes of currencies for their signs; a dollar is that of several countries."""
+    return header.replace("€", "EUR").replace("£", "GBP")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PriceRows:
     """Rows of a file of prices, as it states them."""
@@ -37,13 +42,13 @@ def price_rows(path: Path) -> PriceRows:
     """
     table = read_table(path)
     time = table.column(*TIME_COLUMNS)
-    column = next((name for name in table.header if _PRICE.search(name)), None)
+    column = next((name for name in table.header if _PRICE.search(_coded(name))), None)
     if time is None or column is None:
         raise InputError(
             f"{table.name}: no column of times, or of prices with their unit, among "
             f"{', '.join(table.header)}: name them for example time and price (EUR/MWh)"
         )
-    found = _PRICE.search(column)
+    found = _PRICE.search(_coded(column))
     assert found is not None, "the column was found by it"
     values = table.numbers(column)
     if np.isnan(values).all():

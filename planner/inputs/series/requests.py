@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.series.table import Table, read_table
+from planner.inputs.series.times import read_times
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, number_text, written_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TIMES = (r"timestamp", r"time.*", r"arriv.*", r"date_?time", r"minute", r"hour", r"date")
+_TIMES = (
+    *(r"timestamp", r"time.*", r"arriv.*", r"date_?time", r"created.*", r"received.*", r"request_?time"),
+    *(r"start.*", r"ts", r"minute", r"hour", r"date"),
+)
 _IN = (r"context_?tokens", r"(?:input|prompt|prefill|request)_?(?:tokens|length)", r"num_prefill_tokens")
 _OUT = (
     r"generated_?tokens",
@@ -28,6 +32,7 @@ RATES = ("peak_rate", "mean_to_peak", "busiest_time")  # keys that a trace of a 
 FLAT = 0.02  # of the load: a day whose hours differ by less has no busiest time
 MOST_OF_ROW = 1e15  # requests or tokens: more than the world's in a row is a slip, and sums stay finite
 A_DAY_H = 24.0
+LONGEST_STEP_H = 1.01  # between rows that tell an hour from the next
 SHORTEST_H = A_DAY_H  # of a trace that says how its busiest hour compares with the mean
 
 
@@ -97,7 +102,9 @@ def hourly_requests(path: Path) -> HourlyRequests:
     if not columns["time"]:
         raise InputError(f"{table.name}: no times among {', '.join(table.header)}: name a column timestamp")
     held, _ = _rows(table, columns)
-    span_h = 0.0 if held.empty else (held["time"].max() - held["time"].min()).total_seconds() / 3600.0
+    span_h, step_h = (0.0, 0.0) if held.empty else _span(held)
+    if step_h > LONGEST_STEP_H:
+        raise InputError(f"{table.name}: its rows are {number_text(step_h)} h apart, and hours are wanted")
     if span_h < SHORTEST_H:
         raise InputError(
             f"{table.name}: spans {fixed_text(span_h, 1)} h, and a day is wanted for the hours of a day"
@@ -122,7 +129,7 @@ def _rows(table: Table, columns: dict[str, str | None]) -> tuple[pd.DataFrame, l
             continue
         texts = pd.Series(table.texts(column), dtype=object)
         if what == "time":
-            frame[what] = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+            frame[what] = read_times(texts.astype(str), utc=True)
             wrong = frame[what].isna()
         else:
             frame[what] = pd.to_numeric(texts, errors="coerce")
@@ -155,9 +162,15 @@ def _rates(
     """The busiest hour and how the mean compares with it, where the trace is long enough to say."""
     hourly = held.set_index("time")["requests"].resample("h").sum()
     first, last = held["time"].min(), held["time"].max()
-    span_h = (last - first).total_seconds() / 3600.0
+    span_h, step_h = _span(held)
     facts.append(("time", f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}; UTC where no zone is named"))
     facts.append(("requests", count_text(held["requests"].sum())))
+    if step_h > LONGEST_STEP_H:
+        notes.append(
+            f"Its rows are {number_text(step_h)} h apart, which says nothing of hours: the rates of the "
+            "service stay."
+        )
+        return
     if span_h < SHORTEST_H:
         notes.append(
             f"It spans {fixed_text(span_h, 1)} h, and a day is wanted to say how the busiest hour "
@@ -173,6 +186,13 @@ def _rates(
     if (busiest := busiest_time_h(hourly)) is not None:
         facts.append(("hour around which most requests come", f"{number_text(busiest, 3)}, UTC"))
         values["busiest_time"] = f"{written_text(busiest, 3)} h"
+
+
+def _span(held: pd.DataFrame) -> tuple[float, float]:
+    """Hours from the first row to the end of the last one, and hours of a row: it counts until the next."""
+    times_s = np.unique((held["time"] - held["time"].min()).dt.total_seconds().to_numpy(dtype=float))
+    step_h = float(np.median(np.diff(times_s))) / 3600.0 if len(times_s) > 1 else 0.0
+    return float(times_s[-1] - times_s[0]) / 3600.0 + step_h, step_h
 
 
 def busiest_time_h(hourly: pd.Series[float]) -> float | None:

@@ -56,7 +56,7 @@ def utc_times(table: Table, column: str, time_zone: str) -> pd.DatetimeIndex:
     # ENTSO-E writes a period as "start - end".
     whole = pd.Series(table.texts(column))
     if whole.str.fullmatch(_UNIX).all():
-        return _since_1970(whole)
+        return pd.DatetimeIndex(read_times(whole, utc=True))
     central = bool(re.search(_CENTRAL, column)) or whole.str.contains(_CENTRAL, regex=True).all()
     texts = whole.str.split(" - ").str[0].str.strip()
     texts = texts.str.replace(r"\s*\((?:UTC|CET|CEST|CET/CEST)\)$", "", regex=True)
@@ -89,20 +89,24 @@ def _since_1970(texts: pd.Series[str]) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(pd.to_datetime(numbers, unit="ms" if numbers.min() > 1e11 else "s", utc=True))
 
 
-def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.Timestamp]:
+def read_times(texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.Timestamp]:
+    """Times as files have them: ISO, days or months first, or since 1970; not a time where it is none."""
     import pandas as pd
 
-    day_first = bool(texts.str.contains(_DAY_FIRST, regex=True).all())
-    if day_first:
-        plain = texts.str.replace("/", ".")
-        # The month comes first where no day fits otherwise, and only between slashes.
-        days = ("%d.%m.%Y", "%m.%d.%Y") if texts.str.contains("/").all() else ("%d.%m.%Y",)
-        forms = [f"{day}{clock}" for day in days for clock in (" %H:%M", " %H:%M:%S", "")]
-        read = (pd.to_datetime(plain, format=form, errors="coerce", utc=utc) for form in forms)
-        times = min(read, key=lambda found: int(found.isna().sum()))
-    else:
-        times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
-    return _all_times(table, texts, times)
+    if texts.str.fullmatch(_UNIX).all():
+        return pd.Series(_since_1970(texts), index=texts.index)
+    if not texts.str.contains(_DAY_FIRST, regex=True).all():
+        return pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
+    plain = texts.str.replace("/", ".")
+    # The month comes first where no day fits otherwise, and only between slashes.
+    days = ("%d.%m.%Y", "%m.%d.%Y") if texts.str.contains("/").all() else ("%d.%m.%Y",)
+    forms = [f"{day}{clock}" for day in days for clock in (" %H:%M", " %H:%M:%S", "")]
+    read = (pd.to_datetime(plain, format=form, errors="coerce", utc=utc) for form in forms)
+    return min(read, key=lambda found: int(found.isna().sum()))
+
+
+def _parsed(table: Table, texts: pd.Series[str], *, utc: bool) -> pd.Series[pd.Timestamp]:
+    return _all_times(table, texts, read_times(texts, utc=utc))
 
 
 def _american(table: Table, texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:

@@ -22,7 +22,7 @@ class Stack:
     """One training software of one time: constants that it replaces, and what it can do.
 
     `runs_on` are the chips that it is taken for where nobody says, and `otherwise` those that no stack
-    names; a stack without either is for published rows.
+    names; a stack without either is for published rows, on the chips of `ran_on` where it names any.
     `facts` replace arguments of the step by other facts, `facts_on` those on a chip and precision that a
     pattern such as `gb200-*` or `*@fp4` matches; what stands later wins.
     """
@@ -32,6 +32,7 @@ class Stack:
     year: int
     sources: tuple[str, ...] = ()
     runs_on: tuple[str, ...] = ()
+    ran_on: tuple[str, ...] = ()
     otherwise: bool = False
     dated: bool = False
     fused_attention: bool = True
@@ -44,6 +45,11 @@ class Stack:
     def runs(self, chip: str) -> bool:
         """Whether it is what one would run on a chip."""
         return any(fnmatchcase(chip, pattern) for pattern in self.runs_on)
+
+    def could_run(self, chip: str) -> bool:
+        """Whether a published row on a chip may be of it."""
+        known = self.runs_on + self.ran_on
+        return not known or any(fnmatchcase(chip, pattern) for pattern in known)
 
     def replaced(self, chip: str, width: str) -> dict[str, str]:
         """Argument of the step -> fact that replaces its own, on a chip at a width such as fp8."""
@@ -62,7 +68,7 @@ def stacks() -> Mapping[str, Stack]:
 
 
 def _stack(name: str, entry: Mapping[str, Any]) -> Stack:
-    lists = {part: tuple(entry.get(part, ())) for part in ("sources", "runs_on")}
+    lists = {part: tuple(entry.get(part, ())) for part in ("sources", "runs_on", "ran_on")}
     return Stack(name=name, **{**entry, **lists})
 
 

@@ -30,9 +30,11 @@ class Transformer:
 
     `embedding_parameters` are the table of the input (none where it is the head's), which is looked up and
     not multiplied; `head_parameters` give the next token, in 16 bits. A dense model has no
-    `routed_parameters`, one expert, and one expert a token. Layers with a window look back at no more than
-    its tokens; the others at all. Where a model has an encoder, prompts meet its weights, in which the keys
-    and values that the other layers look back at are counted, and the other layers only write.
+    `routed_parameters`, one expert, and one expert a token. Where layers keep a state, small kernels move at
+    least `state_value_bytes` for each value between the layers, whatever the engine. Layers with a window
+    look back at no more than its tokens; the others at all. Where a model has an encoder, prompts meet its
+    weights, in which the keys and values that the other layers look back at are counted, and the other layers
+    only write.
     """
 
     parameters: Entry
@@ -55,6 +57,7 @@ class Transformer:
     encoder_layers: Entry = 0.0
     state_bytes: Entry = 0.0
     state_flop: Entry = 0.0
+    state_value_bytes: Entry = 0.0
     expert_hidden: Entry = 0.0
 
 
@@ -111,7 +114,8 @@ class Engine:
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
     a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
     of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs next to the multiplication before it.
+    the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
+    one process of a group takes to hand out a token while the accelerators work: no step is shorter.
     """
 
     step_s: Entry
@@ -128,6 +132,7 @@ class Engine:
     prompt_token_s: Entry = 0.0
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0
+    token_s: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +311,7 @@ def step_times(
     Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
     the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)
     + (p-1) (lat_p + n h 2 B/N_p), u = ceil(L/p) p/L. That is the step of each batch; a replica takes p of
-    them in it.
+    them in it. No step is shorter than what the host takes to hand out its tokens, p T_token b.
 
     Args:
         model: what is served.
@@ -398,7 +403,8 @@ def step_times(
     )
 
     passes = written * model.layers + heard * model.encoder_layers
-    moved_s = uneven * engine.value_bytes * passes * model.hidden / bytes_per_s
+    moved_bytes = np.maximum(engine.value_bytes, model.state_value_bytes)
+    moved_s = uneven * moved_bytes * passes * model.hidden / bytes_per_s
     exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     kernels_s = uneven * each_layer_s * model.layers
@@ -410,8 +416,8 @@ def step_times(
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
     )
     guesses_s = draft_tokens * (head_s + in_layers_s / model.layers)
-    return StepTimes(
-        total_s=matrix_s
+    worked_s = (
+        matrix_s
         + head_s
         + expert_s
         + attention_s
@@ -420,13 +426,17 @@ def step_times(
         + exchange
         + passed_on_s
         + host_s
-        + guesses_s,
+        + guesses_s
+    )
+    waited_s = np.maximum(stages * engine.token_s * writing - worked_s, 0.0)
+    return StepTimes(
+        total_s=worked_s + waited_s,
         matrix_s=matrix_s + head_s + guesses_s,
         expert_s=expert_s,
         attention_s=attention_s,
         cache_s=cache_s,
         exchange_s=exchange + passed_on_s,
-        host_s=host_s + moved_s,
+        host_s=host_s + moved_s + waited_s,
         read_gb=(
             (common + np.where(heard > 0, encoder, 0.0) + touched) * model.weight_bytes
             + head * 2.0

@@ -30,7 +30,7 @@ from planner.performance.recommendation import (
     recommendation_batch_s,
     recommendation_memory_gb,
 )
-from planner.performance.training import shape_efficiency_fraction
+from planner.performance.training_layer import shape_efficiency_fraction
 from planner.performance.vision import patch_tokens
 from planner.physics.equations.batches import (
     all_tokens,

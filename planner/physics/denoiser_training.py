@@ -24,7 +24,7 @@ from planner.performance.diffusion import (
 )
 from planner.performance.power import training_power_kw
 from planner.performance.throughput import samples_per_s
-from planner.performance.training import shape_efficiency_fraction
+from planner.performance.training_layer import shape_efficiency_fraction
 from planner.physics.batch_work import denoiser
 from planner.physics.equations.batches import (
     joint_efficiency_fraction,

@@ -24,6 +24,7 @@ ENGINE = {
     "expert_layer_s": "expert_layer_time",
     "sequence_s": "sequence_time",
     "shared_s": "shared_time",
+    "token_s": "token_time",
     "value_bytes": "value_bytes",
     "cache_factor": "cache_factor",
     "link_latency_factor": "link_latency_factor",

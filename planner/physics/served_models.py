@@ -12,7 +12,7 @@ from planner.physics.precisions import value_bytes
 from planner.trace.columns import Column
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive
 
-STATES = {"state_bytes": "B", "state_flop": "1"}
+STATES = {"state_bytes": "B", "state_flop": "1", "state_value_bytes": "B"}
 
 
 def latent_attention_width(
@@ -163,6 +163,7 @@ def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
         "state_flop": (layers * state_flops_per_token(inputs, model)).named(
             "all_layers_flop", "Operations of all layers with a state for one token"
         ),
+        "state_value_bytes": inputs.fact("performance.serving.state_value_bytes"),
     }
 
 

@@ -23,6 +23,7 @@ from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import (
     drawn_kwh,
+    held_in_part,
     idle_nodes,
     nodes_of_runs,
     nodes_under_way,
@@ -99,6 +100,7 @@ class Operation:
     kgco2e: float
     kwh: float
     avoided_kgco2e: float = 0.0  # by contracts that cover a share of what is drawn
+    unfilled: Floats | None = None  # [P, T] nodes by the hour that are paid in whole and not filled
 
     @property
     def uncontracted_kgco2e(self) -> float:
@@ -148,12 +150,13 @@ class Desk:
         of_serve, of_work = serves.node_group[self.serve], works.node_group[self.work]
         by_the_hour = (groups.off_site & ~problem.under_term)[:, None]  # nothing of it idles
         shape = (len(groups), problem.periods)
-        found: dict[str, dict[str, Floats]] = {"serve": {}, "work": {}, "hourly": {}}
+        found: dict[str, dict[str, Floats]] = {"serve": {}, "work": {}, "hourly": {}, "hired": {}}
         for kind in KINDS:
             idle = np.where(by_the_hour, 0.0, known[f"idle_{kind}"] * np.ones(shape))
             hired = np.zeros(shape)
             if f"hired_{kind}" in known:
                 hired[self.hired] = known[f"hired_{kind}"]
+            found["hired"][kind] = hired * groups.hours
             active_h = serves.node_hours[self.serve]
             each = known.get(f"serve_{kind}", np.zeros(active_h.shape)) + hired[of_serve] * active_h
             spared = idle[of_serve] * active_h / groups.hours
@@ -171,7 +174,7 @@ class Desk:
         usd[groups.off_site] = np.inf
         found["hourly"]["usd"] = usd
         found["hourly"]["kgco2e"] = known["making_kgco2e"] + known["idle_kgco2e"] * np.ones(shape)
-        return Prices(found["serve"], found["work"], found["hourly"])
+        return Prices(**found)
 
     def hired_beyond(self, found: Operation, stated: Operation) -> Floats:
         """Nodes of each offer by the hour beyond those of the plan, by period; replicas hold whole ones."""
@@ -205,6 +208,7 @@ class Prices:
     serve: Mapping[str, Floats]  # [v, T] above idling
     work: Mapping[str, Floats]  # [o, T] above idling
     hourly: Mapping[str, Floats]  # [P, T] a node through the period; inf where nobody rents it out
+    hired: Mapping[str, Floats]  # [P, T] a node of the scenario's offers by the hour, through the period
 
 
 KINDS = ("usd", "kgco2e", "kwh")
@@ -495,6 +499,12 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         taken[kind] += float((rented * prices.hourly[kind][rentable]).sum())
         taken[kind] += sum(n * getattr(one, kind) for n, one in zip(nodes.tolist(), means.more, strict=True))
     taken["usd"] += float((left * np.where(stated, penalty, 0.0)).sum())
+    # Whole nodes are paid where services stand on nodes by the hour: the search itself takes parts.
+    held = totals_by(n_serve, groups, serving)
+    filled = totals_by(n_work, groups, working / problem.node_groups.hours)
+    unfilled = np.maximum(np.ceil(held - NONE) - held - filled, 0.0) * held_in_part(problem)
+    for kind in ("usd", "kgco2e"):
+        taken[kind] += float((unfilled * prices.hired[kind]).sum())
     on_top = np.zeros((groups, periods))
     on_top[rentable] = rented
     every = np.zeros((len(serves), periods)), np.zeros((len(works), periods))
@@ -509,6 +519,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
         taken["kgco2e"],
         taken["kwh"],
         taken[AVOIDED],
+        unfilled,
     )
 
 

@@ -63,7 +63,7 @@ def to_markdown(document: Document) -> str:
         parts += [
             f"### {text(title)}\n\n{markdown_table(table)}" for title, table in infeasibility_tables(document)
         ]
-    for title, lines in (("In short", headline(document)), ("Why this plan", document["why"])):
+    for title, lines in (("In short", headline(document)), (_reasons(document), document["why"])):
         if lines:
             parts += [f"## {title}", "\n".join(f"- {text(line)}" for line in lines)]
     if document["totals"]:
@@ -93,8 +93,14 @@ def to_terminal(document: Document) -> str:
     for title, table in _terminal_tables(document):
         blocks.append(f"{title}\n{text_table(table)}")
     if document["why"]:
-        blocks.append("Why this plan\n" + "\n".join(wrapped(f"- {line}", "  ") for line in document["why"]))
+        reasons = "\n".join(wrapped(f"- {line}", "  ") for line in document["why"])
+        blocks.append(f"{_reasons(document)}\n{reasons}")
     return "\n\n".join(blocks)
+
+
+def _reasons(document: Document) -> str:
+    """The title above reasons, or above what is worth knowing where there is no plan."""
+    return "Why this plan" if document["totals"] else "What is worth knowing"
 
 
 def _terminal_tables(document: Document) -> Iterable[tuple[str, Table]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.performance.training import shape_efficiency_fraction
+from planner.performance.training_layer import shape_efficiency_fraction
 from planner.physics.equations.batches import busy_tflop
 from planner.validation.aliases import constant, constants
 from planner.validation.forms import NotUnderstood

@@ -30,7 +30,7 @@ from planner.performance.recommendation import (
     recommendation_training_step,
     scheduled_step,
 )
-from planner.performance.training import shape_efficiency_fraction
+from planner.performance.training_layer import shape_efficiency_fraction
 from planner.physics.batch_work import LEVELS, denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
 from planner.physics.equations.batches import busy_tflop, element_gb, sample_tflop

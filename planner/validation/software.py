@@ -23,9 +23,7 @@ def stack_of_source(source: str, chip: str) -> str:
     """
     folded = source.casefold()
     for name, stack in stacks().items():
-        if any(part.casefold() in folded for part in stack.sources) and (
-            not stack.runs_on or stack.runs(chip)
-        ):
+        if any(part.casefold() in folded for part in stack.sources) and stack.could_run(chip):
             return name
     return default_stack(chip).name
 

@@ -195,6 +195,27 @@ def test_a_replica_that_carries_far_more_than_is_asked_is_sure(by_the_hour: bool
     assert held.share == 1.0
 
 
+def test_a_node_by_the_hour_is_paid_whole_in_every_world() -> None:
+    """A third more requests on a node of which replicas hold a part cost nothing more; beyond it they do."""
+    cloud = {"name": "cloud", "sku": "h100-8", "grid": "us-srvc", "price": "4 USD/h"}
+    alone = {"rental": [cloud], "services.chat.skus": ["h100-8"], "fleet": [], "market": []}
+    plan = plan_fleet(
+        with_changes(parse_scenario(FLEET), alone | {"services.chat.peak_rate": "12 /s"}), baselines=False
+    )
+    problem, solution = plan.problem, solved(plan)
+    held = (problem.serve_options.nodes[:, None] * solution.replicas).sum(axis=0)
+    assert (held < 0.6).all()
+    at = desk_of(plan)
+    once, third, tenfold = (more_demand(at, times, Means(rent=True)) for times in (1.0, 1.33, 20.0))
+    assert once is not None
+    assert third is not None
+    assert tenfold is not None
+    hours = sum(plan.inputs.scenario.horizon.hours)
+    assert third.usd == pytest.approx(once.usd)
+    assert once.usd == pytest.approx(hours * 8 * 4.0)
+    assert tenfold.usd > 1.9 * once.usd
+
+
 def test_a_fleet_with_room_holds() -> None:
     plan = planned(busy=False)
     named = {"cost": ("Cost", plan.ledger.cost)}

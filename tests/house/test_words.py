@@ -85,7 +85,7 @@ POOLS = {
             planner/program/slot_use.py planner/report/charts/hours.py
             planner/physics/pool_ways.py planner/physics/README.md planner/program/one_off_costs.py
             planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
-            planner/physics/curtailment.py
+            planner/physics/curtailment.py planner/program/chosen_work.py planner/program/ledger.py
             """,
         "pools": """
             planner/answers/plan/data_mix.py planner/inputs/scenario/data_mix.py
@@ -117,6 +117,7 @@ POOLS = {
             planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
+            planner/program/one_off_costs.py
             """,
     },
     "a column or a table of saved documents: spares by each rule, orders of a future, needs of a rate": {

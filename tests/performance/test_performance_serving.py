@@ -191,11 +191,14 @@ def test_slower_kernels_make_slower_steps(name, part, batch):
     assert step_s(slower, batch, 50.0) > step_s(parts, batch, 50.0)
 
 
-@pytest.mark.parametrize("name", [f.name for f in fields(Engine) if f.name != "stage_wait_fraction"])
+@pytest.mark.parametrize(
+    "name", [f.name for f in fields(Engine) if f.name not in ("stage_wait_fraction", "token_s")]
+)
 def test_whatever_an_engine_spends_more_takes_longer(name):
     """No constant is read in vain: each of them, doubled, makes a step of a split mixture slower.
 
-    How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`.
+    How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`. What
+    runs beside the accelerators is a floor: `test_no_step_is_shorter_than_its_tokens_are_handed_out`.
     """
     # Narrow matrices are so slow here that experts are kept whole, of which some are chosen more often.
     chip = served_chip(H100, grouped_half_weights=1e9)
@@ -205,6 +208,16 @@ def test_whatever_an_engine_spends_more_takes_longer(name):
     dearer = replace(engine, **{name: 2.0 * getattr(engine, name)})
 
     assert step_s(parts | {"engine": dearer}, 16.0, 50.0) > step_s(parts | {"engine": engine}, 16.0, 50.0)
+
+
+@given(batch=st.floats(1, 2000), prefill=st.floats(0, 20_000), token_s=st.floats(0, 1e-4))
+def test_no_step_is_shorter_than_its_tokens_are_handed_out(batch, prefill, token_s):
+    """One process hands out each token in turn, next to the accelerators: the longer of the two counts."""
+    parts = served("Llama 3.1 8B", H100, 1)
+    free = step_s(parts, batch, prefill)
+    engine = replace(parts["engine"], token_s=token_s)
+
+    assert step_s(parts | {"engine": engine}, batch, prefill) == pytest.approx(max(free, batch * token_s))
 
 
 def test_one_process_that_writes_for_all_groups_waits_for_the_requests_of_each():
@@ -250,6 +263,20 @@ def test_experts_lie_whole_or_cut_whichever_is_faster():
     assert ratio(0.0) == pytest.approx(1.1)
     assert ratio(1e6) == pytest.approx(1.1 * (1 + 8e6 / width))
     assert ratio(width) == pytest.approx(1.1 * 8**0.26 * 2)
+
+
+def test_small_kernels_of_hybrids_move_what_no_engine_fuses():
+    """By hand: 200 bytes for each of 32 x 4,096 values of 100 tokens at 3.35 TB/s, whatever the engine."""
+    parts = {"chip": served_chip(H100), "layout": served_layout(H100, 1.0)}
+    hybrid = replace(MIXTRAL, state_value_bytes=200.0)
+    prompts = {"writing": 100.0, "prefill_tokens": 0.0, "context_tokens": 100.0, "prompt_tokens": 100.0}
+
+    def host_s(model, value_bytes):
+        engine = replace(VLLM, value_bytes=value_bytes)
+        return float(step_times(**parts, model=model, engine=engine, **prompts).host_s)
+
+    assert host_s(hybrid, 40.0) - host_s(MIXTRAL, 0.0) == pytest.approx(200 * 32 * 4096 * 100 / 3.35e12)
+    assert host_s(hybrid, 300.0) == host_s(MIXTRAL, 300.0)
 
 
 def test_tiles_are_filled_up_for_experts_that_somebody_chose():

@@ -502,6 +502,7 @@ def test_software_runs_on_the_chip():
     """The same round of a benchmark holds chips of several makers; a year takes the stack of its time."""
     assert stack_of_source("MLPerf Training v5.1, AMD", "mi355x") == "primus"
     assert stack_of_source("MLPerf Training v5.0, Google", "tpu-v6e") == "maxtext"
+    assert stack_of_source("MLPerf Training v3.1, Intel", "gaudi2") == "gaudi"
     assert stack_of_year("h200-sxm-141gb", 2024) == "megatron-2024"
     assert stack_of_year("h200-sxm-141gb", 2025) == "megatron-2025"
     assert with_software("train", {"gpu": "an abacus"}, "MegaScale") == {"gpu": "an abacus"}

@@ -369,6 +369,13 @@ def test_terminal_text_fits_and_holds_no_control_signs(document: dict[str, Any])
         assert shown in text
 
 
+def test_notes_without_a_plan_are_no_reasons_for_one(infeasible: dict[str, Any]) -> None:
+    noted = infeasible | {"why": ["A lead of 31 d counts as 2 months."]}
+    for text in (to_markdown(noted), to_terminal(noted), to_html(noted)):
+        assert "A lead of 31 d counts" in text
+        assert "Why this plan" not in text
+
+
 def test_infeasible_plan_says_what_to_move(infeasible: dict[str, Any]) -> None:
     for text in (to_markdown(infeasible), to_terminal(infeasible), to_html(infeasible)):
         assert "chat needs more power at oregon than there is." in text

@@ -140,7 +140,7 @@ def held_sentences(held: Held) -> list[str]:
             f"; in half of the others no more than {nodes_text(math.ceil(held.rented))} at once "
             f"{'is' if math.ceil(held.rented) == 1 else 'are'} rented by the hour, which the ranges pay for"
         )
-    if held.rent_share > SAID_FROM:
+    if held.share < 1.0 and held.rent_share > SAID_FROM:
         low, high = (money(end) for end in held.owned_usd)
         said += (
             f". That rent is {percent_text(held.rent_share, 0)} of the width of the cost's range "
@@ -164,7 +164,8 @@ def _rent_usd(at: Desk, prices: Prices, known: Mapping[str, Any], found: Operati
     np.add.at(by_group, serves.node_group, found.serving / serves.nodes[:, None] * serves.node_hours)
     np.add.at(by_group, works.node_group, found.working)
     price = np.broadcast_to(known["hired_usd"], (at.hired.size, problem.periods))
-    return usd + float((by_group[at.hired] * price).sum())
+    whole = 0.0 if found.unfilled is None else float((found.unfilled * prices.hired["usd"]).sum())
+    return usd + float((by_group[at.hired] * price).sum()) + whole
 
 
 def _operated(at: Desk, world: World, prices: Prices) -> Operation:

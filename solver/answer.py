@@ -6,6 +6,8 @@ import math
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from solver import backend, verify
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
@@ -17,6 +19,7 @@ from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.spare_rows import add_spare_rows
 from solver.start import first_plan, plan_of_choices
+from solver.tighten import keep_the_pace, split_by_rebate
 from solver.totals import charged
 
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
@@ -231,15 +234,18 @@ def _bound_of_means(
 ) -> backend.Running | None:
     """Fractions with few slots that join neighbours, in a thread: the bound of a large problem with slots.
 
-    Those of all its slots take minutes at 72 node groups over 8 periods of 24. None where there are no such.
+    Those of all its slots take minutes at 72 node groups over 8 periods of 24. The rows of `tighten` lift it
+    there by 1.2 %, for a sixth more time. None where there are no such.
     """
     problem = program.problem
     means = mean_slots(problem, MEANS, changes=True)
     if program.whole_numbers() < LARGE or means is problem:
         return None
-    limit_s = max(ends - time.monotonic(), backend.SOON_S)
+    few, limit_s = build(means), max(ends - time.monotonic(), backend.SOON_S)
+    keep_the_pace(few)
+    split_by_rebate(few, np.ones(len(problem.sku_names), dtype=bool), best_only=True)
     return backend.begin(
-        build(means).model, gap_fraction=0.0, time_limit_s=limit_s, should_stop=should_stop, whole=False
+        few.model, gap_fraction=0.0, time_limit_s=limit_s, should_stop=should_stop, whole=False
     )
 
 

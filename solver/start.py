@@ -25,13 +25,26 @@ from solver.floor import MANY, Floor
 from solver.problem import Solution
 from solver.program import Program
 from solver.promising import bar_the_rest, likeliest
-from solver.steps import STEPS, Search, choices, cost, count, hold, nodes, open_variables, ranges, restore
+from solver.steps import (
+    STEPS,
+    Range,
+    Search,
+    choices,
+    cost,
+    count,
+    hold,
+    nodes,
+    open_variables,
+    ranges,
+    restore,
+)
 from solver.tables import Floats
 from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
 MOSTLY = 0.5  # a larger part of a rebate is taken as all of it
+NEARBY = 0.3  # of the time left, for plans near to one where nodes have spares, before all is searched
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -73,7 +86,9 @@ def first_plan(
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
         found = _whole_plan(program, chosen, search, floor)
         if program.reaches:  # where nodes have spares, no search for a bound is over before the time is
-            found = _improved(program, found, search, floor)
+            found = _improved(program, found, search.within(NEARBY), floor)
+            if pays():
+                found = _searched(program, as_it_was, found, search, floor)
         best = floor.end(at_once=found.stopped or floor.near)
         while not (found.stopped or best.stopped or floor.near):
             lifts = rebates and best.status.has_plan and pays()
@@ -203,6 +218,37 @@ def _improved(program: Program, found: backend.Outcome, search: Search, floor: F
     else:
         found = improve(program, found, search)
     restore(promising)
+    return _with_floor_raised(program, found, floor)
+
+
+def _searched(
+    program: Program,
+    as_it_was: Mapping[pulp.LpVariable, Range],
+    found: backend.Outcome,
+    search: Search,
+    floor: Floor,
+) -> backend.Outcome:
+    """Better plans and a better bound from a plan on, with all open, next to the search for the bound.
+
+    An engine that is told a plan leaves out what costs more: of 32 node groups the bound is 0.4 % higher for
+    the same seconds of processor. A plan that is found counts; so does the bound, as nothing is barred.
+    """
+    if not found.status.has_plan or found.stopped or floor.near:
+        return found
+    promising = ranges(program)
+    restore(as_it_was)
+    program.count_replicas()
+    better = backend.solve(
+        program.model,
+        gap_fraction=search.gap_fraction,
+        time_limit_s=search.left_s,
+        should_stop=search.should_stop,
+        start=found.values,
+    )
+    restore(promising)
+    if better.status is not backend.Status.INFEASIBLE:  # by rounding: there is a plan
+        floor.known = max(floor.known, better.bound)
+    found = replace(min(found, better, key=cost), stopped=better.stopped)
     return _with_floor_raised(program, found, floor)
 
 

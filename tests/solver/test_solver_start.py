@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import time
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -316,6 +318,47 @@ def test_the_bound_is_looked_for_beside_the_plan(rebates: bool, monkeypatch: pyt
     assert 1000 * bound <= objective_value(case, plan)
     first, then = (["begin_with_rebates"], []) if rebates else ([], ["begin_with_choices"])
     assert seen[:3] == [*first, "choose", *then, "make_whole"][:3]
+
+
+@pytest.mark.parametrize("seed", range(size(6, nightly=60)))
+def test_a_plan_with_spares_is_searched_on_with_all_open(seed: int) -> None:
+    """From a plan held far from the best, the optimum is found, and no bound of it is above the optimum.
+
+    What was barred for the plan is open meanwhile, and barred again after it.
+    """
+    drawn = (draw_more(each) for each in itertools.count(1000 * seed))
+    case = next(each for each in drawn if build(each).reaches and best(each).solution is not None)
+    program, optimum = build(case), best(case)
+    known = plan_of_choices(program, gap_fraction=0.0, time_limit_s=20).plan or optimum.solution
+    assert known is not None
+    as_it_was = ranges(program)
+    for variable in program.order.ravel():
+        variable.upBound = variable.lowBound
+    barred = ranges(program)
+    cost = objective_value(case, known) / 1000 + 1  # what the start lacks counts: the search completes it
+    values = program.start(known)
+    lifted = Floor(-math.inf, 0.0)
+    began = Outcome(Status.TIME_LIMIT, cost, -math.inf, math.inf, 0.0, values)
+    found = start._searched(program, as_it_was, began, Search(0.0, time.monotonic() + 20, None), lifted)
+
+    assert ranges(program) == barred
+    check(case, program.solution(found.values), lifted.bound, optimum)
+    assert 1000 * lifted.bound == pytest.approx(optimum.objective, rel=1e-6, abs=1e-4)
+    assert 1000 * found.objective == pytest.approx(optimum.objective, rel=1e-6, abs=1e-4)
+
+
+def test_what_is_near_or_stopped_is_not_searched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = draw_more(0)
+    program = build(case)
+    monkeypatch.setattr(start.backend, "solve", lambda *_, **__: pytest.fail("searched"))
+    far = Outcome(Status.TIME_LIMIT, 10.0, -math.inf, math.inf, 0.0, {})
+    search = Search(0.1, time.monotonic() + 20, None)
+    for found, lifted in (
+        (dataclasses.replace(far, stopped=True), Floor(1.0, 0.1, cost=10.0)),
+        (dataclasses.replace(far, status=Status.NO_INCUMBENT), Floor(1.0, 0.1)),
+        (far, Floor(9.9, 0.1, cost=10.0)),
+    ):
+        assert start._searched(program, ranges(program), found, search, lifted) is found
 
 
 def test_the_head_start_does_not_change_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,19 @@ class JobQuestion:
         unit="billions",
         scale=1e9,
     )
+    method: str | None = question_field(
+        "what is trained: full, or lora for adapters next to frozen weights",
+        group=RUN,
+        place="training.method",
+        usual="full",
+    )
+    adapter_rank: int | None = question_field(
+        "rank of the adapters; default: a fact of the catalogue",
+        reads="count",
+        value="R",
+        group=RUN,
+        place="training.adapter_rank",
+    )
     accelerator_hours: float | None = question_field(
         "hours that you measured, instead of model and tokens",
         reads="number",

@@ -26,6 +26,8 @@ def job_carbon(
     *,
     model: str | None = None,
     tokens: float | None = None,
+    method: str | None = None,
+    adapter_rank: int | None = None,
     accelerator_hours: float | None = None,
     metered: str | Path | None = None,
     sku: str | None = None,
@@ -56,6 +58,8 @@ def job_carbon(
         job: the path of a job, the name of a shipped one, or its tables; without one the arguments below.
         model: of the catalogue, or its config.json; with `tokens` the hours are predicted.
         tokens: to train on.
+        method: what is trained: full, or lora for adapters next to frozen weights.
+        adapter_rank: of those adapters; else a fact of the catalogue.
         accelerator_hours: that you measured, instead of model and tokens.
         metered: a file of energy that was metered: CodeCarbon, GPU or Slurm.
         sku: kind of node; h100-8.

@@ -12,11 +12,13 @@ from planner.inputs.fits import FittedFleet, read_fit
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
+from planner.physics.checkpoints import trained_parameters
 from planner.physics.failures import measured_bursts
 from planner.physics.hours import electricity_of
 from planner.physics.requests import given
 from planner.physics.run_stops import loss_spikes, rollback
 from planner.physics.slow_steps import SlowSteps, slow_steps, slow_steps_of
+from planner.physics.training_options import adapters_of
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced
 
@@ -56,6 +58,7 @@ class Terms:
     spikes_per_h: Traced | None = None
     spike_back_h: Traced | None = None
     slow: SlowSteps | None = None
+    adapters: Traced | None = None  # their weights, where they alone are trained
 
 
 def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: CheckpointQuestion) -> Terms:
@@ -113,6 +116,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: Checkpoi
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
     life = inputs.yours("policy.node_life", policy.node_life_y, "y")
+    held = adapters_of(inputs, job, f"training.{job.name}")
     ratio, fleet_nodes = measured_bursts(scenario.fit, inputs.fact)
     stated = {
         catalogue.skus[offer.sku].server: inputs.money(f"market.{offer.sku}.price", first, "USD")
@@ -145,6 +149,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: Checkpoi
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         slow=slow_steps_of(inputs),
+        adapters=trained_parameters(inputs, job.model, held) if held else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from planner.inputs.scenario.base import Part
+from planner.inputs.scenario.base import METHOD_SAYS, RANK_SAYS, AdapterRank, Method, Part
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -93,6 +93,8 @@ class Work(Part):
     precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = Field(
         None, description="Number format of the matrix work; default: bf16"
     )
+    method: Method = Field(None, description=METHOD_SAYS)
+    adapter_rank: AdapterRank = Field(None, description=RANK_SAYS)
     sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = Field(
         None, description="Tokens in one sequence; default: the fact job.sequence_tokens"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,21 @@ def with_series(
 
 
 def path_of(named: str | Path, *folders: str) -> Path:
-    """A path; where there is none, what is shipped by that name in the first of these folders that has it."""
+    """A path; where there is none, what is shipped by that name in the first of these folders that has it.
+
+    Raises:
+        ScenarioError: neither is there, and something shipped has nearly that name.
+    """
     path = Path(named)
-    shipped = [data_folder() / folder / f"{named}.toml" for folder in folders]
-    return next((file for file in shipped if not path.exists() and file.is_file()), path)
+    shipped = [file for folder in folders for file in sorted((data_folder() / folder).glob("*.toml"))]
+    found = next((file for file in shipped if not path.exists() and file.stem == str(named)), path)
+    near = get_close_matches(str(named), [file.stem for file in shipped], n=2)
+    if near and not found.exists() and not path.suffix:
+        meant = " or ".join(f"'{name}'" for name in near)
+        raise ScenarioError(
+            str(named), [Problem("", f"no such file; did you mean {meant}, which is shipped?")]
+        )
+    return found
 
 
 def open_document(path: Path) -> Record | None:

@@ -120,9 +120,8 @@ def read_trace(path: Path) -> ExecutionTrace:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(
-            f"{path}: no Kineto, PyTorch or Chakra trace that can be read: {type(error).__name__}: {error}"
-        ) from error
+        why = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise InputError(f"{path}: no Kineto, PyTorch or Chakra trace that can be read: {why}") from error
 
 
 def _from_json(path: Path, pieces: Iterator[bytes]) -> ExecutionTrace:

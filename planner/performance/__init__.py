@@ -59,6 +59,7 @@ Modules:
 - token_times: What a request waits for between its tokens: steps next to others, and prompts that are
   read meanwhile.
 - training: Time of one training step of a transformer on a given layout, term by term.
+- training_layer: One layer of a training step on one rank, and the time of a forward pass.
 - users: The way between users and a site, which an answer has to come too.
 - vision: Vision transformers: images as sequences of patches that all attend to each other.
 """

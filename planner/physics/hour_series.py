@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from carbon.hourly import filled
 from carbon.slots import HOURS_A_DAY
 from planner.inputs.resolved import Inputs
-from planner.inputs.series import load_series, series_of_grid
+from planner.inputs.series import load_series, series_of_grid, series_of_own_region
 from planner.trace.errors import InputError
 
 Day = tuple[int, int]  # month and day of the month
@@ -43,12 +43,15 @@ def grid_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
     found: list[KnownHours | None] = []
     notes: list[str] = []
     for site in inputs.scenario.sites:
-        name = site.hourly_shape or series_of_grid(site.grid)
+        name, of_region = site.hourly_shape or series_of_grid(site.grid), None
+        if name is None and site.grid is not None:
+            of_region = series_of_own_region(site.grid, inputs.catalogue)
+            name = None if of_region is None else of_region.zone
         if name is None:
             found.append(None)
             notes.append(f"{site.name}: no hours of its grid are known, so its grid is taken as flat.")
             continue
-        own = inputs.scenario.shapes.grids.get(name)
+        own = inputs.scenario.shapes.grids.get(name) if of_region is None else of_region
         series = load_series(name, inputs.catalogue) if own is None else own
         done = filled(series=series, rule="line", longest_gap_hours=series.hours)
         year = str(series.first_hour)[:4]

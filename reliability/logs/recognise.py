@@ -271,9 +271,15 @@ def _not_known(name: str, head: Head) -> str:
     lacking = [_lacking(role, head.columns) for role in NEEDED["events"] if role not in _event_roles(head)]
     lacking_words = " and ".join(lacking) or "what tells whether a unit died"
     shown = ", ".join(repr(column[:40]) for column in head.columns[:12] if column) or "nothing"
+    nameless = [role for role in NEEDED["events"] if role not in _event_roles(head)] == ["unit"]
+    fleet = (
+        " A log that names no node: put one name into every row and state fleet_size; its rate holds then, "
+        "what is said of single nodes does not"
+    )
     return (
         f"{name}: is of no known shape: its header has {shown}, but no column for {lacking_words}. Name the "
         'columns in a mapping: kind = "events", then [columns] with unit = "..." and start = "..."'
+        f"{'.' + fleet if nameless else ''}"
     )
 
 

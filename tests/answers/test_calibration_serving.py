@@ -307,7 +307,8 @@ def test_a_plan_serves_as_if_its_constants_were_measured(calibration, tmp_path):
     chip = "h100-sxm-80gb"
     rates = {f"accelerator.{chip}.bf16_peak": "TFLOP/s"}
     rates |= {f"accelerator.{chip}.{name}": "GB/s" for name in ("memory_bandwidth", "link_bandwidth")}
-    times = [f"performance.engine.vllm.{name}_time" for name in ("step", "layer", "expert_layer", "sequence")]
+    engine_times = ("step", "layer", "expert_layer", "sequence", "token")
+    times = [f"performance.engine.vllm.{name}_time" for name in engine_times]
     times += [f"kernel.{chip}.{name}" for name in ("matrix_time@bf16-vllm", *RING_LATENCIES)]
     known = load_catalogue().fact
     lines = [f'"{key}" = "{0.8 * known(key).value!r} {unit}"' for key, unit in rates.items()]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from planner.answers.job.inference import answered
 from planner.answers.job.setting import setting_of
+from planner.answers.opening import path_of
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.job.reading import read_job
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Scenario, Service, load_scenario, with_changes
+from planner.inputs.scenario import Scenario, ScenarioError, Service, load_scenario, with_changes
 from planner.inputs.scenario.files import read_toml
 from planner.physics.nodes import node_columns
 from planner.physics.serving import replica_columns, serving_candidates
@@ -137,3 +139,12 @@ def test_bursts_of_a_large_pool_are_thin() -> None:
     large, larger = (by_plan(one_service(TRACES[1], rate), CODE, "h100-8") for rate in (1000.0, 1e5))
 
     assert large == pytest.approx(larger, rel=0.02)
+
+
+def test_a_name_that_is_nearly_shipped_is_told() -> None:
+    """`next-quater` was no such file, and nothing said that scenarios and jobs are shipped by name."""
+    for named, folder, near in (("next-quater", "scenarios", "next-quarter"), ("blom", "jobs", "bloom")):
+        with pytest.raises(ScenarioError, match=f"no such file; did you mean '{near}', which is shipped"):
+            path_of(named, folder)
+    assert path_of("nosuch", "scenarios") == Path("nosuch")
+    assert path_of("next-quater.toml", "scenarios") == Path("next-quater.toml")

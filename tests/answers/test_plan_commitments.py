@@ -129,6 +129,16 @@ def test_whole_nodes_are_paid_by_the_hour_and_what_nothing_fills_is_told() -> No
     assert f"Whole nodes are paid: {money(left)} of it for parts that replicas leave" in said(plan)
 
 
+def test_a_pool_fills_the_nodes_of_replicas_before_others_are_rented() -> None:
+    """Its hours lie in parts that are paid anyway: no node more at once, and no hour more in all."""
+    offer = {"rental": [CLOUD | {"name": "hourly", "price": "3 USD/h"}]}
+    lab = {"name": "lab", "model": "llama-3.1-8b", "reference": "h100-8", "gpu_time": "800 h"}
+    alone, both = service(offer), service(offer | {"pools": [lab]})
+    rows, filled = (plain_rows(plan_tables(plan)["rental"]) for plan in (alone, both))
+    assert [row["nodes"] for row in filled] == [row["nodes"] for row in rows]
+    assert [row["node_h"] for row in filled] == pytest.approx([row["node_h"] for row in rows])
+
+
 def test_a_service_on_spot_is_told_what_it_takes_when_there_is_none() -> None:
     """Its load goes to the offer on demand, without limit, at that price for each hour."""
     offers = [
@@ -142,7 +152,7 @@ def test_a_service_on_spot_is_told_what_it_takes_when_there_is_none() -> None:
     assert (row["holds"], row["breaks_first"].partition(" in ")[0]) == ("no", "h100-8 at spot")
     spot = sum(row["rent_usd"] for row in tables["rental"])
     assert row["recourse"].startswith("rent up to ")
-    assert 0.5 * spot < row["usd"] < 2 * spot  # three times the price, for no more than what spot holds
+    assert row["usd"] == pytest.approx(2 * spot)  # three times the price for the same whole nodes
     only = service({"rental": offers[1:], "services.chat.peak_rate": "2000 /s"})
     assert not [row for row in plan_tables(only)["stress"] if "spot" in row["case"]]
 

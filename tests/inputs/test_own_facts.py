@@ -20,8 +20,10 @@ from planner.inputs.loading import load_catalogue, own_data
 from planner.inputs.own.classes import class_of
 from planner.inputs.own.facts import OwnDataError
 from planner.inputs.own.uploads import laid_out
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.inputs.scenario.bundle import keep, restored
+from planner.physics.hour_series import grid_hours
 from planner.program.plan import plan_fleet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -427,3 +429,21 @@ def test_regions_name_facts_that_are_there() -> None:
         assert catalogue.has(one.pue_key)
         assert catalogue.has(one.wue_key)
         assert one.source in catalogue.sources
+
+
+@pytest.mark.slow
+def test_a_region_that_was_added_from_hours_has_them_in_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a job there has: levers decide by its hours, where its grid was taken as flat."""
+    monkeypatch.chdir(tmp_path)
+    hours(tmp_path / "hours.csv")
+    assert main(["add", "region", "my-dc", "--hourly", "hours.csv", "--pue", "1.12"]) == ANSWER
+    capsys.readouterr()
+    with own_data("my-facts"):
+        shipped = load_scenario(ROOT / "data" / "scenarios" / "one-training-job.toml")
+        scenario = with_changes(shipped, {"policy.levers": ["shift"], "sites.stockholm.grid": "my-dc"})
+        (found,), notes = grid_hours(Inputs(scenario, load_catalogue()))
+    assert found is not None
+    assert notes == ["stockholm: hours as in my-dc of 2024, measured."]
+    assert found.of_day[3, 1].tolist() == pytest.approx([0.1] * 13 + [0.15] * 11)

@@ -174,6 +174,10 @@ def test_times_as_spreadsheets_write_them(tmp_path, start, end):
         ("JobID      State   Start\n-----\n1 FAILED 2\n", "print it with --parsable2"),
         ("JobID|State|Start|End\n1|FAILED|2|3\n", "a job log lacks NNodes: let sacct print NNodes, too"),
         (
+            "failure_time,cause\n2025-01-03,gpu\n",
+            "names no node: put one name into every row and state fleet_size",
+        ),
+        (
             "node,date,time\na,2025-01-03,05:00:00\n",
             "time holds hours such as '05:00:00': write day and time into",
         ),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from planner.report.charts.fronts import money_front
 from planner.report.charts.label_places import HIGH, NARROW, PLACES, Box, _pixels, box_of, places_of
+from planner.report.charts.throughput import side_by_side
 
 # The front of the shipped quarter, and plans next to it that lie close together.
 FRONT = [
@@ -61,3 +62,13 @@ def test_each_name_is_drawn_once() -> None:
     assert {layer["transform"][0]["filter"] for layer in texts} == {
         f"datum.place == {place}" for place in places_of([(x, y, name) for x, y, name in FRONT])
     }
+
+
+def test_one_chip_is_no_chips() -> None:
+    """A SKU whose least money is on one chip."""
+    row = {"sku": "mi300x-8", "accelerators": 1, "million_usd": 1.06}
+    picture = side_by_side({"best": [row], "unit": "tokens", "million_of": "tokens written"}, "million_usd")
+
+    assert picture is not None
+    assert "mi300x-8, 1 chip" in picture.alt
+    assert "1 chips" not in picture.alt

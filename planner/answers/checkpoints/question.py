@@ -173,7 +173,7 @@ def is_fit(failures: str) -> bool:
 
 
 def no_fleet(failures: str, known: Sequence[str]) -> str:
-    """What is wrong with failures that are no fleet of the catalogue and no fit.json, and what to name instead."""
+    """What is wrong with failures that are no fleet of the catalogue and no fit, and what to name instead."""
     said, path = f"no fleet with failures '{failures}'", Path(failures)
     try:
         if (path / "fit.json").is_file():

@@ -245,11 +245,12 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     if rented.usd is None or rented.kgco2e is None:
         return []
     hours, works = rented_node_h(plan.assembled, solution), plan.problem.work_options
+    length, left = plan.problem.node_groups.hours, unfilled_nodes(plan.problem, solution)[rented.node_group]
     # Jobs of a pool fill a share of the nodes that are there: more of them are there at once.
     more = totals_by(
         works.node_group, len(plan.problem.node_groups), (works.held_ratio - 1.0) * solution.work_node_h
     )
-    mean = (hours + more[rented.node_group]) / plan.problem.node_groups.hours
+    mean = np.maximum(hours / length, (hours + more[rented.node_group]) / length - left)
     hour = chosen("hour_h", 1.0, "one hour that is paid")
     nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [

@@ -91,7 +91,7 @@ COST_LABELS = {
     "transfers": "Runs and services: data moved between sites",
     "idle": "Idle nodes: electricity",
     "pausable": "Pausable jobs: electricity",
-    "rental": "Rented nodes: hours by whole nodes",
+    "rental": "Rented nodes: hours that are paid",
     "reserved": "Reserved nodes: rent, used or not",
     "term_left": "Reserved nodes: rent after the horizon, above its worth then",
     "parked": "Parked nodes: electricity",

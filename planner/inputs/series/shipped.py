@@ -44,6 +44,25 @@ def series_of_grid(grid: str | None) -> str | None:
     return next((name for name, entry in _entries().items() if grid in entry["grids"]), None)
 
 
+def series_of_own_region(grid: str | None, catalogue: Catalogue) -> HourlyIntensity | None:
+    """The hours from which a region of one's own was added, where a grid is of one; None elsewhere.
+
+    Raises:
+        InputError: what is wrong with its file.
+    """
+    region = next((one for one in catalogue.regions.values() if one.hourly and one.grid == grid), None)
+    if region is None:
+        return None
+    mean = catalogue.fact(f"grid.{grid}.intensity")
+    return read_series(
+        region.folder / region.hourly,
+        signal=GridSignal.parse(region.signal or mean.boundary["grid"]),
+        zone=region.name,
+        yearly_kgco2e_per_kwh=mean.value,
+        catalogue=catalogue,
+    ).series
+
+
 def series_of_grids() -> tuple[str, ...]:
     """Series that some grid has where nobody states others; the rest is taken by name alone."""
     return tuple(name for name, entry in _entries().items() if entry["grids"])

@@ -16,7 +16,7 @@ from planner.report.charts.drawing import (
     row_axis,
     with_room,
 )
-from planner.trace.numbers import number_text, percent_text, quantity_text
+from planner.trace.numbers import how_many, number_text, percent_text, quantity_text
 from planner.trace.records import Document, Record
 
 # Measure -> what it is called; those of a million are of the unit that the document names.
@@ -53,7 +53,7 @@ def _row(row: Record, measure: str, ranged: bool) -> Record:
     value, low, high = (
         row[key] / chips for key in ((measure, "low_per_s", "high_per_s") if ranged else (measure,) * 3)
     )
-    name = f"{row['sku']}, {row['accelerators']} chips"
+    name = f"{row['sku']}, {how_many(row['accelerators'], 'chip')}"
     label = (
         f"{number_text(value, 3)} (±{percent_text(row['error_fraction'], 0)})"
         if ranged

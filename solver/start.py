@@ -44,6 +44,7 @@ from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
 MOSTLY = 0.5  # a larger part of a rebate is taken as all of it
+FEW = 30_000  # open variables below which a search of all lifts the bound: of 15,000, and not of 71,000
 NEARBY = 0.3  # of the time left, for plans near to one where nodes have spares, before all is searched
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
@@ -86,8 +87,9 @@ def first_plan(
             floor.begin_with_choices(program, as_it_was, search, chosen.values)
         found = _whole_plan(program, chosen, search, floor)
         if program.reaches:  # where nodes have spares, no search for a bound is over before the time is
-            found = _improved(program, found, search.within(NEARBY), floor)
-            if pays():
+            goes_on = pays() and open_variables(as_it_was) < FEW
+            found = _improved(program, found, search.within(NEARBY) if goes_on else search, floor)
+            if goes_on:
                 found = _searched(program, as_it_was, found, search, floor)
         best = floor.end(at_once=found.stopped or floor.near)
         while not (found.stopped or best.stopped or floor.near):

@@ -347,6 +347,26 @@ def test_a_plan_with_spares_is_searched_on_with_all_open(seed: int) -> None:
     assert 1000 * found.objective == pytest.approx(optimum.objective, rel=1e-6, abs=1e-4)
 
 
+@pytest.mark.parametrize(("few", "times"), [(0, 0), (30_000, 1)])
+def test_only_programs_of_few_variables_are_searched_on(
+    few: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nodes have spares; a larger one has no time for it, and its search for the bound goes on."""
+    cases = (draw_more(each) for each in itertools.count())
+    case = next(each for each in cases if build(each).reaches and best(each).solution is not None)
+    searched, function = list[Floor](), start._searched
+
+    def noted(*parts: Any) -> Outcome:
+        searched.append(parts[-1])
+        return function(*parts)
+
+    monkeypatch.setattr(start, "_searched", noted)
+    monkeypatch.setattr(start, "FEW", few)
+    plan, _, bound = first_plan(build(case), gap_fraction=0.0, time_limit_s=20)
+    assert len(searched) == times
+    check(case, plan, bound, best(case))
+
+
 def test_what_is_near_or_stopped_is_not_searched_on(monkeypatch: pytest.MonkeyPatch) -> None:
     case = draw_more(0)
     program = build(case)

@@ -36,6 +36,7 @@ class JobQuestion:
         group=RUN,
         place="training.method",
         usual="full",
+        label="What is trained",
     )
     adapter_rank: int | None = question_field(
         "rank of the adapters; default: a fact of the catalogue",

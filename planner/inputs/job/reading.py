@@ -244,6 +244,7 @@ PLACES = {
     "model": "training.model",
     "tokens": "training.tokens",
     "nodes": "training.nodes",
+    "method": "training.method",
     "accelerator_hours": "training.accelerator_hours",
     "requests_per_day": "inference.requests_per_day",
     "sku": "hardware.sku",
@@ -279,6 +280,7 @@ class Simple:
     model: str | None = None
     tokens: float | None = None
     nodes: int | None = None
+    method: str | None = None
     accelerator_hours: float | None = None
     requests_per_day: float | None = None
     sku: str | None = None
@@ -294,6 +296,7 @@ def simple_of(job: Job) -> Simple:
         model=None if training is None else training.model,
         tokens=None if training is None else training.tokens,
         nodes=None if training is None else training.nodes,
+        method=None if training is None else training.method,
         accelerator_hours=None if training is None else training.accelerator_hours,
         requests_per_day=None if inference is None else inference.requests_per_day,
         sku=job.hardware.sku,
@@ -322,8 +325,9 @@ def simple_stated(tables: Mapping[str, Any]) -> Simple:
 
 def own_inputs_taken(tables: Mapping[str, Any]) -> tuple[str, ...]:
     """Which of the few inputs a job of your own takes: a metered run needs no other word for its size."""
-    metered = "metered" in tables.get("training", {})
-    sizes = ("model", "tokens", "nodes", "accelerator_hours")
+    work = tables.get("training", {})
+    metered = "metered" in work
+    sizes = ("model", "tokens", "nodes", *(["method"] if "model" in work else []), "accelerator_hours")
     return tuple(name for name in PLACES if name in _ALWAYS or (name in sizes and not metered))
 
 

@@ -34,7 +34,8 @@ Precision = Annotated[
     Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"],
     Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")),
 ]
-Method = Annotated[Literal["full", "lora"] | None, Choice('"lora"', ("full", "lora"))]
+METHODS = ("full", "lora")
+Method = Annotated[Literal["full", "lora"] | None, Choice('"lora"', METHODS)]
 METHOD_SAYS = "What is trained: all weights, or adapters next to frozen ones; default: all"
 AdapterRank = Annotated[int | None, Count("16", Range(1, 4096))]
 RANK_SAYS = "Rank of the adapters; default: the fact performance.adapter.rank"

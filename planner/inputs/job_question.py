@@ -114,7 +114,11 @@ class JobQuestion:
         place="training.interval",
     )
     failures: str | None = question_field(
-        "fleet whose failure rate holds", group=RUN, place="training.failures", usual="meta-llama-3-405b"
+        "fleet whose failure rate holds, or the fit.json of your own log",
+        value="FLEET|FILE",
+        group=RUN,
+        place="training.failures",
+        usual="meta-llama-3-405b",
     )
     storage: str | None = question_field(
         "checkpoint storage class", group=RUN, place="training.checkpoint_storage", usual="parallel-fs"

@@ -41,7 +41,7 @@ def job_carbon(
     utilisation_fraction: Quantity | None = None,
     power_w: Quantity | None = None,
     interval_min: Quantity | None = None,
-    failures: str | None = None,
+    failures: str | Path | None = None,
     storage: str | None = None,
     why_embodied: bool = False,
     data: str | Path | None = None,
@@ -73,7 +73,7 @@ def job_carbon(
         utilisation_fraction: share of that life in use.
         power_w: measured power of one accelerator with its share of the node.
         interval_min: checkpoint interval; else that of least time.
-        failures: fleet whose failure rate holds; meta-llama-3-405b.
+        failures: fleet whose failure rate holds, or the path of a fit.json; meta-llama-3-405b.
         storage: checkpoint storage class; parallel-fs.
         why_embodied: whether to say why others print other figures for the accelerator.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.fits import FittedFleet, read_fit
+from planner.inputs.fits import FittedFleet, is_fit, read_fit
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
@@ -170,28 +169,6 @@ def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:
             own if terms.catalogue.has(own) else "reliability.reference_accelerators"
         ),
     )
-
-
-def is_fit(failures: str) -> bool:
-    """Whether the failures are a file rather than a name of the catalogue."""
-    return failures.endswith(".json")
-
-
-def no_fleet(failures: str, known: Sequence[str]) -> str:
-    """What is wrong with failures that are no fleet of the catalogue and no fit, and what to name instead."""
-    said, path = f"no fleet with failures '{failures}'", Path(failures)
-    try:
-        if (path / "fit.json").is_file():
-            return f"{said}: name the fit in that folder, {path / 'fit.json'}"
-        if path.is_file():
-            return (
-                f"{said}: a log is fitted first: everfleet fit {path} --out FOLDER, then name FOLDER/fit.json"
-            )
-    except (OSError, ValueError):  # no system takes it as a path
-        pass
-    near = difflib.get_close_matches(failures, known, n=3)
-    there = f"near: {', '.join(near)}" if near else f"there are: {', '.join(known)}"
-    return f"{said}; {there}; or the fit.json of your own log (everfleet fit)"
 
 
 def fleets(catalogue: Catalogue) -> list[str]:

@@ -16,10 +16,13 @@ from planner.answers.job.equations import run_cycles
 from planner.answers.job.federated import FederatedWork
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
+from planner.inputs.fits import is_fit
 from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
-from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.inputs.scenario import ScenarioError
+from planner.inputs.scenario.files import read_toml
+from planner.inputs.scenario.reading import checked
 from planner.inputs.software import default_stack
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.training import ettr_ratio
@@ -361,7 +364,7 @@ racks = 1000000
 {fleet}
 {text}
 [reliability]
-failures = "{failures}"
+{"log" if is_fit(failures) else "failures"} = {json.dumps(failures)}
 restart = "{setting.fact("reliability.restart_time").value} h"
 repair = "5 d"
 spare_confidence = 0.95
@@ -371,7 +374,7 @@ discount_rate = 0.08
 node_life = "5 y"
 """
     try:
-        scenario = parse_scenario(whole, "job")
+        scenario = checked(read_toml(whole, "job"), "job", setting.folder)
         check_scenario(scenario, setting.catalogue)
     except ScenarioError as error:
         raise InputError("\n".join(f"{one.path}: {one.message}" for one in error.problems)) from None

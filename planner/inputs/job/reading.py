@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue, OwnFacts
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
+from planner.inputs.fits import is_fit, no_fleet, read_fit
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
@@ -39,7 +40,6 @@ _NAMES = {
     "grid": ("grid region", "grids"),
     "traffic": ("traffic trace", "traffics"),
     "checkpoint_storage": ("storage class", "storages"),
-    "failures": ("fleet", "fleets"),
 }
 
 
@@ -173,7 +173,7 @@ def read_job(
         [*fields, *meaning.unknown],
         [*lost, *(own if isinstance(own, list) else [])],
         unread,
-        [*_unknown(document, known_names(catalogue)), *job_kind_problems(document, catalogue)],
+        [*_unknown(document, known_names(catalogue), job), *job_kind_problems(document, catalogue)],
         problems_between(job),
         empty,
         doubled_figures(own_facts(document), catalogue),
@@ -205,10 +205,32 @@ def _nothing(by_flags: bool) -> Problem:
     return Problem("", f"there is no phase to count: add one of {phases}")
 
 
-def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
+def _unfailing(at: str, failures: str, known: Known, job: Job) -> Iterator[Problem]:
+    """Failures that are neither those of a fleet of the catalogue nor a fit that can be read."""
+    if not is_fit(failures):
+        if failures not in known.fleets:
+            yield Problem(at, no_fleet(failures, known.fleets, look=job.by_flags))
+        return
+    if job.folder is None:
+        yield Problem(
+            at,
+            "is looked for in the folder of the job, and this text has no file: save it, and read the job "
+            "from there",
+        )
+        return
+    path = job.folder / failures
+    try:
+        read_fit(path)
+    except InputError as error:
+        yield Problem(at, f"{shown(failures)} {str(error).removeprefix(f'{path}: ')}")
+
+
+def _unknown(document: Mapping[str, Any], known: Known, job: Job) -> Iterator[Problem]:
     """Names that the catalogue does not have, and overrides that its facts cannot take."""
     named = ((key, document[key]) for key in TABLES if isinstance(document.get(key), dict))
     for key, table in named:
+        if isinstance(failures := table.get("failures"), str):
+            yield from _unfailing(f"{key}.failures", failures, known, job)
         for one, (kind, names) in _NAMES.items():
             name = table.get(one)
             if isinstance(name, str) and name not in (held := getattr(known, names)):

@@ -101,8 +101,10 @@ class Work(Part):
     batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = Field(
         None, description="Tokens in one optimiser step; default: the fact job.batch_tokens"
     )
-    failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = Field(
-        None, description="Fleet of the catalogue whose failure rate holds; default: meta-llama-3-405b"
+    failures: Annotated[str | None, Text('"meta-llama-3-405b"', name=False)] = Field(
+        None,
+        description="Fleet of the catalogue whose failure rate holds, or the fit.json of your own log "
+        "(`everfleet fit`), as a path from the folder of the job; default: meta-llama-3-405b",
     )
     checkpoint_storage: Annotated[str | None, Text('"parallel-fs"')] = Field(
         None, description="Storage class of the catalogue for checkpoints; default: parallel-fs"

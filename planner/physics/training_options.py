@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.catalogue import Facts
+from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Service, TrainingJob
@@ -213,6 +215,14 @@ def adapters_of(inputs: Inputs, work: TrainingJob | Pool, where: str) -> dict[st
         return adapter_arguments(inputs, work.model, inputs.fact(ADAPTER_RANK))
     rank = inputs.yours(f"{where}.adapter_rank", float(work.adapter_rank), "1")
     return adapter_arguments(inputs, work.model, rank)
+
+
+def trained_says(facts: Facts, work: TrainingJob | Work) -> str:
+    """What of a model is trained, in words."""
+    if work.method != "lora":
+        return str(work.model)
+    rank = facts.fact(ADAPTER_RANK).value if work.adapter_rank is None else work.adapter_rank
+    return f"rank-{rank:g} adapters of {work.model}"
 
 
 def job_workload(inputs: Inputs, job: TrainingJob) -> Workload:

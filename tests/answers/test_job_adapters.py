@@ -10,6 +10,7 @@ from planner.answers.job import job_document, job_from_flags, read_job
 from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.setting import setting_of
 from planner.answers.job.work import training_inputs
+from planner.answers.plan.work import training_sentences
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.job.schema import Job
 from planner.inputs.job_question import CheckpointQuestion
@@ -20,6 +21,7 @@ from planner.inputs.scenario.files import read_toml
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.physics.run_speed import Speed, training_speed
 from planner.physics.training_options import training_candidates
+from planner.program.plan import plan_fleet
 from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
@@ -289,3 +291,15 @@ def test_runs_of_a_plan_take_the_same_words(keys: str, message: str) -> None:
         parse_scenario(SCENARIO.format(work=run))
 
     assert message in str(raised.value)
+
+
+@pytest.mark.slow
+def test_a_plan_says_what_its_run_trains() -> None:
+    """The same words as a job; a run of all weights is said as it was."""
+    run = f'[[training]]\nname = "run"\nmodel = "llama-3-8b"\ntokens = 1e9\nprecision = "bf16"\n{SIZES}'
+    run += 'nodes = [1]\ndeadline = 2026-06-01\ncheckpoint_storage = "parallel-fs"\nmethod = "lora"\n'
+    plan = plan_fleet(parse_scenario(SCENARIO.format(work=run)), baselines=False)
+    assert plan.answer.solution is not None
+
+    (said,) = training_sentences(plan, plan.answer.solution)
+    assert said.startswith("Run run (rank-16 adapters of llama-3-8b) on 1 node of h100-8")

@@ -28,8 +28,7 @@ from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.training import ettr_ratio
 from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
-from planner.physics.training_options import training_candidates
-from planner.physics.training_step import ADAPTER_RANK
+from planner.physics.training_options import trained_says, training_candidates
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, how_many, many_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
@@ -244,8 +243,8 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
-        said=f"{_amount(work)} of {_trained(setting, work)} on {how_many(work.nodes or 0, 'node')} of {sku} "
-        "(predicted)",
+        said=f"{_amount(work)} of {trained_says(setting.catalogue, work)} on "
+        f"{how_many(work.nodes or 0, 'node')} of {sku} (predicted)",
         notes=tuple(f"{phase}: {note}" for note in _predicted_as(setting, work)),
         start=work.start,
     )
@@ -277,7 +276,7 @@ def _planned(
 ) -> tuple[dict[str, Traced], dict[str, Traced], Traced]:
     inputs = training_inputs(setting, phase, work, sku)
     single, dropped = training_candidates(inputs)
-    where = f"{_trained(setting, work)} on {how_many(work.nodes or 0, 'node')} of {sku}"
+    where = f"{trained_says(setting.catalogue, work)} on {how_many(work.nodes or 0, 'node')} of {sku}"
     if not len(single):
         raise InputError(f"{phase}: {where}: {dropped[0].reason}")
     runs = training_runs(inputs, node_columns(inputs), single)
@@ -300,14 +299,6 @@ def _amount(work: Work) -> str:
     """What a run trains on, in words."""
     key = "tokens" if work.samples is None else "samples"
     return many_text(getattr(work, key), key)
-
-
-def _trained(setting: Setting, work: Work) -> str:
-    """What of a model is trained, in words."""
-    if work.method != "lora":
-        return str(work.model)
-    rank = work.adapter_rank or int(setting.fact(ADAPTER_RANK).value)
-    return f"rank-{rank} adapters of {work.model}"
 
 
 def _method(work: Work) -> str:

@@ -33,7 +33,7 @@ from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training import TrainingRuns
-from planner.physics.training_options import UNCAPPED
+from planner.physics.training_options import UNCAPPED, trained_says
 from planner.physics.users import farthest_latency
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
@@ -354,6 +354,10 @@ def flexibility_sentences(plan: Plan, solution: Solution) -> list[str]:
     ]
 
 
+def _adapted(inputs: Inputs, job: TrainingJob) -> str:
+    return f" ({trained_says(inputs, job)})" if job.method == "lora" else ""
+
+
 def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
     pausable = plan.ledger.pausable
     if pausable is None:
@@ -368,7 +372,8 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         said = "" if part > 1 - 1e-6 else f"; {percent_text(part, 0)} of it is done"
         interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
         yield (
-            f"Run {copies}{job.name} whenever it suits, on up to {how_many(options.nodes[e], 'node')} of "
+            f"Run {copies}{job.name}{_adapted(plan.inputs, job)} whenever it suits, on up to "
+            f"{how_many(options.nodes[e], 'node')} of "
             f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
             f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
             "where only failures vary; checkpoint every "
@@ -486,7 +491,8 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
         )
         copies = f"{count} x " if count > 1 else ""
         said.append(
-            f"Run {copies}{job.name} on {nodes_text(int(runs.candidates.nodes[c]))} of {group}"
+            f"Run {copies}{job.name}{_adapted(plan.inputs, job)} on "
+            f"{nodes_text(int(runs.candidates.nodes[c]))} of {group}"
             f"{'' if other is None else f' and {other[0]} (what crosses: {other[1]})'}"
             f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
             f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "

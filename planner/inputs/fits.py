@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,31 @@ class FittedFleet:
     variance_to_mean: Fact | None
     nodes: Fact | None
     rate_shape: Fact | None
+
+
+def is_fit(failures: str) -> bool:
+    """Whether the failures are a file rather than a name of the catalogue."""
+    return failures.endswith(".json")
+
+
+def no_fleet(failures: str, known: Collection[str], *, look: bool = True) -> str:
+    """What is wrong with failures that are no fleet of the catalogue and no fit, and what to name instead.
+
+    To `look` whether it is a log or a folder is for who asks on a machine of their own.
+    """
+    said, path = f"no fleet with failures '{failures}'", Path(failures)
+    try:
+        if look and (path / "fit.json").is_file():
+            return f"{said}: name the fit in that folder, {path / 'fit.json'}"
+        if look and path.is_file():
+            return (
+                f"{said}: a log is fitted first: everfleet fit {path} --out FOLDER, then name FOLDER/fit.json"
+            )
+    except (OSError, ValueError):  # no system takes it as a path
+        pass
+    near = difflib.get_close_matches(failures[:64], known, n=3)
+    there = f"near: {', '.join(near)}" if near else f"there are: {', '.join(sorted(known))}"
+    return f"{said}; {there}; or the fit.json of your own log (everfleet fit)"
 
 
 def read_fit(path: Path) -> FittedFleet:

@@ -31,6 +31,20 @@ class JobQuestion:
         unit="billions",
         scale=1e9,
     )
+    method: str | None = question_field(
+        "what is trained: full, or lora for adapters next to frozen weights",
+        group=RUN,
+        place="training.method",
+        usual="full",
+        label="What is trained",
+    )
+    adapter_rank: int | None = question_field(
+        "rank of the adapters; default: a fact of the catalogue",
+        reads="count",
+        value="R",
+        group=RUN,
+        place="training.adapter_rank",
+    )
     accelerator_hours: float | None = question_field(
         "hours that you measured, instead of model and tokens",
         reads="number",
@@ -100,7 +114,11 @@ class JobQuestion:
         place="training.interval",
     )
     failures: str | None = question_field(
-        "fleet whose failure rate holds", group=RUN, place="training.failures", usual="meta-llama-3-405b"
+        "fleet whose failure rate holds, or the fit.json of your own log",
+        value="FLEET|FILE",
+        group=RUN,
+        place="training.failures",
+        usual="meta-llama-3-405b",
     )
     storage: str | None = question_field(
         "checkpoint storage class", group=RUN, place="training.checkpoint_storage", usual="parallel-fs"

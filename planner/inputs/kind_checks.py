@@ -106,8 +106,16 @@ def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Pr
         )
     if kind not in BY_SAMPLES and "samples" in entry:
         yield Problem(f"{at}.samples", f"{_of_samples(name, kind)}: write tokens")
+    yield from _adapted(entry, at, kind)
     if kind == RECOMMENDATION and "power_caps" in entry:
         yield Problem(f"{at}.power_caps", f"does not work for {WORDS[kind]}, and '{name}' is one")
+
+
+def _adapted(entry: Mapping[str, Any], at: str, kind: str) -> Iterator[Problem]:
+    """Adapters stand next to the attention of models that train in sequences."""
+    if entry.get("method") == "lora" and kind not in TRAINS["pools"]:
+        works = " and ".join(WORDS[one] for one in TRAINS["pools"])
+        yield Problem(f"{at}.method", f"works for {works}; '{entry['model']}' is {WORDS[kind]}: remove it")
 
 
 def _of_samples(name: str | None, kind: str) -> str:
@@ -131,6 +139,7 @@ def job_kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iter
         kind = kind_of_model(catalogue, name)
         if not kind or not isinstance(table, dict):
             continue
+        yield from _adapted(table, phase, kind)
         if kind not in kinds:
             where = ", ".join(f"[{one}]" for one, known in IN_JOBS.items() if kind in known)
             said = f"it works in {where}" if where else "it works in services of a plan"

@@ -26,6 +26,8 @@ def job_carbon(
     *,
     model: str | None = None,
     tokens: float | None = None,
+    method: str | None = None,
+    adapter_rank: int | None = None,
     accelerator_hours: float | None = None,
     metered: str | Path | None = None,
     sku: str | None = None,
@@ -39,7 +41,7 @@ def job_carbon(
     utilisation_fraction: Quantity | None = None,
     power_w: Quantity | None = None,
     interval_min: Quantity | None = None,
-    failures: str | None = None,
+    failures: str | Path | None = None,
     storage: str | None = None,
     why_embodied: bool = False,
     data: str | Path | None = None,
@@ -56,6 +58,8 @@ def job_carbon(
         job: the path of a job, the name of a shipped one, or its tables; without one the arguments below.
         model: of the catalogue, or its config.json; with `tokens` the hours are predicted.
         tokens: to train on.
+        method: what is trained: full, or lora for adapters next to frozen weights.
+        adapter_rank: of those adapters; else a fact of the catalogue.
         accelerator_hours: that you measured, instead of model and tokens.
         metered: a file of energy that was metered: CodeCarbon, GPU or Slurm.
         sku: kind of node; h100-8.
@@ -69,7 +73,7 @@ def job_carbon(
         utilisation_fraction: share of that life in use.
         power_w: measured power of one accelerator with its share of the node.
         interval_min: checkpoint interval; else that of least time.
-        failures: fleet whose failure rate holds; meta-llama-3-405b.
+        failures: fleet whose failure rate holds, or the path of a fit.json; meta-llama-3-405b.
         storage: checkpoint storage class; parallel-fs.
         why_embodied: whether to say why others print other figures for the accelerator.
         data: your own facts next to ours: a folder that `everfleet add` writes, or one TOML file.

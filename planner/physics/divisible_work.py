@@ -9,15 +9,15 @@ import numpy as np
 
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Pool, Problem, ScenarioError
-from planner.performance.adapters import adapter_parameters, training_flops_ratio
+from planner.performance.adapters import training_flops_ratio
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.full_replicas import FullNode, full_nodes, why_none_answers
 from planner.physics.nodes import POWER_CURVE, host_facts, idle_node_items, working_node_kw
 from planner.physics.pool_ways import FASTER_STEPS, LESS_WORK, applies, energy_ratio, pool_ratio
 from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.techniques import lowered_kw
-from planner.physics.training_options import LAYOUT, searched, training_arguments
-from planner.physics.training_step import Workload, model_arguments
+from planner.physics.training_options import LAYOUT, adapters_of, searched, training_arguments
+from planner.physics.training_step import Workload
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
 
@@ -214,7 +214,8 @@ def _reference_passes(inputs: Inputs, pool: Pool) -> Traced:
 
 def _step_passes(inputs: Inputs, pool: Pool) -> Traced:
     """Passes of one training step in units of one forward, by what is trained."""
-    return derive(training_flops_ratio, adapter_parameters=_adapters(inputs, pool))
+    none = chosen("adapter_parameters", 0.0, "all weights are trained")
+    return derive(training_flops_ratio, **{"adapter_parameters": none} | _adapters(inputs, pool))
 
 
 def pool_lengths(inputs: Inputs, pool: Pool) -> tuple[Traced, Traced]:
@@ -297,28 +298,12 @@ def _step_sizes(inputs: Inputs, pool: Pool) -> tuple[Traced, Traced]:
     return sequence, batch
 
 
-def _more_arguments(inputs: Inputs, pool: Pool) -> dict[str, Traced]:
-    """Arguments of the step that only adapters have."""
-    return {"adapter_parameters": _adapters(inputs, pool)} if pool.method == "lora" else {}
-
-
-def _adapters(inputs: Inputs, pool: Pool) -> Traced:
-    """Trainable weights of a layer in adapters; none where all weights are trained."""
-    if pool.method != "lora":
-        return chosen("adapter_parameters", 0.0, "all weights are trained")
-    rank: Traced = inputs.fact("performance.adapter.rank")
-    if pool.adapter_rank is not None:
-        rank = inputs.yours(f"pools.{pool.name}.adapter_rank", float(pool.adapter_rank), "1")
-    shape = model_arguments(inputs, pool.model)
-    return derive(
-        adapter_parameters,
-        rank=rank,
-        **{name: shape[name] for name in ("hidden", "heads", "kv_heads", "head_dim")},
-    )
+def _adapters(inputs: Inputs, pool: Pool) -> dict[str, Traced]:
+    return adapters_of(inputs, pool, f"pools.{pool.name}")
 
 
 def _on_its_nodes(inputs: Inputs, pool: Pool, work: Workload, sku: int) -> Layout | str:
-    found = searched(inputs, work, sku, pool.nodes_of_job, _more_arguments(inputs, pool))
+    found = searched(inputs, work, sku, pool.nodes_of_job, _adapters(inputs, pool))
     if not isinstance(found, NoLayout):
         return found
     if not np.isfinite(found.smallest_memory_gb):
@@ -339,7 +324,7 @@ def _on_its_nodes(inputs: Inputs, pool: Pool, work: Workload, sku: int) -> Layou
 def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
     """Training rate and power of one of the nodes of a job on a pool's model."""
     arguments = training_arguments(inputs, pool.model, sku, pool.number_format)
-    arguments |= _more_arguments(inputs, pool)
+    arguments |= _adapters(inputs, pool)
     for name in LAYOUT:
         arguments[name] = chosen(
             name, float(getattr(layout, name)), "the fastest layout of the nodes of a job that fits in memory"

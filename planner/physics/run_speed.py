@@ -23,7 +23,7 @@ from planner.performance.throughput import tokens_per_s_per_gpu
 from planner.performance.training import training_step_s
 from planner.physics.across import Waits, waiting
 from planner.physics.batch_work import image_tokens
-from planner.physics.checkpoints import checkpoint_gb
+from planner.physics.checkpoints import checkpoint_gb, trained_parameters
 from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.equations.training import useful_time_h
 from planner.physics.hybrids import is_hybrid
@@ -40,6 +40,7 @@ from planner.physics.training_options import (
     LAYOUT,
     OUTSIDE_STEP,
     TrainingCandidates,
+    adapters_of,
     is_mixture,
     job_workload,
     training_arguments,
@@ -243,6 +244,10 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     arguments = _step_arguments(inputs, candidates, sku)
     used, index = np.unique(candidates.job, return_inverse=True)
     parameters = pick([inputs.fact(f"model.{jobs[j].model}.parameters") for j in used], index.ravel())
+    trained = parameters
+    if "adapter_parameters" in arguments:
+        each = [trained_parameters(inputs, jobs[j].model, _adapters(inputs, j)) for j in used]
+        trained = pick(each, index.ravel())
     waits = None
     if candidates.halves is not None:
         copies = copies_of(candidates.layout, accelerators)
@@ -255,7 +260,7 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     busy, rate = capped(inputs, candidates, tdp, busy, rate)
     size = derive(
         checkpoint_size_gb,
-        parameters=parameters,
+        parameters=trained,
         bytes_per_parameter=inputs.fact("checkpoint.bytes_per_parameter"),
     )
     return _Pace(step.total_s, rate, busy, size)
@@ -298,6 +303,11 @@ def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators:
 OF_KIND = {RECOMMENDATION: _sample_pace, DIFFUSION: _denoiser_pace, VISION: _image_pace}
 
 
+def _adapters(inputs: Inputs, job: int) -> dict[str, Traced]:
+    one = inputs.scenario.training[job]
+    return adapters_of(inputs, one, f"training.{one.name}")
+
+
 def _step_arguments(
     inputs: Inputs, candidates: TrainingCandidates, sku: NDArray[np.intp]
 ) -> dict[str, Traced]:
@@ -318,6 +328,11 @@ def _step_arguments(
     }
     for name in LAYOUT:
         arguments[name] = chosen(name, candidates.layout[name], "the fastest layout that fits in memory")
+    used, index = np.unique(candidates.job, return_inverse=True)
+    if any(jobs[j].method == "lora" for j in used):
+        none = chosen("adapter_parameters", 0.0, "all weights are trained")
+        weights = [_adapters(inputs, j).get("adapter_parameters", none) for j in used]
+        arguments["adapter_parameters"] = pick(weights, index.ravel())
     in_sequences = [kind_of_model(inputs.catalogue, j.model) not in COPIED for j in jobs]
     arguments["global_batch"] = pick(
         [

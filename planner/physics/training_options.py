@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.inputs.model_kinds import DIFFUSION, RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Service, TrainingJob
+from planner.inputs.scenario import Pool, Service, TrainingJob
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.physics.across import CROSSES, PIPELINE
@@ -28,6 +28,7 @@ from planner.physics.sample_training import run_memory_gb
 from planner.physics.shared_runs import Halves, Split, splits
 from planner.physics.training_step import (
     ACCELERATOR_FACTS,
+    ADAPTER_RANK,
     AS_FAST,
     EXPERTS,
     LAYOUT,
@@ -37,6 +38,7 @@ from planner.physics.training_step import (
     TRAINING_CONSTANTS,
     WHOLE,
     Workload,
+    adapter_arguments,
     is_mixture,
     layout_of,
     peak,
@@ -152,7 +154,7 @@ def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> 
             limits = SplitLimits(**{"stages_of" if staged else "copies_of": split.parts})
             key = (j, k, nodes, split.parts, staged)
             if key not in known:
-                known[key] = _layout(inputs, job_workload(inputs, job), k, nodes, limits)
+                known[key] = _layout(inputs, job_workload(inputs, job), k, nodes, limits=limits)
                 if isinstance(known[key], str):
                     name = f"{job.name} on {nodes} nodes of two sites, {split.crosses} across"
                     dropped.append(Dropped(name, inputs.skus[k].name, str(known[key])))
@@ -203,6 +205,16 @@ def training_arguments(
     return {**arguments, "link_domain": link_domain(inputs, sku)}
 
 
+def adapters_of(inputs: Inputs, work: TrainingJob | Pool, where: str) -> dict[str, Traced]:
+    """Arguments of the step that only adapters have; none where all weights are trained."""
+    if work.method != "lora":
+        return {}
+    if work.adapter_rank is None:
+        return adapter_arguments(inputs, work.model, inputs.fact(ADAPTER_RANK))
+    rank = inputs.yours(f"{where}.adapter_rank", float(work.adapter_rank), "1")
+    return adapter_arguments(inputs, work.model, rank)
+
+
 def job_workload(inputs: Inputs, job: TrainingJob) -> Workload:
     """What a training job trains; its batch in whole sequences, of which an image of patches is one."""
     if job.samples is not None:
@@ -225,7 +237,9 @@ def _run_layout(inputs: Inputs, job: TrainingJob, sku: int, nodes: int) -> Layou
     """The layout of a run, by the kind of its model."""
     kind = kind_of_model(inputs.catalogue, job.model)
     if kind not in COPIED:
-        return _layout(inputs, job_workload(inputs, job), sku, nodes)
+        return _layout(
+            inputs, job_workload(inputs, job), sku, nodes, adapters_of(inputs, job, f"training.{job.name}")
+        )
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, job.precision):
         return reason
@@ -262,9 +276,14 @@ def _copied(accelerators: int, samples: float, sharding: int, memory_gb: float) 
 
 
 def _layout(
-    inputs: Inputs, work: Workload, sku: int, nodes: int, limits: SplitLimits | None = None
+    inputs: Inputs,
+    work: Workload,
+    sku: int,
+    nodes: int,
+    more: Mapping[str, Traced] | None = None,
+    limits: SplitLimits | None = None,
 ) -> Layout | str:
-    found = searched(inputs, work, sku, nodes, limits=limits)
+    found = searched(inputs, work, sku, nodes, more, limits)
     return found.reason if isinstance(found, NoLayout) else found
 
 

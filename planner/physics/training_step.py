@@ -14,6 +14,7 @@ from planner.inputs.catalogue import Facts
 from planner.inputs.fits import EXCHANGES
 from planner.inputs.loading import load_catalogue
 from planner.inputs.software import Stack, default_stack
+from planner.performance.adapters import adapter_parameters
 from planner.performance.bundles import SplitLimits, search_bundles
 from planner.performance.experts import attention_parameters, latent_attention_parameters
 from planner.performance.hardware import precision_factor, precision_peak_tflop_per_s
@@ -74,6 +75,8 @@ CALIBRATION = "performance.training.expert_calibration_factor"
 EXPERT_ONLY = frozenset({*EXPERT_CONSTANTS, "calibration_factor"})
 # The fact of how much slower a simpler layout may be and is chosen, in training and in serving.
 AS_FAST = "performance.layout.as_fast"
+# The fact of the rank of adapters where none is stated.
+ADAPTER_RANK = "performance.adapter.rank"
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")  # of training
 # What memory takes by precision and software, and the step does not.
 MEMORY = {"gradient_bytes": "gradient_bytes"}
@@ -184,6 +187,13 @@ def model_arguments(facts: Facts, model: str) -> dict[str, Traced]:
         found["vocabulary"] = chosen("vocabulary", 0.0, "classes depend on one token")
         found["causal"] = chosen("causal", 0.0, "every patch sees every other")
     return found
+
+
+def adapter_arguments(facts: Facts, model: str, rank: Traced) -> dict[str, Traced]:
+    """What adapters of a rank next to frozen weights add to the arguments of the step."""
+    shape = model_arguments(facts, model)
+    widths = {name: shape[name] for name in ("hidden", "heads", "kv_heads", "head_dim")}
+    return {"adapter_parameters": derive(adapter_parameters, rank=rank, **widths)}
 
 
 def is_mixture(facts: Facts, model: str) -> bool:

@@ -260,9 +260,11 @@ def _lists() -> dict[str, list[str]]:
     """The names that an input may take."""
     from planner.inputs.consistency import known_names
     from planner.inputs.loading import load_catalogue
+    from planner.inputs.scenario.base import METHODS
 
     known = known_names(load_catalogue())
-    return {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
+    held = {"model": sorted(known.models), "sku": sorted(known.skus), "grid": sorted(known.grids)}
+    return held | {"method": list(METHODS)}
 
 
 def _entered(name: str, was: Any, options: list[str] | None, *, own: bool) -> Any:

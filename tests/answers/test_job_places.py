@@ -201,11 +201,12 @@ def test_the_few_inputs_go_into_the_file_and_come_out_again() -> None:
     """Reading what was written gives what was asked for; every other table stays."""
     tables = read_toml(text_of("train-8b"), "job")
     wanted = {"nodes": 32, "tokens": 2e12, "grid": "fr", "pue": None, "lifetime_y": 4.5, "sku": "b200-8"}
+    wanted |= {"method": "lora"}
     text = write_toml(with_simple(tables, wanted))
     with uploaded_job(text, "job.toml", {}) as job:
         found = simple_of(job)
 
-    assert found == Simple("llama-3.1-8b", 2e12, 32, None, None, "b200-8", "fr", None, 4.5)
+    assert found == Simple("llama-3.1-8b", 2e12, 32, "lora", None, None, "b200-8", "fr", None, 4.5)
     assert job.storage is not None
     assert "pue" in tables["site"], "the tables that were handed in stay as they were"
 

@@ -295,6 +295,20 @@ def test_a_metered_file_gives_the_page_the_number_of_the_command(page: AppTest, 
     assert [one.label for one in page.toggle if one.value] == ["Training"]
 
 
+def test_adapters_give_the_page_the_number_of_the_command(page: AppTest) -> None:
+    """Once a model is chosen: adapters fit on a node that does not hold all weights with their optimizer."""
+    assert not [one for one in page.selectbox if "method" in one.key]
+    field(page.selectbox, "model").set_value("llama-3.1-70b").run()
+    field(page.number_input, "tokens").set_value(1.0)
+    field(page.number_input, "nodes").set_value(1)
+    field(page.selectbox, "method").set_value("lora").run()
+    document = says_what_the_command_does(
+        page, "--model", "llama-3.1-70b", "--tokens", "1e9", "--nodes", "1", "--method", "lora"
+    )
+
+    assert "rank-16 adapters of llama-3.1-70b" in document["phases"][0]["what"]
+
+
 @pytest.mark.nightly
 def test_another_model_gives_the_page_the_number_of_the_command(page: AppTest) -> None:
     """A model, tokens, nodes, region and PUE by field and by flag: 1,393 t, where the page once had another.

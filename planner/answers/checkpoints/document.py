@@ -12,7 +12,7 @@ import numpy as np
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.current_interval import point_of_ettr, today_rows
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
-from planner.answers.checkpoints.question import Terms, fleets, is_fit, no_fleet, states, terms_of_flags
+from planner.answers.checkpoints.question import Terms, fleets, states, terms_of_flags
 from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
 from planner.answers.checkpoints.rows import (
     FLAT,
@@ -27,7 +27,7 @@ from planner.answers.checkpoints.rows import (
 from planner.answers.checkpoints.runs import finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.fits import fit_of, read_fit
+from planner.inputs.fits import fit_of, is_fit, no_fleet, read_fit
 from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
 from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import TRAINED, models_of

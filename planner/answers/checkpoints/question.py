@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue
-from planner.inputs.fits import FittedFleet, read_fit
+from planner.inputs.fits import FittedFleet, is_fit, read_fit
 from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
+from planner.physics.checkpoints import trained_parameters
 from planner.physics.failures import measured_bursts
 from planner.physics.hours import electricity_of
 from planner.physics.requests import given
 from planner.physics.run_stops import loss_spikes, rollback
 from planner.physics.slow_steps import SlowSteps, slow_steps, slow_steps_of
+from planner.physics.training_options import adapters_of
 from planner.trace.errors import InputError
 from planner.trace.quantities import Fact, Traced
 
@@ -56,6 +57,7 @@ class Terms:
     spikes_per_h: Traced | None = None
     spike_back_h: Traced | None = None
     slow: SlowSteps | None = None
+    adapters: Traced | None = None  # their weights, where they alone are trained
 
 
 def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: CheckpointQuestion) -> Terms:
@@ -113,6 +115,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: Checkpoi
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
     life = inputs.yours("policy.node_life", policy.node_life_y, "y")
+    held = adapters_of(inputs, job, f"training.{job.name}")
     ratio, fleet_nodes = measured_bursts(scenario.fit, inputs.fact)
     stated = {
         catalogue.skus[offer.sku].server: inputs.money(f"market.{offer.sku}.price", first, "USD")
@@ -145,6 +148,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: Checkpoi
         spikes_per_h=loss_spikes(inputs),
         spike_back_h=rollback(inputs),
         slow=slow_steps_of(inputs),
+        adapters=trained_parameters(inputs, job.model, held) if held else None,
     )
 
 
@@ -165,28 +169,6 @@ def with_failures(terms: Terms, failures: str | FittedFleet) -> Terms:
             own if terms.catalogue.has(own) else "reliability.reference_accelerators"
         ),
     )
-
-
-def is_fit(failures: str) -> bool:
-    """Whether the failures are a file rather than a name of the catalogue."""
-    return failures.endswith(".json")
-
-
-def no_fleet(failures: str, known: Sequence[str]) -> str:
-    """What is wrong with failures that are no fleet of the catalogue and no fit, and what to name instead."""
-    said, path = f"no fleet with failures '{failures}'", Path(failures)
-    try:
-        if (path / "fit.json").is_file():
-            return f"{said}: name the fit in that folder, {path / 'fit.json'}"
-        if path.is_file():
-            return (
-                f"{said}: a log is fitted first: everfleet fit {path} --out FOLDER, then name FOLDER/fit.json"
-            )
-    except (OSError, ValueError):  # no system takes it as a path
-        pass
-    near = difflib.get_close_matches(failures, known, n=3)
-    there = f"near: {', '.join(near)}" if near else f"there are: {', '.join(known)}"
-    return f"{said}; {there}; or the fit.json of your own log (everfleet fit)"
 
 
 def fleets(catalogue: Catalogue) -> list[str]:

@@ -7,15 +7,13 @@ from planner.answers.checkpoints.policies import policies_of
 from planner.answers.checkpoints.question import (
     Terms,
     fleets,
-    is_fit,
-    no_fleet,
     terms_of_job,
     with_failures,
 )
 from planner.answers.checkpoints.rows import best_policies, optimum_rows, with_steps
 from planner.answers.checkpoints.setting import setting_of
 from planner.inputs.consistency import with_cards
-from planner.inputs.fits import fit_of
+from planner.inputs.fits import fit_of, is_fit, no_fleet
 from planner.inputs.job_question import AS_USUAL, CheckpointQuestion
 from planner.inputs.loading import load_catalogue
 from planner.inputs.question_fields import flag, out_of_range

@@ -101,7 +101,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         ageing_fraction_per_y=fact("reliability.ageing"),
         age_y=chosen("age_y", 0.0, "new nodes"),
     )
-    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.question.state)
+    state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.question.state, terms.adapters)
     storage = f"checkpoint_storage.{terms.storage}"
     bandwidth = derive(
         write_bandwidth_gb_per_s,

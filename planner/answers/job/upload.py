@@ -11,6 +11,7 @@ from typing import Any
 from planner.answers.job.document import job_document
 from planner.answers.job.places import place_document
 from planner.inputs.catalogue import Catalogue
+from planner.inputs.fits import is_fit
 from planner.inputs.job.reading import read_job, with_defaults
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.loading import load_catalogue
@@ -168,6 +169,8 @@ def _names_file(key: str, value: str) -> bool:
     match key:
         case "metered" | "dataset":
             return True
+        case "failures":
+            return is_fit(value)
         case "hourly":
             return value not in shipped_series() and bool(Path(value).suffix)
         case "model":

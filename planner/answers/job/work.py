@@ -16,16 +16,20 @@ from planner.answers.job.equations import run_cycles
 from planner.answers.job.federated import FederatedWork
 from planner.answers.job.setting import Setting
 from planner.inputs.consistency import check_scenario
+from planner.inputs.fits import is_fit
 from planner.inputs.job.schema_work import Work
 from planner.inputs.model_kinds import RECOMMENDATION, kind_of_model
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
-from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.inputs.scenario import ScenarioError
+from planner.inputs.scenario.files import read_toml
+from planner.inputs.scenario.reading import checked
 from planner.inputs.software import default_stack
 from planner.performance.power import node_power_kw, stalled_power_kw
 from planner.physics.equations.training import ettr_ratio
 from planner.physics.nodes import host_facts, node_columns, working_node_kw
 from planner.physics.training import training_runs
 from planner.physics.training_options import training_candidates
+from planner.physics.training_step import ADAPTER_RANK
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, fixed_text, how_many, many_text, number_text
 from planner.trace.quantities import Fact, Parts, Source, Traced, children, chosen, derive, derive_parts, rows
@@ -240,14 +244,21 @@ def _predicted(setting: Setting, phase: str, work: Work) -> Done:
         duration,
         ettr,
         States(hours, derive_parts(job_energy_parts, **spent), row, powers),
-        said=f"{_amount(work)} of {work.model} on {how_many(work.nodes or 0, 'node')} of {sku} (predicted)",
-        notes=(
-            f"{phase}: predicted with tables cut across all accelerators and layers copied"
-            if kind_of_model(setting.catalogue, work.model) == RECOMMENDATION
-            else f"{phase}: predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains",
-        ),
+        said=f"{_amount(work)} of {_trained(setting, work)} on {how_many(work.nodes or 0, 'node')} of {sku} "
+        "(predicted)",
+        notes=tuple(f"{phase}: {note}" for note in _predicted_as(setting, work)),
         start=work.start,
     )
+
+
+def _predicted_as(setting: Setting, work: Work) -> Iterator[str]:
+    """What a prediction takes for granted."""
+    if kind_of_model(setting.catalogue, work.model) == RECOMMENDATION:
+        yield "predicted with tables cut across all accelerators and layers copied"
+    else:
+        yield f"predicted as {default_stack(setting.sku(work.sku).accelerator).says} trains"
+    if work.method == "lora":
+        yield "adapters on all four attention projections; all other weights are frozen"
 
 
 def _run(
@@ -266,7 +277,7 @@ def _planned(
 ) -> tuple[dict[str, Traced], dict[str, Traced], Traced]:
     inputs = training_inputs(setting, phase, work, sku)
     single, dropped = training_candidates(inputs)
-    where = f"{work.model} on {how_many(work.nodes or 0, 'node')} of {sku}"
+    where = f"{_trained(setting, work)} on {how_many(work.nodes or 0, 'node')} of {sku}"
     if not len(single):
         raise InputError(f"{phase}: {where}: {dropped[0].reason}")
     runs = training_runs(inputs, node_columns(inputs), single)
@@ -291,6 +302,20 @@ def _amount(work: Work) -> str:
     return many_text(getattr(work, key), key)
 
 
+def _trained(setting: Setting, work: Work) -> str:
+    """What of a model is trained, in words."""
+    if work.method != "lora":
+        return str(work.model)
+    rank = work.adapter_rank or int(setting.fact(ADAPTER_RANK).value)
+    return f"rank-{rank} adapters of {work.model}"
+
+
+def _method(work: Work) -> str:
+    """The keys of what is trained, as a scenario has them."""
+    stated = {"method": work.method, "adapter_rank": work.adapter_rank}
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in stated.items() if value is not None)
+
+
 def training_inputs(setting: Setting, phase: str, work: Work, sku: str) -> Inputs:
     """The run as a scenario of its own, on nodes that stand already."""
     sequence = work.sequence_tokens or int(setting.fact("job.sequence_tokens").value)
@@ -308,6 +333,7 @@ name = "{phase}"
 model = "{work.model}"
 {amount}
 precision = "{work.precision or PRECISION}"
+{_method(work)}
 deadline = {FIRST_YEAR + MOST_YEARS}-01-01
 nodes = [{work.nodes}]
 checkpoint_storage = "{work.checkpoint_storage or STORAGE}"
@@ -338,7 +364,7 @@ racks = 1000000
 {fleet}
 {text}
 [reliability]
-failures = "{failures}"
+{"log" if is_fit(failures) else "failures"} = {json.dumps(failures)}
 restart = "{setting.fact("reliability.restart_time").value} h"
 repair = "5 d"
 spare_confidence = 0.95
@@ -348,7 +374,7 @@ discount_rate = 0.08
 node_life = "5 y"
 """
     try:
-        scenario = parse_scenario(whole, "job")
+        scenario = checked(read_toml(whole, "job"), "job", setting.folder)
         check_scenario(scenario, setting.catalogue)
     except ScenarioError as error:
         raise InputError("\n".join(f"{one.path}: {one.message}" for one in error.problems)) from None

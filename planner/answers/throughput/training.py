@@ -10,7 +10,6 @@ import numpy as np
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, training_error
 from planner.inputs.software import default_stack
-from planner.performance.adapters import adapter_parameters
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.performance.throughput import (
@@ -24,7 +23,7 @@ from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
-from planner.physics.training_step import AS_FAST, without_precision
+from planner.physics.training_step import AS_FAST, adapter_arguments, without_precision
 from planner.physics.training_step import layout_of as searched_layout
 from planner.trace.columns import Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
@@ -142,11 +141,8 @@ def _arguments(setting: Setting, sku: int) -> dict[str, Traced]:
     question = setting.question
     arguments = training_arguments(setting.inputs, question.model, sku, question.precision)
     if question.adapter_rank is not None:
-        arguments["adapter_parameters"] = derive(
-            adapter_parameters,
-            rank=given("adapter_rank", float(question.adapter_rank), "1"),
-            **{name: arguments[name] for name in ("hidden", "heads", "kv_heads", "head_dim")},
-        )
+        rank = given("adapter_rank", float(question.adapter_rank), "1")
+        arguments |= adapter_arguments(setting.inputs, question.model, rank)
     return arguments
 
 

@@ -8,12 +8,15 @@ from planner.inputs.job.schema import Job
 from planner.inputs.job.schema_work import Work
 from planner.inputs.scenario import Problem
 from planner.inputs.scenario.parts import reported
+from planner.inputs.scenario.problems import rank_without_adapters
 
 # Ways to say what a phase of work took, and what belongs to each alone.
 _DESCRIBED = ("model", "tokens")
 _MEASURED = ("accelerator_hours", "metered")
 _ONLY_DESCRIBED = (
     "precision",
+    "method",
+    "adapter_rank",
     "sequence_tokens",
     "batch_tokens",
     "failures",
@@ -131,6 +134,9 @@ def _work(name: str, work: Work | None) -> Iterator[Problem]:
     for key in () if work.has("metered") else _ONLY_METERED:
         if work.has(key):
             yield Problem(f"{name}.{_TOML.get(key, key)}", "has no effect without metered")
+    if described:
+        stated = {key: getattr(work, key) for key in ("method", "adapter_rank") if work.has(key)}
+        yield from rank_without_adapters(stated, name)
 
 
 def _data_price(name: str, work: Work) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.inputs.catalogue import Catalogue, OwnFacts
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
+from planner.inputs.fits import is_fit, no_fleet, read_fit
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
@@ -39,7 +40,6 @@ _NAMES = {
     "grid": ("grid region", "grids"),
     "traffic": ("traffic trace", "traffics"),
     "checkpoint_storage": ("storage class", "storages"),
-    "failures": ("fleet", "fleets"),
 }
 
 
@@ -173,7 +173,7 @@ def read_job(
         [*fields, *meaning.unknown],
         [*lost, *(own if isinstance(own, list) else [])],
         unread,
-        [*_unknown(document, known_names(catalogue)), *job_kind_problems(document, catalogue)],
+        [*_unknown(document, known_names(catalogue), job), *job_kind_problems(document, catalogue)],
         problems_between(job),
         empty,
         doubled_figures(own_facts(document), catalogue),
@@ -205,10 +205,32 @@ def _nothing(by_flags: bool) -> Problem:
     return Problem("", f"there is no phase to count: add one of {phases}")
 
 
-def _unknown(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
+def _unfailing(at: str, failures: str, known: Known, job: Job) -> Iterator[Problem]:
+    """Failures that are neither those of a fleet of the catalogue nor a fit that can be read."""
+    if not is_fit(failures):
+        if failures not in known.fleets:
+            yield Problem(at, no_fleet(failures, known.fleets, look=job.by_flags))
+        return
+    if job.folder is None:
+        yield Problem(
+            at,
+            "is looked for in the folder of the job, and this text has no file: save it, and read the job "
+            "from there",
+        )
+        return
+    path = job.folder / failures
+    try:
+        read_fit(path)
+    except InputError as error:
+        yield Problem(at, f"{shown(failures)} {str(error).removeprefix(f'{path}: ')}")
+
+
+def _unknown(document: Mapping[str, Any], known: Known, job: Job) -> Iterator[Problem]:
     """Names that the catalogue does not have, and overrides that its facts cannot take."""
     named = ((key, document[key]) for key in TABLES if isinstance(document.get(key), dict))
     for key, table in named:
+        if isinstance(failures := table.get("failures"), str):
+            yield from _unfailing(f"{key}.failures", failures, known, job)
         for one, (kind, names) in _NAMES.items():
             name = table.get(one)
             if isinstance(name, str) and name not in (held := getattr(known, names)):
@@ -244,6 +266,7 @@ PLACES = {
     "model": "training.model",
     "tokens": "training.tokens",
     "nodes": "training.nodes",
+    "method": "training.method",
     "accelerator_hours": "training.accelerator_hours",
     "requests_per_day": "inference.requests_per_day",
     "sku": "hardware.sku",
@@ -279,6 +302,7 @@ class Simple:
     model: str | None = None
     tokens: float | None = None
     nodes: int | None = None
+    method: str | None = None
     accelerator_hours: float | None = None
     requests_per_day: float | None = None
     sku: str | None = None
@@ -294,6 +318,7 @@ def simple_of(job: Job) -> Simple:
         model=None if training is None else training.model,
         tokens=None if training is None else training.tokens,
         nodes=None if training is None else training.nodes,
+        method=None if training is None else training.method,
         accelerator_hours=None if training is None else training.accelerator_hours,
         requests_per_day=None if inference is None else inference.requests_per_day,
         sku=job.hardware.sku,
@@ -322,8 +347,9 @@ def simple_stated(tables: Mapping[str, Any]) -> Simple:
 
 def own_inputs_taken(tables: Mapping[str, Any]) -> tuple[str, ...]:
     """Which of the few inputs a job of your own takes: a metered run needs no other word for its size."""
-    metered = "metered" in tables.get("training", {})
-    sizes = ("model", "tokens", "nodes", "accelerator_hours")
+    work = tables.get("training", {})
+    metered = "metered" in work
+    sizes = ("model", "tokens", "nodes", *(["method"] if "model" in work else []), "accelerator_hours")
     return tuple(name for name in PLACES if name in _ALWAYS or (name in sizes and not metered))
 
 

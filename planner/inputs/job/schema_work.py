@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from planner.inputs.scenario.base import Part
+from planner.inputs.scenario.base import METHOD_SAYS, RANK_SAYS, AdapterRank, Method, Part
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -93,14 +93,18 @@ class Work(Part):
     precision: Annotated[str | None, Choice('"bf16"', PRECISIONS)] = Field(
         None, description="Number format of the matrix work; default: bf16"
     )
+    method: Method = Field(None, description=METHOD_SAYS)
+    adapter_rank: AdapterRank = Field(None, description=RANK_SAYS)
     sequence_tokens: Annotated[int | None, Count("8192", Range(1, 100_000_000))] = Field(
         None, description="Tokens in one sequence; default: the fact job.sequence_tokens"
     )
     batch_tokens: Annotated[float | None, Number("4e6", _POSITIVE)] = Field(
         None, description="Tokens in one optimiser step; default: the fact job.batch_tokens"
     )
-    failures: Annotated[str | None, Text('"meta-llama-3-405b"')] = Field(
-        None, description="Fleet of the catalogue whose failure rate holds; default: meta-llama-3-405b"
+    failures: Annotated[str | None, Text('"meta-llama-3-405b"', name=False)] = Field(
+        None,
+        description="Fleet of the catalogue whose failure rate holds, or the fit.json of your own log "
+        "(`everfleet fit`), as a path from the folder of the job; default: meta-llama-3-405b",
     )
     checkpoint_storage: Annotated[str | None, Text('"parallel-fs"')] = Field(
         None, description="Storage class of the catalogue for checkpoints; default: parallel-fs"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_o
 from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 from pydantic.fields import FieldInfo
 
-from planner.inputs.scenario.fields import Choice, Frame, ModelName, Rule, Text
+from planner.inputs.scenario.fields import Choice, Count, Frame, ModelName, Range, Rule, Text
 from planner.inputs.scenario.fields_nested import Several
 from planner.trace.currency import Stated
 from planner.trace.units import SUFFIX_UNITS
@@ -34,6 +34,11 @@ Precision = Annotated[
     Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"],
     Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")),
 ]
+METHODS = ("full", "lora")
+Method = Annotated[Literal["full", "lora"] | None, Choice('"lora"', METHODS)]
+METHOD_SAYS = "What is trained: all weights, or adapters next to frozen ones; default: all"
+AdapterRank = Annotated[int | None, Count("16", Range(1, 4096))]
+RANK_SAYS = "Rank of the adapters; default: the fact performance.adapter.rank"
 TechniqueNames = Annotated[tuple[str, ...], Several(Text('"kv-fp8"'), most=3, least=0)]
 
 

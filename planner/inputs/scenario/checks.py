@@ -21,7 +21,7 @@ from planner.inputs.scenario.fleet_checks import (
     resale_of_nothing,
 )
 from planner.inputs.scenario.parts import entries_of, reported
-from planner.inputs.scenario.problems import Problem, nearest_remedy, place, shown
+from planner.inputs.scenario.problems import Problem, nearest_remedy, place, rank_without_adapters, shown
 from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
@@ -216,6 +216,7 @@ def _ways(document: Mapping[str, Any]) -> Iterator[Problem]:
     for i, entry in entries_of(document, "training"):
         yield from amount_problems(entry, place(("training", i), document))
         yield from at_one_site(entry, place(("training", i), document), document)
+        yield from rank_without_adapters(entry, place(("training", i), document))
         yield from price_of_another(entry, place(("training", i), document))
     for i, entry in entries_of(document, "services"):
         at = place(("services", i), document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -63,6 +63,12 @@ def shown(value: object) -> str:
         return text if len(text) <= 42 else f"{text[:38]}…'"
     text = value.isoformat() if isinstance(value, date) else str(value)
     return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def rank_without_adapters(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
+    """A rank is of adapters: work that trains all weights has none."""
+    if "adapter_rank" in entry and entry.get("method") != "lora":
+        yield Problem(f"{at}.adapter_rank", 'has no effect without method = "lora": write that, or remove it')
 
 
 def nearest_remedy(name: str, known: Collection[str]) -> str:

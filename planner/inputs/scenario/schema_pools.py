@@ -13,8 +13,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    METHOD_SAYS,
     MODEL_SAYS,
+    RANK_SAYS,
+    AdapterRank,
     CardName,
+    Method,
     Part,
     SiteNames,
     SiteRef,
@@ -24,7 +28,7 @@ from planner.inputs.scenario.base import (
 )
 from planner.inputs.scenario.fields import Choice, Count, Fraction, Number, Quantity, Range, Text
 from planner.inputs.scenario.fields_nested import EachPeriod
-from planner.inputs.scenario.problems import Problem
+from planner.inputs.scenario.problems import Problem, rank_without_adapters
 
 GROWTH = Quantity('"30 %/year"', "1/y", Range(-0.99, 100))
 _PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")
@@ -152,12 +156,8 @@ class Pool(Part):
     precision: Annotated[
         Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"] | None, Choice('"bf16"', _PRECISIONS)
     ] = Field(None, description="Number format of the weights and of the matrix work; default: bf16")
-    method: Annotated[Literal["full", "lora"] | None, Choice('"lora"', ("full", "lora"))] = Field(
-        None, description="What is trained: all weights, or adapters next to frozen ones; default: all"
-    )
-    adapter_rank: Annotated[int | None, Count("16", Range(1, 4096))] = Field(
-        None, description="Rank of the adapters; default: the fact performance.adapter.rank"
-    )
+    method: Method = Field(None, description=METHOD_SAYS)
+    adapter_rank: AdapterRank = Field(None, description=RANK_SAYS)
     job_nodes: Annotated[int | None, Count("2", Range(1, 1024))] = Field(
         None, description="Nodes on which a job trains together; default: one"
     )
@@ -338,8 +338,8 @@ def one_way(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
     for key in _OF_STEPS:
         if way.key == "prompts" and key in entry and not waits:
             yield Problem(f"{at}.{key}", "has no effect where no step waits for its rollouts: remove it")
-    if "adapter_rank" in entry and entry.get("method") != "lora" and way.key not in ANSWERED:
-        yield Problem(f"{at}.adapter_rank", 'has no effect without method = "lora": write that, or remove it')
+    if way.key not in ANSWERED:
+        yield from rank_without_adapters(entry, at)
 
 
 def _of_jobs(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,8 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    METHOD_SAYS,
     MODEL_SAYS,
+    RANK_SAYS,
+    AdapterRank,
     CardName,
+    Method,
     Part,
     Precision,
     SiteNames,
@@ -116,6 +120,8 @@ class TrainingJob(Part):
         None, description="Workers that preprocess its data next to it; default: none is counted"
     )
     precision: Precision = Field(description="Number format of the matrix work")
+    method: Method = Field(None, description=METHOD_SAYS)
+    adapter_rank: AdapterRank = Field(None, description=RANK_SAYS)
     earliest: Annotated[date, Day("2027-01-01")] = Field(
         date.min,  # replaced on reading: what a job leaves out is the start of the horizon
         description="First day on which it may run; default: the start of the horizon",

@@ -42,6 +42,10 @@ def at_one_site(entry: Mapping[str, Any], at: str, document: Mapping[str, Any]) 
     for key in ("pausable", "samples"):
         if entry.get(key):
             yield Problem(f"{at}.across", f"is of runs in one piece, by tokens: remove it, or {key}")
+    if entry.get("method") == "lora":
+        yield Problem(
+            f"{at}.across", "is of runs that train all weights: adapters need no second site; remove it"
+        )
 
 
 def partial_without_pause(job: TrainingJob, at: str) -> Iterator[Problem]:

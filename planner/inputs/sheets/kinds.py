@@ -223,6 +223,7 @@ def details_of(table: str, row: Row, catalogue: Catalogue) -> list[Detail]:
         names.append("smaller models")
     elif table == "training":
         names = ["workers that feed it", "where its data come from"]
+        names += ["adapters"] if model in (LANGUAGE, VISION) else []
     else:
         names = [] if kind.name == "data for a run" else ["growth"]
         if kind.name in ("team", "tuning jobs", "reinforcement learning", "agents"):

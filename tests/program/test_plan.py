@@ -764,7 +764,7 @@ def test_what_the_usual_practice_buys_is_operated_as_the_plan_may() -> None:
 
 def test_a_fleet_that_the_other_program_does_not_know_is_not_taken_over() -> None:
     """Nodes of another site, and standing nodes that are others, are no decisions of that program."""
-    plan, other = planned("one-training-job"), planned("serving-only")
+    plan, other = planned("one-training-job"), planned("research-lab")
     assert plan.answer.solution is not None
 
     same = fleet_taken_over(plan.answer.solution, plan.problem, plan.problem)

@@ -921,6 +921,7 @@ def test_a_large_problem_is_bounded_beside_its_plan(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(size(1, nightly=10)))
 def test_the_bound_of_a_large_problem_is_below_its_plans(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With rebates and jobs that pause, rows of the tightened program lift it; plans stay above it."""

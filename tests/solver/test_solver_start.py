@@ -278,7 +278,7 @@ def test_rebates_of_the_bound_get_options_of_their_own(monkeypatch: pytest.Monke
     monkeypatch.setattr(start, "_whole_plan", counted)
     case = fleet("S")
     program = build(case)
-    plan, _, bound = first_plan(program, gap_fraction=0.001, time_limit_s=20)
+    plan, _, bound = first_plan(program, gap_fraction=0.001, time_limit_s=5)
 
     took = [{each.name for each in program.tier if one.values[each.name] > 0.5} for one in asked]
     reached = took[::2]
@@ -312,7 +312,7 @@ def test_the_bound_is_looked_for_beside_the_plan(rebates: bool, monkeypatch: pyt
     ):
         noted(place, name)
     case = fleet("S") if rebates else dataclasses.replace(fleet("S"), tiers=Tiers.none(4))
-    plan, _, bound = first_plan(build(case), gap_fraction=0.005, time_limit_s=20)
+    plan, _, bound = first_plan(build(case), gap_fraction=0.005, time_limit_s=5)
 
     assert plan is not None
     assert 1000 * bound <= objective_value(case, plan)

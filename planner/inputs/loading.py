@@ -143,7 +143,8 @@ def _regions(path: Path) -> dict[str, Region]:
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
-        return {row["name"]: Region(**row) for row in csv.DictReader(file)}  # type: ignore[arg-type]
+        rows: Iterable[dict[str, Any]] = csv.DictReader(file)
+        return {row["name"]: Region(**row) for row in rows}
 
 
 def _read_facts(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planner.answers.checkpoints.question import terms_of_job
@@ -9,7 +11,7 @@ from planner.answers.checkpoints.setting import setting_of as checkpoints_of
 from planner.answers.job import job_document, job_from_flags, read_job
 from planner.answers.job.footprint import Footprint, footprint_of
 from planner.answers.job.setting import setting_of
-from planner.answers.job.work import training_inputs
+from planner.answers.job.work import Done, training_inputs
 from planner.answers.plan.work import training_sentences
 from planner.answers.throughput import Question, throughput_document
 from planner.inputs.job.schema import Job
@@ -73,23 +75,29 @@ def job(work: str, model: str = "llama-3.1-70b", phase: str = "fine_tuning", nod
     return read_job(read_toml(frame + table, "job"), "job.toml", CATALOGUE)
 
 
-def footprint(work: str, **of: object) -> Footprint:
-    return footprint_of(setting_of(job(work, **of), CATALOGUE))  # type: ignore[arg-type]
+def footprint(work: str, **of: Any) -> Footprint:
+    return footprint_of(setting_of(job(work, **of), CATALOGUE))
+
+
+def done_of(found: Footprint) -> Done:
+    one = found.phase("fine_tuning")
+    assert one is not None
+    assert one.done is not None
+    return one.done
 
 
 def tokens_per_s(found: Footprint) -> float:
     """Tokens over the useful hours of the run."""
-    one = found.phase("fine_tuning")
-    assert one is not None
-    assert one.done is not None
-    assert one.done.duration_h is not None
-    assert one.done.useful is not None
-    return TOKENS / (3600.0 * float(one.done.duration_h.value) * float(one.done.useful.value))
+    done = done_of(found)
+    assert done.duration_h is not None
+    assert done.useful is not None
+    return TOKENS / (3600.0 * float(done.duration_h.value) * float(done.useful.value))
 
 
 def training_kw(found: Footprint) -> float:
-    done = found.phase("fine_tuning").done  # type: ignore[union-attr]
-    return float(done.states.powers["training_kw"].value)  # type: ignore[union-attr]
+    states = done_of(found).states
+    assert states is not None
+    return float(states.powers["training_kw"].value)
 
 
 def of_pool(model: str, work: str) -> NodeWork:
@@ -178,12 +186,9 @@ def test_a_checkpoint_holds_the_adapters_alone() -> None:
     """R (4 h + 2 d (a + kv)) weights in each of 80 layers, by hand; plan and `checkpoint` ask the same."""
     weights = 80 * 16 * (4 * 8192 + 2 * 128 * (64 + 8))
     each = CATALOGUE.fact("checkpoint.bytes_per_parameter").value
-    inputs = training_inputs(
-        setting_of(job('method = "lora"\n'), CATALOGUE),
-        "fine_tuning",
-        job('method = "lora"\n').fine_tuning,  # type: ignore[arg-type]
-        "h100-8",
-    )
+    adapted = job('method = "lora"\n')
+    assert adapted.fine_tuning is not None
+    inputs = training_inputs(setting_of(adapted, CATALOGUE), "fine_tuning", adapted.fine_tuning, "h100-8")
     speed = training_speed(inputs, training_candidates(inputs)[0])
     terms = terms_of_job(inputs, inputs.scenario.training[0], 0, CheckpointQuestion())
 

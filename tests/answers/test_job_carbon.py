@@ -191,6 +191,16 @@ def test_meters_that_saw_more_than_boards_get_no_host(name: str) -> None:
     assert found.phase("training").done.notes
 
 
+def test_short_gaps_of_hours_that_ship_are_filled_and_said() -> None:
+    """One hour of Texas is missing, the last of the year: a job repeats the one before, as plans do."""
+    text = (SMALL + HOURS).replace('grid = "us"', 'hourly = "us-erco-2022"')
+    found = job_document(job(text), CATALOGUE)
+    stated = job_document(job(text.replace('2022"', '2022"\nfill = "line"')), CATALOGUE)
+
+    assert found["totals"][0]["value"] == stated["totals"][0]["value"] > 0
+    assert "1 missing hour of ERCO filled by 'line'" in str(found["notes"])
+
+
 @pytest.mark.slow
 def test_hours_of_the_grid_weigh_by_the_run() -> None:
     """A run of a known week meets the plain mean of that week's hours in Great Britain, 2021."""

@@ -85,14 +85,18 @@ def hourly_load_kwh(*, start_h: Column, duration_h: Column, hours: Column) -> ND
 def hours_of(site: Site, folder: Path, catalogue: Catalogue) -> Hours:
     """The series that a site names, its gaps filled by the rule that it states.
 
+    Short gaps of a series that ships are filled by a line where none is stated, as plans do.
+
     Raises:
         InputError: no such series or file, or what is wrong with it.
     """
     assert site.hourly is not None, "checked by the caller"
     series, notes = _series(site, site.hourly, folder, catalogue)
-    values, filled_hours = _complete(series, site, catalogue)
+    rule = site.fill or ("line" if site.hourly in shipped_series() else None)
+    values, filled_hours = _complete(series, site, rule, catalogue)
     if filled_hours:
-        notes += (f"{filled_hours} missing hours of {series.zone} filled by '{site.fill}'",)
+        missing = f"{filled_hours} missing hour{'s' * (filled_hours != 1)}"
+        notes += (f"{missing} of {series.zone} filled by '{rule}'",)
     if series.made == "synthetic":
         notes += (f"{site.hourly} is a synthetic profile around the zone's yearly mean: nobody measured it",)
     return _as_fact(series, values, site.hourly, notes)
@@ -155,17 +159,22 @@ def _series(
     return read.series, (repeated,) if read.repeated_rows else ()
 
 
-def _complete(series: HourlyIntensity, site: Site, catalogue: Catalogue) -> tuple[NDArray[np.float64], int]:
+def _complete(
+    series: HourlyIntensity, site: Site, rule: str | None, catalogue: Catalogue
+) -> tuple[NDArray[np.float64], int]:
     if not series.missing_hours:
         return series.complete(), 0
-    if site.fill is None:
-        raise InputError(
-            f"site.hourly: {series.zone}: {series.missing_hours} of {series.hours} hours are missing: write "
-            'fill = "line" or fill = "day before" in [site], and they are filled and counted'
-        )
+    unstated = InputError(
+        f"site.hourly: {series.zone}: {series.missing_hours} of {series.hours} hours are missing: write "
+        'fill = "line" or fill = "day before" in [site], and they are filled and counted'
+    )
+    if rule is None:
+        raise unstated
     longest = site.longest_gap_h or catalogue.fact("job.longest_gap").value
     try:
-        done = filled(series=series, rule=site.fill, longest_gap_hours=int(longest))  # type: ignore[arg-type]
+        done = filled(series=series, rule=rule, longest_gap_hours=int(longest))  # type: ignore[arg-type]
     except ValueError as error:
+        if site.fill is None:
+            raise unstated from None
         raise InputError(f"site.fill: {error}; longest_gap in [site] allows more") from None
     return done.series.complete(), done.filled_hours

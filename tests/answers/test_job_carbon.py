@@ -191,6 +191,12 @@ def test_meters_that_saw_more_than_boards_get_no_host(name: str) -> None:
     assert found.phase("training").done.notes
 
 
+def test_less_than_a_token_is_refused_by_the_name_of_the_flag() -> None:
+    """Billions written as such: the check of the run came later, and named a table that nobody wrote."""
+    with pytest.raises(InputError, match=r"^--tokens: 0.2 is out of range: write a value from 1 to 1e\+18$"):
+        job_from_flags({"model": "llama-3.1-8b", "tokens": 0.2, "nodes": 1}, CATALOGUE)
+
+
 def test_short_gaps_of_hours_that_ship_are_filled_and_said() -> None:
     """One hour of Texas is missing, the last of the year: a job repeats the one before, as plans do."""
     text = (SMALL + HOURS).replace('grid = "us"', 'hourly = "us-erco-2022"')

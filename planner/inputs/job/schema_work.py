@@ -61,7 +61,7 @@ class Work(Part):
         description="Model of the catalogue, or the path of its Hugging Face config.json from the folder of "
         "the job; with `tokens` the hours are predicted",
     )
-    tokens: Annotated[float | None, Number("1.5e12", _POSITIVE)] = Field(
+    tokens: Annotated[float | None, Number("1.5e12", Range(1, 1e18))] = Field(
         None, description="Tokens to train on"
     )
     samples: Annotated[float | None, Number("4e12", _POSITIVE)] = Field(

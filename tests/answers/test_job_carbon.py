@@ -690,7 +690,7 @@ def test_questions_without_an_answer_say_why(tmp_path: Path, text: str, message:
             "give --model with --tokens, or --accelerator-hours, or --metered: one of them",
         ),
         ({"model": "llama-3-8b", "tokens": 1e12, "nodes": 8, "accelerator_hours": 5.0}, "one of them"),
-        ({"tokens": -1.0, "model": "llama-3-8b"}, "--tokens: -1.0 is out of range: write a value above 0"),
+        ({"tokens": -1.0, "model": "llama-3-8b"}, "--tokens: -1.0 is out of range: write a value from 1"),
         ({"accelerator_hours": float("inf")}, "--accelerator-hours: inf is not a finite number"),
         ({"accelerator_hours": 5.0, "pue": 0.9, "lifetime": "0 y"}, "--lifetime: '0 y' is out of range"),
         (

@@ -25,6 +25,7 @@ from solver.account import (
     drawn_kwh,
     held_in_part,
     idle_nodes,
+    nodes_apart,
     nodes_of_runs,
     nodes_under_way,
     peak_kw,
@@ -177,22 +178,31 @@ class Desk:
         return Prices(**found)
 
     def hired_beyond(self, found: Operation, stated: Operation) -> Floats:
-        """Nodes of each offer by the hour beyond those of the plan, by period; replicas hold whole ones."""
-        problem, groups = self.problem, len(self.there)
-        serves, works = problem.serve_options, problem.work_options
-        held = totals_by(serves.node_group, groups, serves.nodes[:, None] * self.solution.replicas)
-        mean = totals_by(works.node_group, groups, works.held_ratio * self.solution.work_node_h)
-        planned = np.ceil(held - NONE) + mean / problem.node_groups.hours
-        least = np.maximum(planned[self.hired], self._hired_by_offer(stated))
+        """Nodes of each offer by the hour beyond those of the plan, by period."""
+        problem, works = self.problem, self.problem.work_options
+        replicas = problem.serve_options.nodes[:, None] * self.solution.replicas
+        held = works.held_ratio * self.solution.work_node_h / problem.node_groups.hours
+        planned = self._hired_at_once(replicas, held)
+        least = np.maximum(planned, self._hired_by_offer(stated))
         beyond: Floats = np.maximum(self._hired_by_offer(found) - least, 0.0)
         return beyond
 
     def _hired_by_offer(self, operation: Operation) -> Floats:
-        """Nodes of each offer by the hour that an operation uses, by period."""
-        serves, works, groups = self.problem.serve_options, self.problem.work_options, len(self.there)
-        nodes = totals_by(serves.node_group, groups, operation.serving)
-        nodes += totals_by(works.node_group[self.work], groups, operation.working[self.work] * self.held)
-        found: Floats = nodes[self.hired]
+        """Nodes of each offer by the hour that an operation uses at once, by period."""
+        held = np.zeros_like(operation.working)
+        held[self.work] = operation.working[self.work] * self.held
+        return self._hired_at_once(operation.serving, held)
+
+    def _hired_at_once(self, serving: Floats, held: Floats) -> Floats:
+        """Whole nodes of each offer by the hour, by period, for nodes of replicas [V, T] and of work [O, T].
+
+        ceil(max(w[p,t], v[p,t] + h[p,t])): work fills what the v nodes of replicas leave of the w they lie on
+        """
+        problem, groups = self.problem, len(self.there)
+        nodes = totals_by(problem.serve_options.node_group, groups, serving)
+        lies = np.maximum(np.ceil(nodes - NONE), nodes_apart(problem, serving > NONE))
+        nodes += totals_by(problem.work_options.node_group, groups, held)
+        found: Floats = np.ceil(np.maximum(lies, nodes) - NONE)[self.hired]
         return found
 
     @property
@@ -502,7 +512,10 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     # Whole nodes are paid where services stand on nodes by the hour: the search itself takes parts.
     held = totals_by(n_serve, groups, serving)
     filled = totals_by(n_work, groups, working / problem.node_groups.hours)
-    unfilled = np.maximum(np.ceil(held - NONE) - held - filled, 0.0) * held_in_part(problem)
+    stands = np.zeros((len(serves), periods))
+    stands[at.serve] = serving > NONE
+    whole = np.maximum(np.ceil(held - NONE), nodes_apart(problem, stands))
+    unfilled = np.maximum(whole - held - filled, 0.0) * held_in_part(problem)
     for kind in ("usd", "kgco2e"):
         taken[kind] += float((unfilled * prices.hired[kind]).sum())
     on_top = np.zeros((groups, periods))

@@ -314,6 +314,26 @@ def test_what_wears_out_does_not_follow_interruptions() -> None:
     assert spot.failure_rate_per_node_h.value.max() > 10 * plain.failure_rate_per_node_h.value.max()
 
 
+@pytest.mark.parametrize(("promised", "nodes"), [(0.9, 1), (0.99999, 2)])
+def test_replicas_that_stand_by_are_on_another_rented_node(promised: float, nodes: int) -> None:
+    """A node that fails takes along what lies on it: two replicas on one node would keep 0.99997 of the time.
+
+    One in 154 days fails, and its replicas restart in 10 min.
+    """
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"]}
+    rows = plan_tables(service(few | {"services.chat.availability": promised}))
+
+    assert {row["nodes"] for row in plain_rows(rows["rental"])} == {nodes}
+    assert all(row["availability_fraction"] >= promised for row in plain_rows(rows["services"]))
+
+
+def test_one_rented_node_keeps_no_such_promise() -> None:
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"], "rental.hourly.nodes": 1}
+    text = plan_document(service(few | {"services.chat.availability": 0.99999}))["clash"]["text"]
+
+    assert "its availability asks for replicas on 2 nodes at once, and rental.hourly.nodes is 1" in text
+
+
 def test_a_service_on_spot_keeps_more_on_standby() -> None:
     """Promised 99.9 %: restarts that wait for another node need more standby than those that do not."""
     cases = {

@@ -20,6 +20,7 @@ from planner.program.ledger_terms import rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
     Solution,
+    nodes_apart,
     nodes_under_way,
     rebate_fraction,
     totals_by,
@@ -252,7 +253,9 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     )
     mean = np.maximum(hours / length, (hours + more[rented.node_group]) / length - left)
     hour = chosen("hour_h", 1.0, "one hour that is paid")
-    nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
+    apart = nodes_apart(plan.problem, solution.replicas)
+    least = np.maximum(solution.in_use, apart)[rented.node_group]
+    nodes = np.ceil(np.maximum(least, mean) - ROUNDING).astype(int)
     return [
         {
             "period": label,

@@ -288,7 +288,7 @@ def _never_apart(inputs: Inputs, replicas: Replicas, apart: NDArray[np.int64]) -
     for v in np.flatnonzero(apart.any(axis=1)).tolist():
         rental = inputs.rental_of(int(replicas.candidates.node_group[v]))
         limit[v] = np.inf if rental.nodes is None else rental.nodes
-    never: NDArray[np.bool_] = (apart > limit).all(axis=1)
+    never: NDArray[np.bool_] = np.all(apart > limit, axis=1)
     return never
 
 

@@ -153,11 +153,12 @@ class Desk:
         shape = (len(groups), problem.periods)
         found: dict[str, dict[str, Floats]] = {"serve": {}, "work": {}, "hourly": {}, "hired": {}}
         for kind in KINDS:
-            idle = np.where(by_the_hour, 0.0, known[f"idle_{kind}"] * np.ones(shape))
+            standing = known[f"idle_{kind}"] * np.ones(shape)
+            idle = np.where(by_the_hour, 0.0, standing)
             hired = np.zeros(shape)
             if f"hired_{kind}" in known:
                 hired[self.hired] = known[f"hired_{kind}"]
-            found["hired"][kind] = hired * groups.hours
+            found["hired"][kind] = hired * groups.hours + np.where(by_the_hour, standing, 0.0)
             active_h = serves.node_hours[self.serve]
             each = known.get(f"serve_{kind}", np.zeros(active_h.shape)) + hired[of_serve] * active_h
             spared = idle[of_serve] * active_h / groups.hours
@@ -218,7 +219,7 @@ class Prices:
     serve: Mapping[str, Floats]  # [v, T] above idling
     work: Mapping[str, Floats]  # [o, T] above idling
     hourly: Mapping[str, Floats]  # [P, T] a node through the period; inf where nobody rents it out
-    hired: Mapping[str, Floats]  # [P, T] a node of the scenario's offers by the hour, through the period
+    hired: Mapping[str, Floats]  # [P, T] of the scenario's offers by the hour, a node that idles for a period
 
 
 KINDS = ("usd", "kgco2e", "kwh")
@@ -516,7 +517,7 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     stands[at.serve] = serving > NONE
     whole = np.maximum(np.ceil(held - NONE), nodes_apart(problem, stands))
     unfilled = np.maximum(whole - held - filled, 0.0) * held_in_part(problem)
-    for kind in ("usd", "kgco2e"):
+    for kind in KINDS:
         taken[kind] += float((unfilled * prices.hired[kind]).sum())
     on_top = np.zeros((groups, periods))
     on_top[rentable] = rented

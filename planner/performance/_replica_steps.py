@@ -1,6 +1,6 @@
 """What each step of a replica takes, in every state that its queue may have."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -23,15 +23,6 @@ from planner.performance.serving import prefill_steps
 
 # States in which a step is worked out: every one up to the first figure, then so many to each doubling.
 _EVERY, _TO_A_DOUBLING = 8, 6
-
-
-def worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
-    """Requests by the steps that they take and the tokens that are read of them."""
-    if guesses is None:
-        return requests
-    steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
-    read = np.maximum(np.asarray(requests.input_tokens) * guesses.read_fraction, 1.0)
-    return replace(requests, output_tokens=steps, input_tokens=read)
 
 
 class Steps:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.answers.plan.fleet import _order_days, lead_sentences, purchase_records
+from planner.answers.plan.fleet import _order_days, purchase_records
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon, load_scenario, with_changes
@@ -79,22 +79,6 @@ def test_months_of_lead_are_as_many_months(period: Any, lead: str, periods: int)
     horizon = Horizon(start=date(2027, 1, 1), periods=12, period=period)
 
     assert horizon.lead_periods(parse_quantity(lead, "h")) == periods
-
-
-def test_a_plan_says_what_waits_for_the_first_day_of_a_period() -> None:
-    """30 days of lead end on 31 January, and the quarter after begins on 1 April; 90 days fill a quarter."""
-
-    def said(lead_d: float, period: Any) -> list[str]:
-        horizon = Horizon(start=date(2027, 1, 1), periods=4, period=period)
-        offers = {"h100-8": SimpleNamespace(lead_time_h=24.0 * lead_d)}
-        inputs = SimpleNamespace(scenario=SimpleNamespace(horizon=horizon), offers=offers)
-        return lead_sentences(cast(Any, SimpleNamespace(inputs=inputs)))
-
-    assert said(30, "quarter") == [
-        "Nodes serve from the first day of a period: ordered on 2027-01-01, h100-8, 30 d of lead, from "
-        '2027-04-01. With period = "month" they wait less.'
-    ]
-    assert said(90, "quarter") == said(0, "quarter") == said(30, "month") == []
 
 
 @pytest.mark.nightly

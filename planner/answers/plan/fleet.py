@@ -26,7 +26,7 @@ from planner.program.solution import (
     totals_by,
     unfilled_nodes,
 )
-from planner.trace.numbers import count_text, mass, money, percent_text, quantity_text
+from planner.trace.numbers import count_text, mass, money, percent_text
 from planner.trace.quantities import Fact, Traced, chosen, convert, total
 from planner.trace.records import Record, plain_rows
 
@@ -97,28 +97,6 @@ def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: f
     arrives = days[min(placed + lead_periods, horizon.periods)]
     latest = arrives - timedelta(days=math.ceil(lead_time_h / 24.0))
     return min(latest, days[placed + 1] - timedelta(days=1)), arrives
-
-
-LONG_WAIT = 0.5  # of a period, from delivery to service: told from here on
-
-
-def lead_sentences(plan: Plan) -> list[str]:
-    """That orders which arrive within a period serve from the next one, where that is long."""
-    horizon, found = plan.inputs.scenario.horizon, list[str]()
-    first = (*horizon.period_starts, horizon.end)
-    for name, offer in plan.inputs.offers.items():
-        serves = first[min(horizon.lead_periods(offer.lead_time_h), horizon.periods)]
-        waits = (serves - first[0]).days - offer.lead_time_h / 24.0
-        if waits > LONG_WAIT * (first[1] - first[0]).days:
-            lead = quantity_text(offer.lead_time_h / 24.0, "d")
-            found.append(f"{name}, {lead} of lead, from {serves.isoformat()}")
-    if not found:
-        return []
-    shorter = '. With period = "month" they wait less' if horizon.period == "quarter" else ""
-    return [
-        f"Nodes serve from the first day of a period: ordered on {first[0].isoformat()}, "
-        f"{'; '.join(found)}{shorter}."
-    ]
 
 
 def _price_fact(inputs: Inputs, sku: Sku, period: int) -> Fact:

@@ -15,7 +15,6 @@ from planner.answers.plan.disposals import (
     unused_sentences,
 )
 from planner.answers.plan.fleet import (
-    lead_sentences,
     nodes_text,
     ownership_sentences,
     purchase_sentences,
@@ -87,7 +86,6 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *_against_keeping(plan, solution),
         *_against_usual(plan, solution),
         *limit_sentences(plan, solution),
-        *lead_sentences(plan),
     ]
     why += undeclared_sentences(plan, solution)
     why += unused_sentences(plan, solution)

@@ -356,6 +356,26 @@ def test_what_replicas_leave_of_a_rented_node_idles() -> None:
     assert full < 0.02 * terms["idle_kgco2e"].value
 
 
+def test_a_pool_by_the_hour_is_as_sure_as_its_nodes_at_once() -> None:
+    """Work of 1.4 nodes has two at once, which carry half as much again; work of two has none to spare."""
+    pool = {
+        "name": "p",
+        "model": "llama-3-8b",
+        "reference": "h100-8",
+        "sites": ["hourly"],
+        "utilisation": 1.0,
+    }
+    without = {"services": [], "pools": [pool | {"gpu_time": "24000 h"}]}
+    tight = {"services": [], "pools": [pool | {"gpu_time": "34300 h"}]}
+    roomy, full = (
+        min(row["chance_fraction"] for row in plan_tables(service(case))["chance"])
+        for case in (without, tight)
+    )
+
+    assert roomy > 0.8  # half as much again, where a year ahead is a third off
+    assert full < 0.7
+
+
 def test_one_rented_node_keeps_no_such_promise() -> None:
     few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"], "rental.hourly.nodes": 1}
     text = plan_document(service(few | {"services.chat.availability": 0.99999}))["clash"]["text"]

@@ -200,8 +200,8 @@ def retried_said(document: Record) -> list[str]:
     inputs = document["inputs"]
     return [
         f"A restart takes {percent_text(inputs['restart_min'] / 60 / inputs['mttf_h'], 0)} of the time "
-        "between failures. Those that strike during one, and begin it anew, are not in the figures: with them "
-        f"ETTR is {percent_text(retried, 1)} at the best interval, in place of {percent_text(best, 1)}."
+        "between failures. Those that strike during one, and begin it anew, are not in the figures: with "
+        f"them ETTR is {percent_text(retried, 1)} at the best interval, in place of {percent_text(best, 1)}."
     ]
 
 

@@ -158,7 +158,9 @@ class Steps:
         often = own + (1.0 - own) * self.stage_wait * (1.0 - (1.0 - own) ** (self.stages - 1.0))
         others = self._others(writing, reading)
         without, without_s = self._step(writing, 0.0, others, np.ones((1, 1)))
-        reads, reads_s = self._step(writing, self.prompts / self.chunks * more, others)
+        part = self.prompts / self.chunks * more
+        full = np.maximum(part / self.chunk, 1.0)  # parts that are read at once fill chunks up
+        reads, reads_s = self._step(writing, part, others, reading_steps=full)
 
         def mean(plain: Column, chunked: Column, share: Floats) -> Floats:
             found: Floats = (1.0 - share) * plain + share * np.sum(
@@ -177,10 +179,12 @@ class Steps:
         others: Floats,
         lengths: Floats | None = None,
         states: slice = slice(None),
+        reading_steps: Floats | None = None,
     ) -> tuple[StepTimes, Floats]:
         """Steps in which a group writes and reads so much, and the other groups read so many tokens.
 
-        `lengths` are those of the prompts, by class where none are given; `states` which of those tried.
+        `lengths` are those of the prompts, by class where none are given; `states` which of those tried;
+        `reading_steps` as of `step_times`.
         """
         times = step_times(
             **self.parts,  # type: ignore[arg-type]
@@ -190,6 +194,7 @@ class Steps:
             prompt_tokens=self.prompts if lengths is None else lengths,
             other_tokens=others,
             draft_tokens=self.drafts,
+            reading_steps=reading_steps,
         )
         least = step_arithmetic_s(
             active_parameters=self.parameters,

@@ -103,8 +103,8 @@ def own_fit(place: str) -> Document | None:
         )
         return _last_fit(place)
     mapping = st.session_state.get(_MAPPINGS, {}).get(file.file_id, "")
-    asked = {"mapping": mapping, **_fleet_size(file, place)}
-    read = _work("read-log", file, **asked)
+    stated = {"mapping": mapping, **_fleet_size(file, place)}
+    read = _work("read-log", file, **stated)
     proposed = mapping or BLANK_MAPPING
     if read is not None:
         proposed = read["mapping"]
@@ -114,10 +114,10 @@ def own_fit(place: str) -> Document | None:
         read = None
     elif read is not None:
         _what_was_read(read)
-    elif not _failed("read-log", file, **asked):
+    elif not _failed("read-log", file, **stated):
         return None
     _mapping_form(file, proposed, place, opened=read is None)
-    return None if read is None else _fit(file, asked | {"mapping": read["mapping"]}, place)
+    return None if read is None else _fit(file, stated | {"mapping": read["mapping"]}, place)
 
 
 def _fleet_size(file: Upload, place: str) -> dict[str, int]:
@@ -135,17 +135,17 @@ def _fleet_size(file: Upload, place: str) -> dict[str, int]:
     return {} if nodes is None else {"fleet_size": int(nodes)}
 
 
-def _fit(file: Upload, asked: dict[str, Any], place: str) -> Document | None:
-    """What else is asked, and the fit once it was requested."""
+def _fit(file: Upload, stated: dict[str, Any], place: str) -> Document | None:
+    """What else is stated, and the fit once it was requested."""
     with st.form(f"fit-form-{place}"):
         per_node = question_inputs.number(FitQuestion, "accelerators_per_node", f"log-accelerators-{place}")
         if st.form_submit_button("Fit this log", key=f"log-fit-{place}"):
-            st.session_state[_FITTED] = (file.file_id, asked, per_node)
+            st.session_state[_FITTED] = (file.file_id, stated, per_node)
     wanted = st.session_state.get(_FITTED)
-    if wanted is None or wanted[:2] != (file.file_id, asked):
+    if wanted is None or wanted[:2] != (file.file_id, stated):
         return None
     question = {"accelerators_per_node": wanted[2]}
-    document = _work("fit-log", file, **asked, question=question)
+    document = _work("fit-log", file, **stated, question=question)
     if document is not None:
         st.session_state[f"log.last.{place}"] = document
     return document

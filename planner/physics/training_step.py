@@ -115,6 +115,8 @@ def computes_in(facts: Facts, accelerator: str) -> tuple[str, ...]:
 
 def without_precision(facts: Facts, accelerator: str, precision: str) -> str:
     """Why an accelerator cannot compute at a precision; empty where it can."""
+    if precision not in PRECISIONS and facts.has(f"accelerator.{accelerator}.{FORMATS[precision].peak}_peak"):
+        return ""  # a format of serving alone
     peaks = {name: peak(facts, accelerator, name).value for name in computes_in(facts, accelerator)}
     try:
         precision_peak_tflop_per_s(peaks_tflop_per_s=peaks, precision=precision)

@@ -9,6 +9,7 @@ from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import KINDS, kind_of_model, models_of
 from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.physics.training_step import without_precision
 
 FRAME = """
 title = "kinds"
@@ -229,6 +230,24 @@ def test_techniques_of_services_in_batches_say_that_no_plan_applies_them() -> No
         "services.s.techniques[0]: 'recpipe' changes nothing here: no plan applies techniques to a service "
         "of a recommendation model. Remove it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("chip", "precision", "why"),
+    [
+        ("a100-sxm-80gb", "w4a16", ""),  # widened to 16 bits, which it has
+        ("h100-sxm-80gb", "w4a8", ""),
+        ("a100-sxm-80gb", "w4a8", "a100-sxm-80gb: precision 'w4a8' is not among those"),
+        ("h100-sxm-80gb", "mxfp4", "h100-sxm-80gb: precision 'mxfp4' is not among those"),
+    ],
+)
+def test_weights_of_four_bits_are_served_without_units_for_them(chip: str, precision: str, why: str) -> None:
+    """Scenarios take what `throughput` takes: GPT-OSS on H100, AWQ and GPTQ on A100 could not be planned."""
+    service = FRAME.replace('precision = "bf16"', f'precision = "{precision}"')
+
+    assert problems(WRITES + "tokens_in = 500\ntokens_out = 100\n", service) == []
+    assert without_precision(CATALOGUE, chip, precision).startswith(why)
+    assert bool(without_precision(CATALOGUE, chip, precision)) == bool(why)
 
 
 def test_every_model_has_one_kind() -> None:

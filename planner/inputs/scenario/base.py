@@ -34,6 +34,10 @@ Precision = Annotated[
     Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4"],
     Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")),
 ]
+ServingPrecision = Annotated[
+    Literal["bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4", "int8", "w4a16", "w4a8", "w4int8"],
+    Choice('"bf16"', ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4", "int8", "w4a16", "w4a8", "w4int8")),
+]
 METHODS = ("full", "lora")
 Method = Annotated[Literal["full", "lora"] | None, Choice('"lora"', METHODS)]
 METHOD_SAYS = "What is trained: all weights, or adapters next to frozen ones; default: all"

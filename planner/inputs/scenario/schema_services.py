@@ -10,7 +10,7 @@ from planner.inputs.scenario.base import (
     MODEL_SAYS,
     CardName,
     Part,
-    Precision,
+    ServingPrecision,
     SiteNames,
     SiteRef,
     SkuNames,
@@ -78,7 +78,10 @@ class Service(Part):
 
     name: Annotated[str, Text('"chat"')] = Field(description="Name, unique among the services")
     model: CardName = Field(description=MODEL_SAYS)
-    precision: Precision = Field(description="Number format of the weights")
+    precision: ServingPrecision = Field(
+        description="Number format of the weights; w4a16, w4a8 and w4int8 are weights of 4 bits next to "
+        "activations of more, as AWQ, GPTQ and GPT-OSS have them on chips without fp4"
+    )
     cache_precision: Annotated[
         Literal["bf16", "fp16", "fp8"] | None, Choice('"fp8"', ("bf16", "fp16", "fp8"))
     ] = Field(None, description="Number format of the cached keys and values; default: 16 bits")

@@ -314,6 +314,55 @@ def test_what_wears_out_does_not_follow_interruptions() -> None:
     assert spot.failure_rate_per_node_h.value.max() > 10 * plain.failure_rate_per_node_h.value.max()
 
 
+@pytest.mark.parametrize(("promised", "nodes"), [(0.9, 1), (0.99999, 2)])
+def test_replicas_that_stand_by_are_on_another_rented_node(promised: float, nodes: int) -> None:
+    """A node that fails takes along what lies on it: two replicas on one node would keep 0.99997 of the time.
+
+    One in 154 days fails, and its replicas restart in 10 min.
+    """
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"]}
+    rows = plan_tables(service(few | {"services.chat.availability": promised}))
+
+    assert {row["nodes"] for row in plain_rows(rows["rental"])} == {nodes}
+    assert all(row["availability_fraction"] >= promised for row in plain_rows(rows["services"]))
+
+
+def test_what_replicas_leave_of_a_rented_node_idles() -> None:
+    """One replica on an eighth of a node that is paid in whole: seven eighths draw idle power, at 50 g/kWh.
+
+    A pool that takes all of the rest leaves nothing that idles.
+    """
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"]}
+    plan = service(few)
+    terms, nodes, pue = (
+        plan.ledger.kgco2e_terms,
+        plan.assembled.nodes,
+        load_catalogue().fact("rental.pue").value,
+    )
+    (hourly,) = plan.assembled.rented.node_group
+    idle_kwh = 7 / 8 * float(nodes.idle_node_kw.value[hourly, 0]) * pue * 8760
+    pool = {
+        "name": "p",
+        "model": "llama-3-8b",
+        "reference": "h100-8",
+        "gpu_time": "15200 h",
+        "sites": ["hourly"],
+    }
+
+    assert solved(plan).replicas.max() == 1
+    assert terms["idle_kgco2e"].value == pytest.approx(0.05 * idle_kwh)
+    assert plan.ledger.kwh_terms["idle_kwh"].value == pytest.approx(idle_kwh)
+    full = service(few | {"pools": [pool]}).ledger.kgco2e_terms["idle_kgco2e"].value
+    assert full < 0.02 * terms["idle_kgco2e"].value
+
+
+def test_one_rented_node_keeps_no_such_promise() -> None:
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"], "rental.hourly.nodes": 1}
+    text = plan_document(service(few | {"services.chat.availability": 0.99999}))["clash"]["text"]
+
+    assert "its availability asks for replicas on 2 nodes at once, and rental.hourly.nodes is 1" in text
+
+
 def test_a_service_on_spot_keeps_more_on_standby() -> None:
     """Promised 99.9 %: restarts that wait for another node need more standby than those that do not."""
     cases = {

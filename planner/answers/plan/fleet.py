@@ -20,6 +20,7 @@ from planner.program.ledger_terms import rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
     Solution,
+    nodes_apart,
     nodes_under_way,
     rebate_fraction,
     totals_by,
@@ -89,7 +90,8 @@ _NO_REBATE = chosen(
 def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: float) -> tuple[date, date]:
     """The last day on which an order of a period may be placed, and the day on which it must be there.
 
-    The program counts whole periods of lead, so that within its period an order can wait.
+    The program counts whole periods of lead, so that within its period an order can wait, or has to be placed
+    a day or two before it.
     """
     days = (*horizon.period_starts, horizon.end)
     arrives = days[min(placed + lead_periods, horizon.periods)]
@@ -252,7 +254,9 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     )
     mean = np.maximum(hours / length, (hours + more[rented.node_group]) / length - left)
     hour = chosen("hour_h", 1.0, "one hour that is paid")
-    nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
+    apart = nodes_apart(plan.problem, solution.replicas)
+    least = np.maximum(solution.in_use, apart)[rented.node_group]
+    nodes = np.ceil(np.maximum(least, mean) - ROUNDING).astype(int)
     return [
         {
             "period": label,

@@ -381,6 +381,20 @@ def test_a_pool_by_the_hour_is_as_sure_as_its_nodes_at_once() -> None:
     assert full < 0.7
 
 
+def test_cleaner_nodes_that_nobody_needs_are_no_sign_of_too_few() -> None:
+    """Dirty nodes serve until clean ones are there: to rent clean ones is better, and not needed."""
+    clean = {
+        "policy.objective": "carbon",
+        "sites.north.grid_intensity": "10 g/kWh",
+        "rental.term.grid_intensity": "500 g/kWh",
+        "rental.hourly.nodes": 0,
+        "market": [{"sku": "h100-8", "lead_time": "90 d"}],
+        "services.chat.peak_rate": "5 /s",
+    }
+
+    assert plan_document(service(clean))["held"]["enough_fraction"] > 0.9
+
+
 def test_one_rented_node_keeps_no_such_promise() -> None:
     few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"], "rental.hourly.nodes": 1}
     text = plan_document(service(few | {"services.chat.availability": 0.99999}))["clash"]["text"]

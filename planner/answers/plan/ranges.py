@@ -104,6 +104,9 @@ def ranged_totals(
             [float(value) + more.get(name, 0.0) for name, value in zip(named, values, strict=False)]
         )
         worst = _operated(at, there.less_at_once(wait), prices) if wait.any() else found
+        if (stated.rented > NONE).any():
+            # Where renting is cleaner than the plan's own nodes, it is no sign that these are not enough.
+            worst = operate(at, there.less_at_once(wait), Means(drop=True), prices) or worst
         on_top.append(_on_top(at, stated, worst))
         undone.append(_undone(plan, worst))
         dropped.append(_dropped(plan, solution, stated, worst))

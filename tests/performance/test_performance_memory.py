@@ -322,6 +322,9 @@ def test_the_reason_names_what_fills_the_memory():
     assert "weights and optimizer state take 144.5 GB: shard them" in memory_shortage(
         memory=states, memory_gb=80, usable_fraction=0.9
     )
+    for frozen, cure in ((False, ', or adapters next to frozen weights (method = "lora")'), (True, "")):
+        said = memory_shortage(memory=states, memory_gb=80, usable_fraction=0.9, frozen=frozen)
+        assert said.endswith(f": more accelerators, or ones with more memory{cure}")
     assert "activations take" in memory_shortage(memory=activations, memory_gb=80, usable_fraction=0.9)
     assert memory_shortage(memory=states, memory_gb=1e6, usable_fraction=0.9) == ""
     parts = [getattr(states, name) for name in TrainingMemory.__slots__ if name != "total_gb"]

@@ -389,6 +389,7 @@ def held_requests(
             context_tokens=attended_tokens(model=model, context_tokens=context_tokens),
             batch_limit=_engine_number(engine, chip, "largest_batch"),
             state_gb=split_state_gb(state_bytes=model.state_bytes, tp=layout.tp),
+            pp=layout.pp,
         )
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.recourse import MORE_HOURS
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
@@ -354,6 +355,30 @@ def test_what_replicas_leave_of_a_rented_node_idles() -> None:
     assert plan.ledger.kwh_terms["idle_kwh"].value == pytest.approx(idle_kwh)
     full = service(few | {"pools": [pool]}).ledger.kgco2e_terms["idle_kgco2e"].value
     assert full < 0.02 * terms["idle_kgco2e"].value
+
+
+def test_a_pool_by_the_hour_is_as_sure_as_its_nodes_at_once() -> None:
+    """Work of 1.05 nodes has two at once, which carry nearly twice as much; work of two has none to spare."""
+    pool = {
+        "name": "p",
+        "model": "llama-3-8b",
+        "reference": "h100-8",
+        "sites": ["hourly"],
+        "utilisation": 1.0,
+    }
+    without = {"services": [], "pools": [pool | {"gpu_time": "18000 h"}]}
+    tight = {"services": [], "pools": [pool | {"gpu_time": "34300 h"}]}
+    roomy, full = (
+        min(row["chance_fraction"] for row in plan_tables(service(case))["chance"])
+        for case in (without, tight)
+    )
+
+    for case, holds, way in ((without, "yes", MORE_HOURS), (tight, "no", "rent up to 2 nodes by the hour")):
+        row = next(one for one in plain_rows(plan_tables(service(case))["stress"]) if "95th" in one["case"])
+        assert (row["holds"], row["recourse"]) == (holds, way)
+        assert row["usd"] > 1e4
+    assert roomy > 0.8  # nearly twice as much, where a year ahead is a third off
+    assert full < 0.7
 
 
 def test_one_rented_node_keeps_no_such_promise() -> None:

@@ -138,7 +138,10 @@ def best_layout(
     fits = needed <= usable_fraction * memory_gb
     if not fits.any():
         smallest = _entry(memory, needed.shape, int(needed.argmin()))
-        why = memory_shortage(memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction)
+        frozen = float(np.max(model.adapter_parameters)) > 0
+        why = memory_shortage(
+            memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction, frozen=frozen
+        )
         return NoLayout(f"the smallest of {enumerated} layouts {why}", float(needed.min()))
     fitting = np.flatnonzero(fits.any(axis=0))
     least = fits.argmax(axis=0)[fitting]  # the first recomputation that fits

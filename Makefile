@@ -9,7 +9,8 @@ SCENARIO ?= data/scenarios/next-quarter.toml
 OUT ?= plan-next-quarter
 
 ifneq ($(UV),)
-MAKE_VENV = $(UV) venv --quiet --seed --python '>=3.11,<3.15' $(VENV)
+ANY := '>=3.11,<3.15'
+MAKE_VENV = $(UV) venv --quiet --seed --python $(if $(filter file,$(origin PYTHON)),$(ANY),$(PYTHON)) $(VENV)
 INSTALL = $(UV) pip install --quiet --python $(BIN)/python
 else
 MAKE_VENV = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")' \

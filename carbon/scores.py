@@ -37,6 +37,18 @@ def answered_kgco2e_per_request(*, footprint_kgco2e: Column, requests: Column) -
     return footprint_kgco2e / requests
 
 
+def item_kgco2e(*, footprint_kgco2e: Column, items: Column) -> Column:
+    """Carbon of one thing that requests ask for: an image, a film, an hour of sound.
+
+    c = C / n
+
+    Source: GSF, "Software Carbon Intensity", ISO/IEC 21031:2024, with the item as the functional unit.
+    """
+    _domain.nonnegative(footprint_kgco2e=footprint_kgco2e)
+    _domain.positive(items=items)
+    return footprint_kgco2e / items
+
+
 def million_tokens_kgco2e(*, footprint_kgco2e: Column, tokens: Column) -> Column:
     """Carbon of a million tokens.
 

@@ -167,11 +167,22 @@ def held_in_part(problem: Problem) -> Flags:
 def whole_nodes(problem: Problem, replicas: Whole) -> tuple[Floats, Floats]:
     """Nodes that replicas hold in a node group, and the whole ones that they lie on [P, T].
 
-    v[p,t] = sum_v nodes[v] * replicas[v,t];  w[p,t] = ceil(v[p,t])
+    v[p,t] = sum_v nodes[v] * replicas[v,t];  w[p,t] = max(ceil(v[p,t]), apart[v,t] of those that serve)
     """
     serves = problem.serve_options
     held = totals_by(serves.node_group, len(problem.node_groups), serves.nodes[:, None] * replicas)
-    return held, np.ceil(held - NOTHING)
+    return held, np.maximum(np.ceil(held - NOTHING), nodes_apart(problem, replicas))
+
+
+def nodes_apart(problem: Problem, replicas: NDArray[Any]) -> Whole:
+    """The fewest rented nodes that replicas of a node group lie on, so that some outlast a node [P, T].
+
+    max over v with replicas[v,t] > 0 of apart[v,t]
+    """
+    serves = problem.serve_options
+    found = np.zeros((len(problem.node_groups), problem.periods), dtype=np.int64)
+    np.maximum.at(found, serves.node_group, serves.apart * (replicas > 0))
+    return found
 
 
 def unfilled_nodes(problem: Problem, chosen: Decisions) -> Floats:

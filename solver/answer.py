@@ -29,7 +29,7 @@ SLOTS_LATER = 0.75  # of the time, for plans with longer slots before those of t
 PERIOD_FIRST = 0.6  # of that, for a plan without any
 FEW = 4  # longer slots of a day
 MEANS = 3  # slots of which each is the mean of many
-MEAN_CLOSELY = 0.5  # of the gap, for a search with these: the rest is left to what they differ by
+MEAN_CLOSELY = 0.2  # of the gap, for a search with these: the rest is left to what they differ by
 OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
@@ -101,132 +101,197 @@ def answer(
     or the gap, the search goes on with whole replicas only. When time runs out, the best plan known is kept.
     Writing the program down counts, and where no time is left there is no search.
     """
-    began, given = time.monotonic(), start
+    began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
-    program = build(problem)
-    floor = -math.inf
-    if start is None and len(problem.slots):
-        means = _bound_of_means(program, began + time_limit_s, should_stop) if engine == "highs" else None
+    search = _Search(
+        build(problem), gap_fraction, began, time_limit_s, watch, should_stop, engine, tolerance, start
+    )
+    if start is None:
+        found = search.from_slots() or search.by_steps(head_start_fraction)
+        if found is not None:
+            return found
+    return search.tighten(given=start) or search.late() or search.by_engine()
+
+
+@dataclass
+class _Search:
+    """A question on its way to its answer: what is known of it so far. Each step may end it."""
+
+    program: Program
+    gap_fraction: float
+    began: float
+    time_limit_s: float
+    watch: backend.Watch | None
+    should_stop: backend.Stop | None
+    engine: str
+    tolerance: float
+    start: Solution | None
+    floor: float = -math.inf
+    shown: bool = False  # somebody saw a plan, and expects one
+
+    def spent_s(self) -> float:
+        return time.monotonic() - self.began
+
+    def left_s(self) -> float:
+        return max(self.time_limit_s - self.spent_s(), 0.0)
+
+    def holds(self, plan: Solution) -> bool:
+        return _holds(self.program, plan, self.floor, self.gap_fraction, self.tolerance)
+
+    def ended(self, status: backend.Status, plan: Solution) -> Answer:
+        return _checked(self.program, plan, status, self.floor, self.spent_s(), self.tolerance)
+
+    def stopped(self, plan: Solution | None) -> Answer:
+        return _stopped_early(self.program, plan, self.floor, self.spent_s(), self.tolerance)
+
+    def from_slots(self) -> Answer | None:
+        """With slots, a plan of fewer and a bound; the answer where they are near enough."""
+        if not len(self.program.problem.slots):
+            return None
+        ends = self.began + self.time_limit_s
+        means = _bound_of_means(self.program, ends, self.should_stop) if self.engine == "highs" else None
         left_s = 0.0  # where nothing comes of it, the bound is not waited for
         try:
-            start, floor = _from_fewer_slots(
-                program,
-                gap_fraction=gap_fraction,
-                ends=began + time_limit_s,
-                should_stop=should_stop,
-                engine=engine,
-                tolerance=tolerance,
+            self.start, self.floor = _from_fewer_slots(
+                self.program,
+                gap_fraction=self.gap_fraction,
+                ends=ends,
+                should_stop=self.should_stop,
+                engine=self.engine,
+                tolerance=self.tolerance,
             )
-            left_s = max(began + time_limit_s - time.monotonic(), 0.0)
+            left_s = self.left_s()
         finally:
             if means is not None:
-                floor = max(floor, means.outcome(within_s=left_s).bound * THOUSAND)
-        if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
-            within, elapsed_s = backend.Status.WITHIN_GAP, time.monotonic() - began
-            return _checked(program, start, within, floor, elapsed_s, tolerance)
-    left_s = time_limit_s - (time.monotonic() - began)
-    head_start_s = head_start_fraction * left_s if math.isfinite(time_limit_s) else 0.0
-    if start is None and head_start_s > 0 and program.whole_numbers() >= LARGE and engine == "highs":
-        add_spare_rows(program)
-        start, stopped, bound = first_plan(
-            program, gap_fraction=gap_fraction, time_limit_s=head_start_s, should_stop=should_stop
-        )
-        floor = max(floor, bound * THOUSAND)
-        elapsed_s = time.monotonic() - began
-        if stopped:
-            return _stopped_early(program, start, floor, elapsed_s, tolerance)
-        if start is not None and _holds(program, start, floor, gap_fraction, tolerance):
-            within = backend.Status.WITHIN_GAP
-            return _checked(program, start, within, floor, elapsed_s, tolerance)
-    if given is not None and engine == "highs" and SMALL <= program.whole_numbers() < LARGE:
-        left_s = time_limit_s - (time.monotonic() - began)
-        _leave_out_what_is_worse(program, given, left_s, should_stop, tolerance)
-    if engine == "highs" and SMALL <= program.whole_numbers() < SOME:
-        rows_s = PERIODS_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
-        add_period_rows(program, time_limit_s=rows_s, should_stop=should_stop)
-    shown = False  # somebody saw a plan, and expects one
+                self.floor = max(self.floor, means.outcome(within_s=left_s).bound * THOUSAND)
+        if self.start is None or not self.holds(self.start):
+            return None
+        return self.ended(backend.Status.WITHIN_GAP, self.start)
 
-    def tell(seen: backend.Progress) -> None:
-        nonlocal shown
-        if watch is not None:
-            shown = shown or math.isfinite(seen.incumbent)
-            scaled = {name: getattr(seen, name) * THOUSAND for name in ("incumbent", "bound")}
-            watch(replace(seen, elapsed_s=time.monotonic() - began, **scaled))
+    def by_steps(self, head_start_fraction: float) -> Answer | None:
+        """A first plan of a large program by steps; the answer where it is near enough or was stopped."""
+        left_s = self.time_limit_s - self.spent_s()
+        head_start_s = head_start_fraction * left_s if math.isfinite(self.time_limit_s) else 0.0
+        large = self.program.whole_numbers() >= LARGE and self.engine == "highs"
+        if self.start is not None or head_start_s <= 0 or not large:
+            return None
+        add_spare_rows(self.program)
+        self.start, stopped, bound = first_plan(
+            self.program,
+            gap_fraction=self.gap_fraction,
+            time_limit_s=head_start_s,
+            should_stop=self.should_stop,
+        )
+        self.floor = max(self.floor, bound * THOUSAND)
+        if stopped:
+            return self.stopped(self.start)
+        if self.start is None or not self.holds(self.start):
+            return None
+        return self.ended(backend.Status.WITHIN_GAP, self.start)
 
-    if start is None and engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
-        choices_s = CHOICES_FIRST * max(time_limit_s - (time.monotonic() - began), 0.0)
-        start, stopped, _ = plan_of_choices(
-            program,
-            gap_fraction=gap_fraction,
-            time_limit_s=choices_s,
-            watch=tell if watch is not None else None,
-            should_stop=should_stop,
+    def tighten(self, given: Solution | None) -> Answer | None:
+        """What lifts the bound of a program that one search can take, and a plan from its choices."""
+        if self.engine != "highs":
+            return None
+        count = self.program.whole_numbers()
+        if given is not None and SMALL <= count < LARGE:
+            _leave_out_what_is_worse(self.program, given, self.left_s(), self.should_stop, self.tolerance)
+        if SMALL <= count < SOME:
+            rows_s = PERIODS_FIRST * self.left_s()
+            add_period_rows(self.program, time_limit_s=rows_s, should_stop=self.should_stop)
+        if self.start is not None or not MIDDLE <= count < LARGE:
+            return None
+        self.start, stopped, _ = plan_of_choices(
+            self.program,
+            gap_fraction=self.gap_fraction,
+            time_limit_s=CHOICES_FIRST * self.left_s(),
+            watch=self.tell if self.watch is not None else None,
+            should_stop=self.should_stop,
         )
         if stopped:
-            return _stopped_early(program, start, floor, time.monotonic() - began, tolerance)
-        if start is not None and not check(program, start, tolerance):
+            return self.stopped(self.start)
+        if self.start is not None and not check(self.program, self.start, self.tolerance):
             narrow(
-                program,
-                verify.objective_value(problem, start) / THOUSAND,
-                time_limit_s=NARROW * max(time_limit_s - (time.monotonic() - began), 0.0),
-                should_stop=should_stop,
+                self.program,
+                verify.objective_value(self.program.problem, self.start) / THOUSAND,
+                time_limit_s=NARROW * self.left_s(),
+                should_stop=self.should_stop,
             )
-    spent_s = time.monotonic() - began
-    late = time_limit_s - spent_s < LITTLE * time_limit_s and program.whole_numbers() >= LARGE
-    if start is not None and late and not check(program, start, tolerance):
-        return _checked(program, start, backend.Status.TIME_LIMIT, floor, spent_s, tolerance)
+        return None
 
-    def search(first: Solution | None, limit_s: float) -> backend.Outcome:
-        return backend.solve(
-            program.model,
-            gap_fraction=gap_fraction,
+    def late(self) -> Answer | None:
+        """The plan that is known, where too little time is left to write a large program down."""
+        little = self.time_limit_s - self.spent_s() < LITTLE * self.time_limit_s
+        if self.start is None or not little or self.program.whole_numbers() < LARGE:
+            return None
+        if check(self.program, self.start, self.tolerance):
+            return None
+        return self.ended(backend.Status.TIME_LIMIT, self.start)
+
+    def tell(self, seen: backend.Progress) -> None:
+        """Hand on what an engine tells, in the units of the objective and the seconds of the question."""
+        if self.watch is not None:
+            self.shown = self.shown or math.isfinite(seen.incumbent)
+            scaled = {name: getattr(seen, name) * THOUSAND for name in ("incumbent", "bound")}
+            self.watch(replace(seen, elapsed_s=self.spent_s(), **scaled))
+
+    def run(self, first: Solution | None, limit_s: float) -> backend.Outcome:
+        """One search by the engine for the whole program; its bound is kept."""
+        outcome = backend.solve(
+            self.program.model,
+            gap_fraction=self.gap_fraction,
             time_limit_s=max(limit_s, backend.SOON_S),
-            watch=tell if watch is not None else None,
-            should_stop=should_stop,
-            start=program.start(first) if first is not None else None,
-            engine=engine,
+            watch=self.tell if self.watch is not None else None,
+            should_stop=self.should_stop,
+            start=self.program.start(first) if first is not None else None,
+            engine=self.engine,
         )
+        self.floor = max(self.floor, outcome.bound * THOUSAND)
+        return outcome
 
-    fractions = not problem.serve_options.whole.all()
-    left_s = time_limit_s - spent_s
-    outcome = search(start, FRACTIONS_FIRST * left_s if fractions else left_s)
-    spent_s += outcome.elapsed_s
-    floor = max(floor, outcome.bound * THOUSAND)
-    found = program.solution(outcome.values) if outcome.status.has_plan else None
-    known = [start] if start is not None else []
-    if fractions and found is not None and not _holds(program, found, floor, gap_fraction, tolerance):
-        known.append(found)
-        found = None
-        program.count_replicas()
-        if not outcome.stopped:
-            outcome = search(start if start is not None else known[0], time_limit_s - spent_s)
-            spent_s += outcome.elapsed_s
-            floor = max(floor, outcome.bound * THOUSAND)
-            found = program.solution(outcome.values) if outcome.status.has_plan else None
-    if found is not None and outcome.status in PROVEN:
-        return _checked(program, found, outcome.status, floor, spent_s, tolerance)
-    known += [found] if found is not None else []
-    best = _best(program, known, tolerance) if outcome.status is not backend.Status.INFEASIBLE else None
-    if best is None and outcome.stopped and (shown or known):
-        # What was found breaks a rule once its counts are whole, or the engine took it back.
+    def by_engine(self) -> Answer:
+        """The search proper, replicas as fractions first where they may be; the best plan that is known."""
+        program, fractions = self.program, not self.program.problem.serve_options.whole.all()
+        left_s = self.time_limit_s - self.spent_s()
+        outcome = self.run(self.start, FRACTIONS_FIRST * left_s if fractions else left_s)
+        found = program.solution(outcome.values) if outcome.status.has_plan else None
+        known = [self.start] if self.start is not None else []
+        if fractions and found is not None and not self.holds(found):
+            known.append(found)
+            found = None
+            program.count_replicas()
+            if not outcome.stopped:
+                outcome = self.run(known[0], self.time_limit_s - self.spent_s())
+                found = program.solution(outcome.values) if outcome.status.has_plan else None
+        if found is not None and outcome.status in PROVEN:
+            return self.ended(outcome.status, found)
+        known += [found] if found is not None else []
+        best = None
+        if outcome.status is not backend.Status.INFEASIBLE:
+            best = _best(program, known, self.tolerance)
+        if best is None and outcome.stopped and (self.shown or known):
+            best = self.repaired(outcome, known)
+        if best is not None:
+            status = backend.Status.INTERRUPTED if outcome.stopped else backend.Status.TIME_LIMIT
+            return self.ended(status, best)
+        if found is not None:
+            return self.ended(outcome.status, found)
+        status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
+        return Answer(status, None, math.nan, self.floor, math.inf, self.spent_s())
+
+    def repaired(self, outcome: backend.Outcome, known: list[Solution]) -> Solution | None:
+        """A plan after a stop, where what was found breaks a rule once its counts are whole, or is gone."""
         any_plan = backend.solve(
-            program.model,
+            self.program.model,
             gap_fraction=ANY,
             time_limit_s=REPAIR_S,
             start=outcome.values,
-            engine=engine,
+            engine=self.engine,
         )
-        if any_plan.status.has_plan:
-            known.append(program.solution(any_plan.values))
-            best = _best(program, known, tolerance)
-    if best is not None:
-        status = backend.Status.INTERRUPTED if outcome.stopped else backend.Status.TIME_LIMIT
-        return _checked(program, best, status, floor, spent_s, tolerance)
-    if found is not None:
-        return _checked(program, found, outcome.status, floor, spent_s, tolerance)
-    status = backend.Status.NO_INCUMBENT if outcome.status.has_plan else outcome.status
-    return Answer(status, None, math.nan, floor, math.inf, spent_s)
+        if not any_plan.status.has_plan:
+            return None
+        return _best(self.program, [*known, self.program.solution(any_plan.values)], self.tolerance)
 
 
 def _bound_of_means(

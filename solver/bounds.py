@@ -154,10 +154,11 @@ def fewest_spares(problem: Problem, in_use: Floats, replicas: Whole, in_service:
     return found
 
 
-def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -> Whole:
+def most_useful(problem: Problem, in_use: Floats, apart: Whole, spares: Whole, work: Floats) -> Whole:
     """Nodes that could be of use at once.
 
-    most[p,t] = ceil(u[p,t]) + spares[p,t] + mean nodes that work + the fewest of a pausable job
+    most[p,t] = max(ceil(u[p,t]), apart[p,t]) + spares[p,t] + mean nodes that work + the fewest of a pausable
+    job
 
     The last is there because such a job asks for so many nodes at once, but for less than that on average.
     """
@@ -165,7 +166,7 @@ def most_useful(problem: Problem, in_use: Floats, spares: Whole, work: Floats) -
     np.maximum.at(least, options.node_group, options.nodes_least)
     held = problem.work_options.held_ratio * work
     work_nodes = account.totals_by(problem.work_options.node_group, len(problem.node_groups), held)
-    return whole_above(whole_above(in_use) + spares + work_nodes + least[:, None])
+    return whole_above(whole_above(np.maximum(in_use, apart)) + spares + work_nodes + least[:, None])
 
 
 def most_orders(problem: Problem, useful: Whole) -> Whole:
@@ -366,5 +367,5 @@ def sizes(problem: Problem, *, any_lateness: bool) -> Sizes:
     runs, replicas = allowed_runs(problem, any_lateness), most_replicas(problem)
     work, in_use = most_work_nodes(problem), most_in_use(problem, runs, replicas)
     spares = most_spares(problem, in_use, replicas)
-    useful = most_useful(problem, in_use, spares, work)
+    useful = most_useful(problem, in_use, account.nodes_apart(problem, replicas), spares, work)
     return Sizes(runs, replicas, work, in_use, spares, useful, most_orders(problem, useful))

@@ -52,6 +52,7 @@ CONSTRAINTS: tuple[Callable[[Program], None], ...] = (
     fleet.count_nodes_in_service,
     fleet.count_nodes_in_use,
     fleet.pay_for_whole_nodes,
+    fleet.lie_apart,
     fleet.rent_for_the_term,
     fleet.use_what_is_in_service,
     fleet.work_on_enough_nodes,

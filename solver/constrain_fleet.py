@@ -186,6 +186,33 @@ def pay_for_whole_nodes(program: Program) -> None:
     )
 
 
+def lie_apart(program: Program) -> None:
+    """apart[v,t] * serves[v,t] <= rented[p,t]
+
+    apart[v,t] * serves[v,t] <= whole[p,t] where whole nodes are paid
+
+    Replicas that stand by outlast a node only on another one.
+    """
+    problem, serves = program.problem, program.problem.serve_options
+    option, period = np.nonzero(serves.chosen_or_not)
+    apart, group = serves.apart[option, period], serves.node_group[option]
+    if not (apart > 1).any():
+        return
+    row, used, index = np.arange(option.size), serving(program), np.stack([option, period], axis=1)
+    for stem, nodes, here in (
+        ("apart", program.rented, problem.node_groups.rental_limit_nodes > 0),
+        ("apart_whole", program.whole, made(program.whole)),
+    ):
+        program.add_rows(
+            stem,
+            index,
+            pulp.LpConstraintLE,
+            np.where((apart > 1) & here[group, period], 0.0, np.inf),
+            (row, used, apart.astype(float)),
+            (row, nodes[group, period], np.where(here[group, period], -1.0, 0.0)),
+        )
+
+
 def _several_instants(program: Program) -> Flags:
     """Where runs may begin at several instants of a period [P, T]; the rows of these are added here."""
     problem = program.problem

@@ -390,7 +390,8 @@ def _fitting(problem: Problem, chosen: Decisions, used: Floats) -> Floats:
 def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
     """Rented nodes, without those that nothing uses where neither renting nor idling has a price.
 
-    A pausable job that works in a period keeps the nodes that it needs at least, however short it works.
+    A pausable job that works in a period keeps the nodes that it needs at least, however short it works, and
+    replicas those that they lie on.
     """
     free, _ = _free_nodes(problem, chosen, used)
     options = problem.pausable_options
@@ -401,10 +402,11 @@ def _rented_in_use(problem: Problem, chosen: Decisions, used: Floats) -> Whole:
     np.maximum.at(least, options.node_group, options.nodes_least[:, None] * (chosen.done_node_h > 0))
     unused = free - chosen.parked - np.maximum(least - mean, 0.0)
     unused = np.floor(np.maximum(unused, 0.0) + ROUNDING).astype(np.int64)
+    apart = account.nodes_apart(problem, chosen.replicas)
     fewer: Whole = np.where(
         account.holding_costs(problem) | problem.under_term[:, None],
         chosen.rented,
-        np.maximum(chosen.rented - unused, 0),
+        np.maximum(chosen.rented - unused, np.minimum(chosen.rented, apart)),
     )
     return fewer
 

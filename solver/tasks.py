@@ -218,6 +218,9 @@ class ServeOptions(Table):
     promise: Whole = field(default_factory=no_counts)  # [V] the higher, the stricter; 0: as all nodes in use
     covers: Whole = field(default_factory=no_counts)  # [V, T] nodes down that the standby replicas cover
     least: Whole = field(default_factory=no_counts)  # [V, T] the fewest replicas, where any serve
+    apart: Whole = field(
+        default_factory=no_counts
+    )  # [V, T] the fewest rented nodes that they lie on, as well
     start_usd: Floats = field(default_factory=no_numbers)  # [V, T] of each replica that starts
     start_kgco2e: Floats = field(default_factory=no_numbers)  # [V, T]
     start_kwh: Floats = field(default_factory=no_numbers)  # [V, T] at the meter; no contract covers it
@@ -245,6 +248,7 @@ class ServeOptions(Table):
         "promise": Shape("*", int, 0, default=0.0),
         "covers": Shape("*T", int, 0, default=0.0),
         "least": Shape("*T", int, 0, default=0.0),
+        "apart": Shape("*T", int, 0, default=0.0),
         "start_usd": Shape("*T", low=0, default=0.0),
         "start_kgco2e": Shape("*T", low=0, default=0.0),
         "start_kwh": Shape("*T", low=0, default=0.0),
@@ -267,12 +271,12 @@ class ServeOptions(Table):
     def chosen_or_not(self) -> Flags:
         """Options that serve or do not, which the program has to know [V, T].
 
-        They have standby, a least number of replicas, or a price as a deployment; one that has a price when
-        it is set up is known in every period.
+        They have standby, a least number of replicas or of nodes, or a price as a deployment; one that has a
+        price when it is set up is known in every period.
         """
         begins = np.any(self.charged_to_begin, axis=1, keepdims=True)
         kept = (self.deployed_usd > 0) | (self.deployed_kgco2e > 0)
-        found: Flags = (self.standby > 0) | (self.least > 1) | kept | begins
+        found: Flags = (self.standby > 0) | (self.least > 1) | (self.apart > 1) | kept | begins
         return found
 
 

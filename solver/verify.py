@@ -308,6 +308,7 @@ def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     """u[p,t] <= usable[p,t]; hours held <= usable[p,t] * hours[t]; ready[p,t] >= need of u
 
     ready = spares, and those on the shelf for them;
+    rented[p,t] >= apart[v,t] of those that serve.
     usable = n + rented - d - w - spares - parked; parked <= n, and 0 where it may not be. What arrives by a
     move within the period is of no use to nodes in use, and to hours for what is left of it.
     """
@@ -319,6 +320,7 @@ def nodes_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterato
     yield from _above("node-hours", held, usable_mean * hours, tolerance, size=np.maximum(hours, 1.0))
     needed = account.spares_of_promise(problem, used, 0, tolerance)
     yield from _below("spares", account.spares_at_hand(problem, plan.spares), needed, tolerance)
+    yield from _below("apart", plan.rented, account.nodes_apart(problem, plan.replicas), tolerance)
     may = np.where(problem.node_groups.may_park[:, None], plan.in_service, 0)
     yield from _above("parked", plan.parked, may, tolerance)
 

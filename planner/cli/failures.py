@@ -91,7 +91,7 @@ def _failure_log(options: argparse.Namespace) -> FailureLog:
             )
         except InputError as error:
             if options.fleet_size is None:
-                raise
+                raise InputError(str(error).replace("state fleet_size", "state --fleet-size")) from None
             # The reader names it as a mapping has it, and the option was taken in place of the mapping's.
             raise InputError(re.sub(r"\bfleet_size\b", "--fleet-size", str(error))) from None
 

@@ -58,7 +58,8 @@ class ServingEngine:
 
     `accelerators` are patterns of those that it runs on, all where there are none; `only` says what it is for
     where no service may choose it. `one_scale` says that it multiplies experts in 8 bits whose matrices have
-    one scale each by kernels for that, and not by those for blocks.
+    one scale each by kernels for that, and not by those for blocks. What an engine does not state of itself
+    is that of the one that it `follows`, a version of the same.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ServingEngine:
     accelerators: tuple[str, ...] = ()
     only: str = ""
     one_scale: bool = False
+    follows: str = ""
 
     def runs_on(self, accelerator: str) -> bool:
         """Whether this engine has kernels for an accelerator."""

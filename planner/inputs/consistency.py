@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -303,21 +302,24 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
                 f"{sku.name} is announced, not sold yet: its figures are its maker's or assumed, "
                 "its price a guess"
             )
-        notes += _lead_in_long_periods(scenario, offer)
+        notes += _wait_for_a_period(scenario, offer)
     return notes
 
 
-def _lead_in_long_periods(scenario: Scenario, offer: Offer) -> list[str]:
-    """That a lead counts a period more than some of them take, as the shortest is less long."""
-    shortest, longest = (pick(scenario.horizon.hours) for pick in (min, max))
-    least, most = (math.ceil(offer.lead_time_h / hours) for hours in (longest, shortest))
-    if least == most:
+LONG_WAIT = 0.5  # of a period, from delivery to service: told from here on
+
+
+def _wait_for_a_period(scenario: Scenario, offer: Offer) -> list[str]:
+    """That orders which arrive within a period serve from the next one, where that is long."""
+    horizon, days = scenario.horizon, offer.lead_time_h / 24
+    first = (*horizon.period_starts, horizon.end)
+    serves = first[min(horizon.lead_periods(offer.lead_time_h), horizon.periods)]
+    if (serves - first[0]).days - days <= LONG_WAIT * (first[1] - first[0]).days:
         return []
-    period, days = scenario.horizon.period, offer.lead_time_h / 24
     return [
-        f"market.{offer.sku}.lead_time of {days:g} d counts as {most} {period}s after each order, as the "
-        f"shortest {period} has {shortest / 24:g} d: with {shortest * least / 24:g} d nodes would work after "
-        f"{least}"
+        f"market.{offer.sku}.lead_time of {days:g} d: what is ordered on {first[0].isoformat()} serves from "
+        f"{serves.isoformat()}, as nodes serve from the first day of a period"
+        + ('; with period = "month" they wait less' if horizon.period == "quarter" else "")
     ]
 
 

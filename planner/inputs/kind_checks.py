@@ -10,6 +10,7 @@ from planner.inputs.model_kinds import (
     BY_SAMPLES,
     DIFFUSION,
     IN_BATCHES,
+    KINDS,
     LANGUAGE,
     RECOMMENDATION,
     SPEECH,
@@ -23,6 +24,7 @@ from planner.inputs.scenario import Problem
 from planner.inputs.scenario.checks import list_in
 from planner.inputs.scenario.parts import entries_of
 from planner.inputs.scenario.problems import place
+from planner.inputs.scenario.service_checks import TARGETS, WHOLE, request_problems
 
 # What a request of each kind is said by, with an example; a language model has several ways.
 REQUESTS = {
@@ -127,7 +129,7 @@ IN_JOBS = {
     "data": (LANGUAGE, VISION),
     "training": TRAINED,
     "fine_tuning": (LANGUAGE, VISION, DIFFUSION),
-    "inference": (LANGUAGE,),
+    "inference": KINDS,
 }
 
 
@@ -142,8 +144,9 @@ def job_kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iter
         yield from _adapted(table, phase, kind)
         if kind not in kinds:
             where = ", ".join(f"[{one}]" for one, known in IN_JOBS.items() if kind in known)
-            said = f"it works in {where}" if where else "it works in services of a plan"
-            yield Problem(f"{phase}.model", f"'{name}' is {WORDS[kind]}: {said}, not in [{phase}]")
+            yield Problem(
+                f"{phase}.model", f"'{name}' is {WORDS[kind]}: it works in {where}, not in [{phase}]"
+            )
         elif kind in SAMPLED and "tokens" in table:
             yield Problem(
                 f"{phase}.tokens",
@@ -156,6 +159,27 @@ def job_kind_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iter
                 f"{phase}.batch_samples",
                 f"is missing: write the images of a step, for example {SAMPLED[DIFFUSION][1]}",
             )
+
+
+def answer_problems(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """What a request of a job's inference is, by its model's kind, and when it is in time, as for services.
+
+    A job need not state targets: those of tokens are facts, and a batch waits as long as it takes.
+    """
+    table = document.get("inference")
+    if not isinstance(table, dict):
+        return
+    of_kind = list(_service(table, "inference", catalogue))
+    yield from of_kind
+    if any("is missing" in problem.message for problem in of_kind):
+        return  # what a request is follows from that
+    whole = any(key in table for key in WHOLE)
+    stated = dict(table)
+    if whole and ("requests" in table or "tokens_per_s" in table):
+        stated.setdefault("response_time", "1 d")
+    elif not whole and "response_time" not in table:
+        stated = {**TARGETS, **stated}
+    yield from request_problems(stated, "inference")
 
 
 def _service(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Problem]:

@@ -118,8 +118,7 @@ class Technique:
             "what it does is in our predictions, or not known for them": self.only == "measured"
             and predicted,
             f"it is for {self.models} models": self.models not in ("any", _spoken_kind(catalogue, model)),
-            "it is for mixtures of experts": self.experts
-            and not catalogue.has(f"model.{model}.experts_per_token"),
+            "it is for mixtures of experts": self.experts and not _has_experts(catalogue, model),
             "it is for attention with keys for each head": self.plain_attention
             and not _has_plain_attention(catalogue, model),
         }
@@ -181,6 +180,11 @@ def _spoken_kind(catalogue: Catalogue, model: str | None) -> str:
 def _has_plain_attention(catalogue: Catalogue, model: str | None) -> bool:
     heads, kept = (f"model.{model}.{part}" for part in ("heads", "kv_heads"))
     return catalogue.has(heads) and catalogue.fact(heads).value == catalogue.fact(kept).value
+
+
+def _has_experts(catalogue: Catalogue, model: str | None) -> bool:
+    key = f"model.{model}.experts"
+    return catalogue.has(key) and catalogue.fact(key).value > 0
 
 
 def _plain(phase: str) -> str:

@@ -1,6 +1,6 @@
 """What each step of a replica takes, in every state that its queue may have."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -23,15 +23,6 @@ from planner.performance.serving import prefill_steps
 
 # States in which a step is worked out: every one up to the first figure, then so many to each doubling.
 _EVERY, _TO_A_DOUBLING = 8, 6
-
-
-def worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
-    """Requests by the steps that they take and the tokens that are read of them."""
-    if guesses is None:
-        return requests
-    steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
-    read = np.maximum(np.asarray(requests.input_tokens) * guesses.read_fraction, 1.0)
-    return replace(requests, output_tokens=steps, input_tokens=read)
 
 
 class Steps:
@@ -167,7 +158,9 @@ class Steps:
         often = own + (1.0 - own) * self.stage_wait * (1.0 - (1.0 - own) ** (self.stages - 1.0))
         others = self._others(writing, reading)
         without, without_s = self._step(writing, 0.0, others, np.ones((1, 1)))
-        reads, reads_s = self._step(writing, self.prompts / self.chunks * more, others)
+        part = self.prompts / self.chunks * more
+        full = np.maximum(part / self.chunk, 1.0)  # parts that are read at once fill chunks up
+        reads, reads_s = self._step(writing, part, others, reading_steps=full)
 
         def mean(plain: Column, chunked: Column, share: Floats) -> Floats:
             found: Floats = (1.0 - share) * plain + share * np.sum(
@@ -186,10 +179,12 @@ class Steps:
         others: Floats,
         lengths: Floats | None = None,
         states: slice = slice(None),
+        reading_steps: Floats | None = None,
     ) -> tuple[StepTimes, Floats]:
         """Steps in which a group writes and reads so much, and the other groups read so many tokens.
 
-        `lengths` are those of the prompts, by class where none are given; `states` which of those tried.
+        `lengths` are those of the prompts, by class where none are given; `states` which of those tried;
+        `reading_steps` as of `step_times`.
         """
         times = step_times(
             **self.parts,  # type: ignore[arg-type]
@@ -199,6 +194,7 @@ class Steps:
             prompt_tokens=self.prompts if lengths is None else lengths,
             other_tokens=others,
             draft_tokens=self.drafts,
+            reading_steps=reading_steps,
         )
         least = step_arithmetic_s(
             active_parameters=self.parameters,

@@ -8,7 +8,7 @@ over with `step_bundles`, `memory_bundles` and `search_bundles`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -306,6 +306,15 @@ class Guesses:
     draft_tokens: Entry
     accepted_tokens: Entry
     read_fraction: Entry = 1.0
+
+
+def worked_on(requests: Requests, guesses: Guesses | None) -> Requests:
+    """Requests by the steps that they take and the tokens that are read of them."""
+    if guesses is None:
+        return requests
+    steps = np.maximum(np.asarray(requests.output_tokens) / guesses.accepted_tokens, 1.0)
+    read = np.maximum(np.asarray(requests.input_tokens) * guesses.read_fraction, 1.0)
+    return replace(requests, output_tokens=steps, input_tokens=read)
 
 
 def bundled(values: Mapping[str, Any], **kinds: type[Any]) -> dict[str, Any]:

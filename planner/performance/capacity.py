@@ -11,9 +11,8 @@ from planner.performance._replica_steps import (
     context_tokens_of,
     states_tried,
     wide,
-    worked_on,
 )
-from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets
+from planner.performance.bundles import Guesses, Limits, Measured, Requests, Targets, worked_on
 from planner.performance.columns import Column, Floats
 from planner.performance.engine import Chip, Engine, ReplicaLayout, StepTimes, Transformer, on_axes
 from planner.performance.mix import bursty_departures_per_s

@@ -110,6 +110,9 @@ class Engine:
     Where experts lie on r accelerators, the busiest has `imbalance_factor` r^`imbalance_exponent` times the
     operations of one whose experts are chosen as evenly as they can be.
 
+    A step that reads prompts is launched kernel by kernel where engines have recorded only steps that write
+    alone: `prompt_layer_s` for a layer, `expert_prompt_layer_s` more where it has experts.
+
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
     as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
     a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
@@ -133,6 +136,8 @@ class Engine:
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0
     token_s: Entry = 0.0
+    prompt_layer_s: Entry = 0.0
+    expert_prompt_layer_s: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,12 +289,13 @@ def step_times(
     prompt_tokens: Column,
     other_tokens: Column | None = None,
     draft_tokens: Column = 0.0,
+    reading_steps: Column | None = None,
 ) -> StepTimes:
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
     T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + w_h/w)/(P e)] + experts + head + attention + cache
         + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_shared b (d-1)/d
-        + T_prompt q
+        + T_prompt q + (T_read + T_read_expert) L x
 
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
@@ -324,6 +330,8 @@ def step_times(
         prompt_tokens: p, length over which a prompt attends, mean over the prompt tokens.
         other_tokens: n_others, tokens of all other groups; as many as this one's in each where None.
         draft_tokens: d_s, tokens guessed ahead for each writing request and checked in this step.
+        reading_steps: x, steps that read a part of a prompt for which this one stands; one where the group
+            reads and none else where None. Engines let groups read in the same steps, as all wait for each.
 
     Source: roofline with a soft corner (Williams, Waterman and Patterson, CACM 2009); volumes of a ring
     all-reduce and of an all-to-all; constants fitted by benchmarks/studies/fit_serving.py on measured kernels
@@ -408,9 +416,12 @@ def step_times(
     exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
     each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
     kernels_s = uneven * each_layer_s * model.layers
+    launched_s = engine.prompt_layer_s + np.where(routes, engine.expert_prompt_layer_s, 0.0)
+    reading = np.where(np.asarray(prefill_tokens) > 0, 1.0, 0.0) if reading_steps is None else reading_steps
     host_s = stages * engine.step_s + kernels_s + stages * engine.sequence_s * writing
     host_s = host_s + engine.prompt_token_s * prefill_tokens
     host_s = host_s + engine.shared_s * writing * (layout.dp - 1.0)
+    host_s = host_s + uneven * launched_s * model.layers * reading
     in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + kernels_s
     passed_on_s = (stages - 1.0) * (
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s

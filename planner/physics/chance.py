@@ -121,10 +121,13 @@ def pool_headroom(inputs: Inputs, work: NDArray[np.intp], sku: NDArray[np.intp])
 
 
 def delivery_slack(inputs: Inputs, sku: int, ordered: int, arrives: int) -> Traced:
-    """Hours from the stated lead time of an order to the period that needs it, placed on its first day."""
+    """Hours from the stated lead time of an order to the period that needs it.
+
+    It is placed on the first day of its period, or before it where that has a day less than the lead time.
+    """
     lead_h = inputs.offers[inputs.skus[sku].name].lead_time_h
     starts = inputs.period_start_h.value[0]
-    slack = float(starts[arrives] - starts[ordered] - lead_h)
+    slack = max(float(starts[arrives] - starts[ordered] - lead_h), 0.0)
     return chosen("slack_h", slack, "from the stated lead time to the period that needs the nodes")
 
 

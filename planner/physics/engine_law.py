@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.inputs.resolved import Inputs
-from planner.performance.bundles import Requests
+from planner.performance.bundles import Requests, worked_on
 from planner.performance.capacity import replica_capacity
 from planner.performance.ceilings import check_ceiling, request_flop
-from planner.performance.engine import matrix_parameters
+from planner.performance.engine import matrix_parameters, with_values
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
 from planner.physics.serving_options import layout_columns
 from planner.physics.serving_power import drawn_accelerator_kw, under_a_cap
@@ -87,8 +87,14 @@ def check_peak(
     limit_per_s: NDArray[np.float64],
     arguments: Arguments,
 ) -> None:
-    """Refuse a load of replicas beyond the dense peak: every answer on serving asks here."""
-    requests = arguments["requests"]
+    """Refuse a load of replicas beyond the dense peak: every answer on serving asks here.
+
+    What a prefix cache knows of a prompt is not multiplied again, nor what a technique spares.
+    """
+    guesses = arguments.get("guesses")
+    requests = worked_on(
+        with_values(arguments["requests"]), None if guesses is None else with_values(guesses)
+    )
     parameters = derive(matrix_parameters, model=arguments["model"])
     limit, peak_tflop_per_s, multiplied, head, prompt, answer = (
         np.broadcast_to(np.asarray(value, dtype=np.float64), service.shape)
@@ -97,8 +103,8 @@ def check_peak(
             arguments["chip"].peak_tflop_per_s.value,
             parameters.value,
             arguments["model"].head_parameters.value,
-            requests.input_tokens.value,
-            requests.output_tokens.value,
+            requests.input_tokens,
+            requests.output_tokens,
         )
     )
     flop = request_flop(

@@ -22,6 +22,8 @@ ENGINE = {
     "step_s": "step_time",
     "layer_s": "layer_time",
     "expert_layer_s": "expert_layer_time",
+    "prompt_layer_s": "prompt_layer_time",
+    "expert_prompt_layer_s": "expert_prompt_layer_time",
     "sequence_s": "sequence_time",
     "shared_s": "shared_time",
     "token_s": "token_time",
@@ -102,7 +104,7 @@ def kernel(inputs: Inputs, accelerator: str, name: str, engine: str = "") -> Fac
     nobody measured the accelerator.
     """
     own = f"kernel.{accelerator}.{name}"
-    keys = (f"{own}-{engine}", own, f"kernel.prior.{name}")
+    keys = (*(f"{own}-{one}" for one in _with_followed(inputs, engine)), own, f"kernel.prior.{name}")
     return inputs.fact(next((key for key in keys if inputs.catalogue.has(key)), keys[-1]))
 
 
@@ -210,8 +212,16 @@ def _column(inputs: Inputs, engines: Sequence[str], sku: Indices, key: str) -> T
 
 def engine_fact(inputs: Inputs, engine: str, sku: int, key: str) -> Fact:
     """A constant of an engine: of the accelerator, of its generation, of small memories, or of all."""
-    one, room = inputs.skus[sku], f"performance.engine.{engine}.{key}"
-    words = [one.accelerator, one.power_curve]
+    one = inputs.skus[sku]
+    words = [f"@{one.accelerator}", f"@{one.power_curve}"]
     if inputs.fact(f"accelerator.{one.accelerator}.memory").value < SMALL_MEMORY_GB:
-        words.append("small-memory")
-    return inputs.fact(next((f"{room}@{w}" for w in words if inputs.catalogue.has(f"{room}@{w}")), room))
+        words.append("@small-memory")
+    rooms = [f"performance.engine.{name}.{key}" for name in _with_followed(inputs, engine)]
+    keys = [f"{room}{word}" for room in rooms for word in (*words, "")]
+    return inputs.fact(next((key for key in keys if inputs.catalogue.has(key)), keys[-1]))
+
+
+def _with_followed(inputs: Inputs, engine: str) -> tuple[str, ...]:
+    """An engine, and the one whose facts hold for what it does not state."""
+    known = inputs.catalogue.engines.get(engine)
+    return (engine, known.follows) if known and known.follows else (engine,)

@@ -47,7 +47,7 @@ class Nodes:
     sunk_kgco2e: Traced
     idle_node_kw: Traced
     idle_facility_kw: Traced
-    idle_kwh: Traced
+    idle_kwh: Traced  # through a period; of nodes by the hour, what is paid and not filled idles
     idle_usd: Traced
     idle_kgco2e: Traced
     failure_rate_per_node_h: Traced  # spot nodes that are taken back count as failing
@@ -115,7 +115,7 @@ def node_columns(inputs: Inputs) -> Nodes:
 
     idle_node = by_node_group(idle_node_items(inputs))
     idle_kw = (idle_node * pue).named("facility_power_kw")
-    idle_kwh = (idle_kw * _idle_h(inputs)).named("drawn_kwh")
+    idle_kwh = (idle_kw * hours).named("drawn_kwh")
     idle_usd, idle_kgco2e = bill_by_site(inputs, idle_kwh, site)
     return Nodes(
         accelerators=accelerators,
@@ -154,15 +154,6 @@ def _racks(inputs: Inputs) -> Traced:
                 rack_kw=inputs.yours(f"sites.{inputs.sites[s].name}.rack_power", limits[s], "kW"),
             )
     return pick(each, np.arange(len(each)))
-
-
-def _idle_h(inputs: Inputs) -> Traced:
-    """Hours in which an unused node idles: those that are rented by the hour go back to the provider."""
-    given_back = inputs.rented & ~inputs.reserved
-    if not given_back.any():
-        return inputs.period_h
-    hours = inputs.period_h.value * ~given_back[:, None]
-    return chosen("idle_h", hours, "calendar hours of the horizon; nodes by the hour go back when unused")
 
 
 def idle_node_items(inputs: Inputs) -> tuple[Traced, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -118,10 +117,8 @@ def deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
 def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
     """Whole periods from the order of a node to its service, by node group; 0 where it is not on offer."""
     leads = {name: offer.lead_time_h for name, offer in inputs.offers.items()}
-    shortest = min(inputs.scenario.horizon.hours)
-    return np.array(
-        [math.ceil(leads.get(inputs.skus[k].name, 0.0) / shortest) for k in inputs.node_group_sku], np.intp
-    )
+    whole = inputs.scenario.horizon.lead_periods
+    return np.array([whole(leads.get(inputs.skus[k].name, 0.0)) for k in inputs.node_group_sku], np.intp)
 
 
 def not_housed(inputs: Inputs) -> list[Dropped]:

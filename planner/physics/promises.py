@@ -70,8 +70,10 @@ def standing_by(
     node_group: NDArray[np.intp],
     replica_nodes: Traced,
     carrying: Traced,
-) -> tuple[Traced, Traced]:
+) -> tuple[Traced, Traced, Traced]:
     """Replicas on standby next to those that carry, and the nodes under repair that they cover, too.
+
+    Third, the failures at once that they cover while replicas restart.
 
     A failed node takes along all replicas on it, and a replica of several nodes fails with any of them. Where
     several options share a service, each keeps the standby of the whole: together they are short no more
@@ -109,4 +111,4 @@ def standing_by(
         spare_confidence_fraction=sure,
     )
     standby = derive(standby_replicas, failures=found.failures, carrying=needed, replica_nodes=share)
-    return standby, found.covered_nodes
+    return standby, found.covered_nodes, found.failures

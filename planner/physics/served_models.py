@@ -143,11 +143,15 @@ def served_model(
 
 
 def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
-    """What layers with a state keep of a request, in 16 bits, and take of a token; none where all attend."""
+    """What layers with a state keep of a request and take of a token; none where all attend.
+
+    Values of the state take 16 bits, as engines keep them by default, unless the model says otherwise.
+    """
     if not is_hybrid(inputs, model):
         return {name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()}
     state = state_arguments(inputs, model)
-    layers = inputs.fact(f"model.{model}.state_layers")
+    layers, own_bytes = inputs.fact(f"model.{model}.state_layers"), f"model.{model}.state_bytes"
+    stated = inputs.catalogue.has(own_bytes)
     kept = derive(
         state_gb_per_sequence,
         layers=layers,
@@ -155,7 +159,7 @@ def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
         state=state["state"],
         groups=state["groups"],
         convolution_tokens=inputs.fact(f"model.{model}.state_convolution"),
-        state_bytes=chosen("state_bytes", 2.0, "16 bits, as engines keep it by default"),
+        state_bytes=inputs.fact(own_bytes) if stated else chosen("state_bytes", 2.0, "16 bits, by default"),
         tp=chosen("tp", 1.0, "of all accelerators together"),
     )
     return {

@@ -40,7 +40,8 @@ class Replicas:
     """Serving candidates (V rows) that meet their latency targets, and what one replica of each does.
 
     What a replica carries, and how fast, depends on how many share the demand: it is by period (V x T), as
-    are replicas that carry the demand alone, those on standby then, and the nodes that those cover.
+    are replicas that carry the demand alone, those on standby then, the nodes that those cover, and the
+    failures at once.
     """
 
     candidates: ServingCandidates
@@ -51,6 +52,7 @@ class Replicas:
     carrying: Traced
     standby: Traced
     covered_nodes: Traced
+    failures: Traced
     standby_ratio: Traced
     planned_kw: Traced
     node_h: Traced
@@ -150,7 +152,7 @@ def replica_columns(
         usd, kgco2e = (usd * paid).named("served_usd"), (kgco2e * emitted).named("served_kgco2e")
     pue = pick(inputs.pue, site)
     carrying = rows(kinds.carrying, back)
-    standby, covered = standing_by(
+    standby, covered, failures = standing_by(
         inputs, rows(nodes.failure_rate_per_node_h, group), service, group, share, carrying
     )
     # The peak hour of the horizon is that of the period with the largest demand.
@@ -165,6 +167,7 @@ def replica_columns(
         carrying=carrying,
         standby=standby,
         covered_nodes=covered,
+        failures=failures,
         standby_ratio=derive(standby_ratio, carrying=carrying, standby=standby),
         planned_kw=replica_kw(kinds.busy_kw),
         node_h=(rows(share, tall) * inputs.period_h).named(

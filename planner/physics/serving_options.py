@@ -317,6 +317,7 @@ def held_requests(
             ),
         ),
         batch_limit=engine_batch_limit(inputs, engines, sku),
+        pp=pp,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from planner.inputs.catalogue import Facts
@@ -202,6 +203,13 @@ def is_mixture(facts: Facts, model: str) -> bool:
     return facts.has(key) and bool(facts.fact(key).value > 0)
 
 
+def has_wide_experts(facts: Facts, model: str) -> bool:
+    """Whether an expert is wider than the tokens that it is given."""
+    name = f"model.{model}"
+    given = f"{name}.expert_hidden" if facts.has(f"{name}.expert_hidden") else f"{name}.hidden"
+    return bool(facts.fact(f"{name}.ffn").value > facts.fact(given).value)
+
+
 def step_arguments(
     facts: Facts,
     model: str,
@@ -291,7 +299,7 @@ def _expert_arguments(
         else chosen("most_domains_per_token", max(1.0, float(found["experts"].value)), "no limit is known")
     )
     found["calibration_factor"] = (
-        facts.fact(_calibration(facts, model, kernels, replaced))
+        facts.fact(calibration_key(facts, model, kernels, replaced))
         if mixture
         else chosen("calibration_factor", 1.0, f"{model} is dense")
     )
@@ -301,15 +309,20 @@ def _expert_arguments(
     return found
 
 
-def _calibration(facts: Facts, model: str, kernels: str, replaced: Mapping[str, str]) -> str:
-    """Fact of the measured rate of a mixture over the modelled one: that of its software, or of hybrids.
+def calibration_key(
+    facts: Facts, model: str, kernels: str = "", replaced: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Fact of the measured rate of a mixture over the modelled one: by software, of hybrids, of wide experts.
 
-    Hybrids did not read faster where later releases made other mixtures so: one factor of all releases.
+    What surrounds experts is little where they are wide. Hybrids did not read faster where later releases
+    made other mixtures so. Both have one factor of all software.
     """
     own = f"{CALIBRATION}@hybrid"
-    if not is_hybrid(facts, model):
-        return replaced.get("calibration_factor", CALIBRATION)
-    return f"{own}-{kernels}" if facts.has(f"{own}-{kernels}") else own
+    if is_hybrid(facts, model):
+        return f"{own}-{kernels}" if facts.has(f"{own}-{kernels}") else own
+    if has_wide_experts(facts, model):
+        return f"{CALIBRATION}@wide"
+    return replaced.get("calibration_factor", CALIBRATION)
 
 
 def layout_of(

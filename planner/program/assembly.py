@@ -135,7 +135,7 @@ def assemble(inputs: Inputs) -> Assembled:
         sku_names=tuple(sku.name for sku in inputs.skus),
         node_groups=replace(
             node_group_table(inputs, nodes, buying),
-            **rental_columns(inputs, rented, reserved),
+            **rental_columns(inputs, nodes, rented, reserved),
             **parking_columns(inputs, parked),
             space_kw=terms.rated_kw.value[:, 0],
         ),

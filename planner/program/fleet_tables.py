@@ -39,7 +39,7 @@ from solver.problem import (
 MOST_NODES = 1_000_000  # of one SKU at a site: the tables of spares of more take minutes
 
 
-def rental_columns(inputs: Inputs, rented: Rented, reserved: Reserved) -> dict[str, Any]:
+def rental_columns(inputs: Inputs, nodes: Nodes, rented: Rented, reserved: Reserved) -> dict[str, Any]:
     """Columns of the node groups: how many nodes may be rented, off our sites, by the hour and for terms."""
     limit = np.zeros((len(inputs.node_groups), inputs.periods))
     for p in np.flatnonzero(inputs.rented):
@@ -50,7 +50,8 @@ def rental_columns(inputs: Inputs, rented: Rented, reserved: Reserved) -> dict[s
     for kind, each in (("usd", rented.usd), ("kgco2e", rented.kgco2e)):
         if each is not None:
             found[f"unfilled_{kind}_per_node"] = np.zeros_like(limit)
-            found[f"unfilled_{kind}_per_node"][rented.node_group] = each.value * hours
+            idle = np.broadcast_to(getattr(nodes, f"idle_{kind}").value, limit.shape)[rented.node_group]
+            found[f"unfilled_{kind}_per_node"][rented.node_group] = each.value * hours + idle
     if reserved.usd is None or reserved.kgco2e is None:
         return found
     usd, kgco2e, term = np.zeros_like(limit), np.zeros_like(limit), np.zeros(len(limit), dtype=int)
@@ -173,6 +174,8 @@ def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups
     def full(column: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.broadcast_to(column, shape)
 
+    # Nodes by the hour go back when unused: of them idles only what replicas leave of whole ones.
+    held = (~inputs.rented | inputs.reserved)[:, None]
     return NodeGroups(
         sku=inputs.node_group_sku,
         site=inputs.node_group_site,
@@ -183,9 +186,9 @@ def node_group_table(inputs: Inputs, nodes: Nodes, buying: Buying) -> NodeGroups
         holding_usd_per_node=full(buying.holding_usd.value),
         holding_kgco2e_per_node=full(nodes.owned_kgco2e.value),
         idle_kw=nodes.idle_facility_kw.value[:, 0],
-        idle_usd_per_node=full(nodes.idle_usd.value),
-        idle_kgco2e_per_node=full(nodes.idle_kgco2e.value),
-        idle_kwh_per_node=full(nodes.idle_kwh.value),
+        idle_usd_per_node=full(nodes.idle_usd.value) * held,
+        idle_kgco2e_per_node=full(nodes.idle_kgco2e.value) * held,
+        idle_kwh_per_node=full(nodes.idle_kwh.value) * held,
         racks_per_node=nodes.racks.value,
         hours=np.array(inputs.scenario.horizon.hours),
         order_usd_per_node=ordering * allowed,

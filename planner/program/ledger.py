@@ -46,7 +46,7 @@ from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, moving_node_h, slot_parts
 from planner.trace.quantities import Derived, Part, Traced, chosen, derive, rows, total
 from solver.account import idle_nodes as unused_nodes
-from solver.account import rebate_fraction, started
+from solver.account import rebate_fraction, started, unfilled_nodes
 from solver.account_energy import battery_kwh
 from solver.account_slots import above_kw
 from solver.problem import Objective, Solution
@@ -97,6 +97,8 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
     starts = None if replicas is None else start_columns(assembled.tried, replicas, assembled.rented)
     by_slot = _slot_choice(inputs, assembled, work)
     idle = np.maximum(0.0, unused_nodes(problem, solution, solution.in_service))
+    hourly = assembled.rented.node_group
+    idle[hourly] = unfilled_nodes(problem, solution)[hourly]
     orders = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     rebate = rebate_by_node_group(inputs, buying, rebate_fraction(problem, solution.orders))
     adopted, adopted_by = once_part("adopted_usd", work, assembled.work)

@@ -22,7 +22,7 @@ from planner.program.assembly import Assembled
 from planner.program.chosen_work import ChosenWork
 from planner.trace.quantities import Chosen, Part, Traced, chosen, derive, pick, rows
 from planner.trace.sums import over_all, sums
-from solver.account import active_node_h, begun, unfilled_nodes
+from solver.account import active_node_h, begun, nodes_apart, totals_by, unfilled_nodes
 from solver.problem import Solution
 
 SUMS: dict[str, Callable[..., Any]] = {
@@ -139,7 +139,26 @@ def rented_node_h(assembled: Assembled, solution: Solution) -> NDArray[np.float6
     return hours
 
 
+def rented_at_once(assembled: Assembled, solution: Solution) -> NDArray[np.int64]:
+    """The most nodes at once of those rented by the hour, by node group and period; whole ones.
+
+    Work fills what replicas leave of the nodes that they lie on. Jobs of a pool fill a share of the nodes
+    that are there: more of them are there at once than work.
+    """
+    problem, rented = assembled.problem, assembled.rented.node_group
+    works, length = problem.work_options, problem.node_groups.hours
+    active = hours_in_use(assembled, solution) / length
+    more = totals_by(
+        works.node_group, len(problem.node_groups), (works.held_ratio - 1.0) * solution.work_node_h
+    )
+    mean = active + np.maximum(unfilled_nodes(problem, solution), more / length)
+    most = np.maximum.reduce([solution.in_use, nodes_apart(problem, solution.replicas), mean])
+    found: NDArray[np.int64] = np.ceil(most - ROUNDING)[rented].astype(np.int64)
+    return found
+
+
 DECIDED = "decided by the program"
+ROUNDING = 1e-6  # of nodes that are shared by replicas, or held on average
 KIND_UNITS = {"usd": "USD", "kgco2e": "kgCO2e", "kwh": "kWh"}
 
 

@@ -25,6 +25,7 @@ from solver.account import (
     drawn_kwh,
     held_in_part,
     idle_nodes,
+    nodes_apart,
     nodes_of_runs,
     nodes_under_way,
     peak_kw,
@@ -152,11 +153,12 @@ class Desk:
         shape = (len(groups), problem.periods)
         found: dict[str, dict[str, Floats]] = {"serve": {}, "work": {}, "hourly": {}, "hired": {}}
         for kind in KINDS:
-            idle = np.where(by_the_hour, 0.0, known[f"idle_{kind}"] * np.ones(shape))
+            standing = known[f"idle_{kind}"] * np.ones(shape)
+            idle = np.where(by_the_hour, 0.0, standing)
             hired = np.zeros(shape)
             if f"hired_{kind}" in known:
                 hired[self.hired] = known[f"hired_{kind}"]
-            found["hired"][kind] = hired * groups.hours
+            found["hired"][kind] = hired * groups.hours + np.where(by_the_hour, standing, 0.0)
             active_h = serves.node_hours[self.serve]
             each = known.get(f"serve_{kind}", np.zeros(active_h.shape)) + hired[of_serve] * active_h
             spared = idle[of_serve] * active_h / groups.hours
@@ -177,22 +179,31 @@ class Desk:
         return Prices(**found)
 
     def hired_beyond(self, found: Operation, stated: Operation) -> Floats:
-        """Nodes of each offer by the hour beyond those of the plan, by period; replicas hold whole ones."""
-        problem, groups = self.problem, len(self.there)
-        serves, works = problem.serve_options, problem.work_options
-        held = totals_by(serves.node_group, groups, serves.nodes[:, None] * self.solution.replicas)
-        mean = totals_by(works.node_group, groups, works.held_ratio * self.solution.work_node_h)
-        planned = np.ceil(held - NONE) + mean / problem.node_groups.hours
-        least = np.maximum(planned[self.hired], self._hired_by_offer(stated))
+        """Nodes of each offer by the hour beyond those of the plan, by period."""
+        problem, works = self.problem, self.problem.work_options
+        replicas = problem.serve_options.nodes[:, None] * self.solution.replicas
+        held = works.held_ratio * self.solution.work_node_h / problem.node_groups.hours
+        planned = self._hired_at_once(replicas, held)
+        least = np.maximum(planned, self._hired_by_offer(stated))
         beyond: Floats = np.maximum(self._hired_by_offer(found) - least, 0.0)
         return beyond
 
     def _hired_by_offer(self, operation: Operation) -> Floats:
-        """Nodes of each offer by the hour that an operation uses, by period."""
-        serves, works, groups = self.problem.serve_options, self.problem.work_options, len(self.there)
-        nodes = totals_by(serves.node_group, groups, operation.serving)
-        nodes += totals_by(works.node_group[self.work], groups, operation.working[self.work] * self.held)
-        found: Floats = nodes[self.hired]
+        """Nodes of each offer by the hour that an operation uses at once, by period."""
+        held = np.zeros_like(operation.working)
+        held[self.work] = operation.working[self.work] * self.held
+        return self._hired_at_once(operation.serving, held)
+
+    def _hired_at_once(self, serving: Floats, held: Floats) -> Floats:
+        """Whole nodes of each offer by the hour, by period, for nodes of replicas [V, T] and of work [O, T].
+
+        ceil(max(w[p,t], v[p,t] + h[p,t])): work fills what the v nodes of replicas leave of the w they lie on
+        """
+        problem, groups = self.problem, len(self.there)
+        nodes = totals_by(problem.serve_options.node_group, groups, serving)
+        lies = np.maximum(np.ceil(nodes - NONE), nodes_apart(problem, serving > NONE))
+        nodes += totals_by(problem.work_options.node_group, groups, held)
+        found: Floats = np.ceil(np.maximum(lies, nodes) - NONE)[self.hired]
         return found
 
     @property
@@ -208,7 +219,7 @@ class Prices:
     serve: Mapping[str, Floats]  # [v, T] above idling
     work: Mapping[str, Floats]  # [o, T] above idling
     hourly: Mapping[str, Floats]  # [P, T] a node through the period; inf where nobody rents it out
-    hired: Mapping[str, Floats]  # [P, T] a node of the scenario's offers by the hour, through the period
+    hired: Mapping[str, Floats]  # [P, T] of the scenario's offers by the hour, a node that idles for a period
 
 
 KINDS = ("usd", "kgco2e", "kwh")
@@ -502,8 +513,11 @@ def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation |
     # Whole nodes are paid where services stand on nodes by the hour: the search itself takes parts.
     held = totals_by(n_serve, groups, serving)
     filled = totals_by(n_work, groups, working / problem.node_groups.hours)
-    unfilled = np.maximum(np.ceil(held - NONE) - held - filled, 0.0) * held_in_part(problem)
-    for kind in ("usd", "kgco2e"):
+    stands = np.zeros((len(serves), periods))
+    stands[at.serve] = serving > NONE
+    whole = np.maximum(np.ceil(held - NONE), nodes_apart(problem, stands))
+    unfilled = np.maximum(whole - held - filled, 0.0) * held_in_part(problem)
+    for kind in KINDS:
         taken[kind] += float((unfilled * prices.hired[kind]).sum())
     on_top = np.zeros((groups, periods))
     on_top[rentable] = rented

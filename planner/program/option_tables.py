@@ -29,6 +29,7 @@ from solver.problem import Adoptions, PausableOptions, RunOptions, ServeOptions,
 
 OF_WAYS = ("lost_fraction", "time_fraction")
 TOO_SLOW = "no load meets the latency targets"
+TOO_FEW = "its availability asks for replicas on"  # so many nodes
 
 InFull = TypeVar("InFull", RunOptions, ServeOptions)
 ByTheHour = TypeVar("ByTheHour", WorkOptions, PausableOptions)
@@ -254,6 +255,43 @@ def _fed_racks(runs: TrainingRuns) -> NDArray[np.float64] | None:
     return racks
 
 
+def _nodes_apart(inputs: Inputs, replicas: Replicas) -> NDArray[np.int64]:
+    """The fewest rented nodes for replicas of which some stand by [V, T]; 0 where any number will do.
+
+    A failed node takes along all replicas on it. On one's own nodes, spares are there for what stands by.
+    """
+    parts = inputs.rented[replicas.candidates.node_group] & (replicas.nodes.value < 1.0)
+    counted = parts[:, None] & (np.ceil(replicas.carrying.value) <= COUNTED)
+    failures = np.asarray(replicas.failures.value).astype(int)
+    found: NDArray[np.int64] = np.where(counted & (failures > 0), failures + 1, 0)
+    return found
+
+
+def _too_few(inputs: Inputs, replicas: Replicas, apart: NDArray[np.int64]) -> list[Dropped]:
+    """Rented nodes that are fewer in all periods than a service's availability asks for."""
+    each, found = replicas.candidates, dict[tuple[int, int], Dropped]()
+    for v in np.flatnonzero(_never_apart(inputs, replicas, apart)).tolist():
+        i, p = int(each.service[v]), int(each.node_group[v])
+        rental = inputs.rental_of(p)
+        found[i, p] = Dropped(
+            f"{service_said(inputs, i)} on {inputs.skus[inputs.node_group_sku[p]].name}",
+            inputs.skus[inputs.node_group_sku[p]].name,
+            f"{TOO_FEW} {apart[v].min()} nodes at once, and "
+            f"rental.{rental.name}.nodes is {max(rental.nodes or (0,))}",
+        )
+    return list(found.values())
+
+
+def _never_apart(inputs: Inputs, replicas: Replicas, apart: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Candidates on rented nodes whose offer never has as many as they have to lie on [V]."""
+    limit = np.full(apart.shape, np.inf)
+    for v in np.flatnonzero(apart.any(axis=1)).tolist():
+        rental = inputs.rental_of(int(replicas.candidates.node_group[v]))
+        limit[v] = np.inf if rental.nodes is None else rental.nodes
+    never: NDArray[np.bool_] = np.all(apart > limit, axis=1)
+    return never
+
+
 def serve_option_table(
     inputs: Inputs, replicas: Replicas | None, starts: Starts | None, deployments: Deployments | None
 ) -> tuple[ServeOptions, NDArray[np.intp], list[Dropped], int]:
@@ -262,7 +300,8 @@ def serve_option_table(
         return ServeOptions.none(inputs.periods), np.zeros(0, dtype=np.intp), [], 0
     each = replicas.candidates
     carried = np.asarray(replicas.requests_per_s.value)
-    usable = (carried > 0).all(axis=1)
+    usable = np.asarray((carried > 0).all(axis=1))
+    apart = _nodes_apart(inputs, replicas)
     most = _with_the_most_time(inputs)[each.service]
     too_slow = [
         Dropped(
@@ -281,6 +320,8 @@ def serve_option_table(
             }
         )
     ]
+    too_few = _too_few(inputs, replicas, apart)
+    usable = usable & ~_never_apart(inputs, replicas, apart)
     demand = np.array([s.peak_requests_per_s for s in inputs.scenario.services])[each.service]
     carrying = np.asarray(replicas.carrying.value)
     # What one of the replicas takes of the demand that they share; without demand, what it could.
@@ -335,6 +376,7 @@ def serve_option_table(
         promise=promise_of_service(inputs)[each.service[row]],
         covers=covers[row],
         least=least_replicas(inputs, replicas)[row],
+        apart=apart[row],
         start_usd=starts.usd.value[row],
         start_kgco2e=starts.kgco2e.value[row],
         start_kwh=starts.kwh.value[row],
@@ -344,7 +386,7 @@ def serve_option_table(
         time_fraction=within[row],
         regions=answers[row],
     )
-    return _with_data_moved(options, deployments, row), row, too_slow, len(each)
+    return _with_data_moved(options, deployments, row), row, [*too_slow, *too_few], len(each)
 
 
 def _with_data_moved(options: ServeOptions, deployments: Deployments, row: NDArray[np.intp]) -> ServeOptions:

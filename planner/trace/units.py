@@ -271,6 +271,8 @@ def parse_quantity(text: str, unit: str) -> float:
         if unit == DIMENSIONLESS:
             return number
         raise UnitError(f"'{text}' has no unit: write one, for example '{example}'")
+    if unit != "year":  # that of a date; where a length of time is wanted, '5 years' is one
+        given = re.sub(r"\b(years?|yrs?)\b", "y", given)
     try:
         return number * convert_factor(_of_co2e(given, unit), unit)
     except UnitError as error:

@@ -279,13 +279,14 @@ def _answer(document: Document) -> str:
 
 def _worth(document: Document) -> list[str]:
     """What the interval of today loses in a month, and what one point of ETTR is worth in it."""
-    from planner.answers.checkpoints import today_said
+    from planner.answers.checkpoints import retried_said, today_said
 
     worth = document["worth"]
     return [
         *today_said(document.get("today", [])),
         f"One point of ETTR is worth {quantity_text(worth['usd_a_point_and_month'], 'USD', SPOKEN)} and "
         f"{quantity_text(worth['kgco2e_a_point_and_month'], 'kgCO2e', SPOKEN)} a month.",
+        *retried_said(document),
     ]
 
 

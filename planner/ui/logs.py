@@ -16,7 +16,7 @@ from planner.trace.records import Document
 from planner.ui import question_inputs, shared, workers
 from planner.ui.progress import work_shown
 
-LARGEST_LOG_MB = 25
+LARGEST_LOG_MB, MOST_NODES = 25, 1_000_000
 SHIPPED = {
     "infinitehbd": "Outages of a training cluster (InfiniteHBD)",
     "slurm": "Job log of Slurm, simulated",
@@ -103,7 +103,8 @@ def own_fit(place: str) -> Document | None:
         )
         return _last_fit(place)
     mapping = st.session_state.get(_MAPPINGS, {}).get(file.file_id, "")
-    read = _work("read-log", file, mapping=mapping)
+    stated = {"mapping": mapping, **_fleet_size(file, place)}
+    read = _work("read-log", file, **stated)
     proposed = mapping or BLANK_MAPPING
     if read is not None:
         proposed = read["mapping"]
@@ -113,23 +114,38 @@ def own_fit(place: str) -> Document | None:
         read = None
     elif read is not None:
         _what_was_read(read)
-    elif not _failed("read-log", file, mapping=mapping):
+    elif not _failed("read-log", file, **stated):
         return None
     _mapping_form(file, proposed, place, opened=read is None)
-    return None if read is None else _fit(file, read, place)
+    return None if read is None else _fit(file, stated | {"mapping": read["mapping"]}, place)
 
 
-def _fit(file: Upload, read: Document, place: str) -> Document | None:
-    """What else is asked, and the fit once it was requested."""
+def _fleet_size(file: Upload, place: str) -> dict[str, int]:
+    """Nodes of the fleet, where they are stated: without it those that never failed count nowhere."""
+    nodes = st.number_input(
+        "Nodes in the log, with those that never failed",
+        1,
+        MOST_NODES,
+        None,
+        key=f"log-nodes-{place}-{file.file_id}",
+        help="A log names only nodes that failed or worked: without the others rates come out too high. A "
+        "`fleet_size` in the mapping says the same.",
+        placeholder="as the log or its mapping says",
+    )
+    return {} if nodes is None else {"fleet_size": int(nodes)}
+
+
+def _fit(file: Upload, stated: dict[str, Any], place: str) -> Document | None:
+    """What else is stated, and the fit once it was requested."""
     with st.form(f"fit-form-{place}"):
         per_node = question_inputs.number(FitQuestion, "accelerators_per_node", f"log-accelerators-{place}")
         if st.form_submit_button("Fit this log", key=f"log-fit-{place}"):
-            st.session_state[_FITTED] = (file.file_id, read["mapping"], per_node)
+            st.session_state[_FITTED] = (file.file_id, stated, per_node)
     wanted = st.session_state.get(_FITTED)
-    if wanted is None or wanted[:2] != (file.file_id, read["mapping"]):
+    if wanted is None or wanted[:2] != (file.file_id, stated):
         return None
     question = {"accelerators_per_node": wanted[2]}
-    document = _work("fit-log", file, mapping=read["mapping"], question=question)
+    document = _work("fit-log", file, **stated, question=question)
     if document is not None:
         st.session_state[f"log.last.{place}"] = document
     return document

@@ -39,6 +39,7 @@ FIRST_ACTIONS = ("by", "action", "nodes", "sku", "where", "cash_usd")  # what fo
 LONG_TREE = 20  # lines
 LONG_LABEL = 30  # letters: one line of a card
 TREE_PX = 420
+LEAST_SHOWN = 5e-4  # of three decimals
 CHOOSE = "Choose a number to see where it comes from."
 
 # Where the cell in a row and the column of a key comes from, as text where it is an input; None of a name.
@@ -331,8 +332,8 @@ def cells(
 def sheet(table: Table, label: str, opens: Opens | None = None, key: str = "") -> None:
     """A table that can be sorted and searched; with `opens`, the number that is chosen is explained below."""
     settings: Mapping[str, Any] = {
-        heading: st.column_config.NumberColumn(format="localized")
-        for heading, numeric in zip(table.headings, table.numeric, strict=True)
+        heading: st.column_config.NumberColumn(format=number_format([row[k] for row in table.values]))
+        for k, (heading, numeric) in enumerate(zip(table.headings, table.numeric, strict=True))
         if numeric
     }
     shown: dict[str, Any] = {
@@ -360,6 +361,12 @@ def _cell_opened(table: Table, cells: Sequence[tuple[int, str]], opens: Opens) -
         if row < len(table.values) and heading in table.headings:
             return opens(row, table.keys[table.headings.index(heading)])
     return None
+
+
+def number_format(values: Sequence[Any]) -> str:
+    """How the browser writes a column: with three decimals at most, or by figures where that would be 0."""
+    sizes = [abs(value) for value in values if isinstance(value, (int, float))]
+    return "%.3g" if any(0 < one < LEAST_SHOWN for one in sizes) and max(sizes) < 1 else "localized"
 
 
 def _columns(table: Table) -> pyarrow.Table:

@@ -42,6 +42,7 @@ from planner.validation.steps import (
 )
 
 TRAINING, ADAPTERS = "training throughput", "adapter training"
+MIXTURES = "training throughput, mixtures of experts"  # held to other aims than dense models are
 LORA = " LoRA"  # behind the name of a model: adapters next to its frozen weights
 
 BOOK = Book(

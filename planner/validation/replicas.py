@@ -19,6 +19,7 @@ from planner.performance.memory import kv_cache_gb_per_token, largest_batch, rep
 from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
+from planner.physics.serving_options import split_state_gb
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.serving import SERVING, engine_name, inputs_around, lengths, precision_of, replica_of
@@ -387,6 +388,8 @@ def held_requests(
             ),
             context_tokens=attended_tokens(model=model, context_tokens=context_tokens),
             batch_limit=_engine_number(engine, chip, "largest_batch"),
+            state_gb=split_state_gb(state_bytes=model.state_bytes, tp=layout.tp),
+            pp=layout.pp,
         )
     )
 

@@ -36,8 +36,10 @@ from planner.validation.forms import NotUnderstood
 from planner.validation.generations import generation_of
 from planner.validation.nodes import with_cooling
 from planner.validation.opening import error_of, published
+from planner.validation.performance import MIXTURES, TRAINING
 from planner.validation.registry import forms_of, traced
 from planner.validation.software import with_software
+from planner.validation.steps import names_mixture
 from planner.validation.tolerance import ToleranceError, is_two_sided, parse_tolerance, relative_error
 
 COLUMNS = ("id", "source", "inputs", "expected", "unit", "tolerance")
@@ -213,7 +215,7 @@ def judge(row: Mapping[str, str]) -> Judged:
     return replace(
         judged,
         cells={**judged.cells, **({} if expected is None else {"expected": published(row, expected)})},
-        subject=judged.subject or _subject(quantity),
+        subject=_parted(judged.subject or _subject(quantity), inputs),
         generation=generation_of(inputs),
         inputs=row["inputs"] if inputs else "{}",
         plumbing=row.get("note", "").lower().startswith(PLUMBING),
@@ -226,6 +228,11 @@ def _subject(quantity: str) -> str:
         return next((form.subject for form in forms_of(quantity)), NO_MODEL)
     except NotUnderstood:
         return NO_MODEL
+
+
+def _parted(subject: str, inputs: Mapping[str, Any]) -> str:
+    """Training of dense models and of mixtures apart: a mean over both says nothing about either."""
+    return MIXTURES if subject == TRAINING and names_mixture(inputs) else subject
 
 
 def _judged(

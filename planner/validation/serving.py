@@ -56,7 +56,12 @@ VERSION = re.compile(r"(?P<engine>[A-Za-z-]+) v?(?P<major>\d+)\.(?P<minor>\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A replica as a row states it, with the mean number of requests that it holds and their lengths."""
+    """A replica as a row states it, with the mean number of requests that it holds and their lengths.
+
+    `answer_scv` is the squared coefficient of variation of the answers: 0 where all are as long, that of
+    chats or of models that reason where a row says none. `cache` is the format of keys and values, 16 bits
+    where none is said.
+    """
 
     model: str
     gpu: str
@@ -67,6 +72,8 @@ class Chat:
     ep: int = 1
     engine: str = "vLLM"
     input_tokens: float | None = None
+    answer_scv: float | None = None
+    cache: str | None = None
 
 
 @BOOK.takes("serve_decode", unit="1/s", subject=SERVING)
@@ -137,8 +144,10 @@ def chat_step(chat: Chat) -> tuple[StepTimes, Chip]:
     if prompt is None:
         task = "@code" if "coder" in chat.model.casefold() else ""
         prompt = constant(f"validation.prompt_tokens{task}", "input_tokens")
-    parts = replica_of(chat.model, chat.gpu, chat.weights, chat.tp, chat.ep, chat.engine)
-    requests = lengths(prompt, chat.output_tokens, answer_scv(chat.output_tokens))
+    parts = replica_of(chat.model, chat.gpu, chat.weights, chat.tp, chat.ep, chat.engine, chat.cache)
+    stated = chat.answer_scv
+    spread = answer_scv(chat.output_tokens) if stated is None else stated
+    requests = lengths(prompt, chat.output_tokens, spread)
     return average_step(**parts, requests=requests, running=chat.batch), parts["chip"]
 
 

@@ -22,7 +22,7 @@ from planner.physics.training_step import (
     step_arguments,
 )
 from planner.trace.quantities import Traced, chosen
-from planner.validation.aliases import constant
+from planner.validation.aliases import catalogue_name, constant
 from planner.validation.forms import NotUnderstood
 
 Arguments = dict[str, Traced]
@@ -63,6 +63,14 @@ def model_step(name: str, chip: str, dtype: str, software: str | None = None) ->
 def is_model_mixture(name: str) -> bool:
     """Whether a model of the catalogue has experts."""
     return is_mixture(load_catalogue(), name)
+
+
+def names_mixture(inputs: Mapping[str, Any]) -> bool:
+    """Whether a row names a model of the catalogue that has experts."""
+    try:
+        return is_model_mixture(catalogue_name("model", str(inputs.get("model", ""))))
+    except ValueError:
+        return False
 
 
 def adapted(arguments: Arguments) -> Arguments:

@@ -13,7 +13,7 @@ NO = ("false", "f", "no", "n", "0")
 
 
 def unit_of(source: Source, mapping: Mapping) -> str:
-    """SQL for the name of a unit: its columns, joined by '/'; of a log without names, the log."""
+    """SQL for the name of a unit: its columns, joined by '/'; of a log without names, the log's own."""
     names = mapping.columns.get("unit")
     if names is None:
         return literal(source.name)

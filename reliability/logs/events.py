@@ -8,16 +8,27 @@ import pandas as pd
 
 from reliability.logs.event_rows import RECORD, event_rows
 from reliability.logs.fleet import Fleet, name_units, quiet_units, quiet_units_of_groups
-from reliability.logs.frames import Window, covariate_names, event_frame, exposure_of, no_jobs, unit_frame
+from reliability.logs.frames import (
+    Window,
+    covariate_names,
+    event_frame,
+    exposure_of,
+    no_jobs,
+    no_lives,
+    unit_frame,
+)
 from reliability.logs.log import FailureLog
 from reliability.logs.mapping import Mapping
 from reliability.logs.outages import make_outages
-from reliability.logs.problems import count_of
+from reliability.logs.problems import LogError, count_of
 from reliability.logs.records import load, one_row
 from reliability.logs.source import Source
 from reliability.logs.times import check_zones, has_calendar, window_edge
 
 INTENDED = r"(?<!un)(?<!non-)(?:planned|scheduled)|maintenance"
+
+# Events due at the mean rate after the last one, of which chance has none once in 20,000 logs.
+MOST_DUE = 10.0
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,6 +38,13 @@ def read_events(
     connection: DuckDBPyConnection, source: Source, mapping: Mapping, fleet: Fleet, *, keep_bad_rows: int
 ) -> FailureLog:
     """The events in `source`, after alarms that belong together were joined."""
+    if mapping.is_nameless and fleet.size is None:
+        raise LogError(
+            [
+                f'{source.name}: no column names a node: if one does, say so in a mapping (unit = "..."); '
+                "else state fleet_size: the rate is then of all nodes, and nothing is said of single ones"
+            ]
+        )
     name_units(connection, fleet)
     loaded = load(
         connection,
@@ -36,16 +54,30 @@ def read_events(
         keep_bad_rows=keep_bad_rows,
     )
     notes = list(check_zones(connection, source.name, mapping))
-    window = _window(connection, mapping, source.name)
+    if loaded.unread:
+        notes.append(f"{count_of(loaded.unread, 'row')} that [only] of the mapping does not want: not read.")
+    if mapping.is_nameless:  # each row is of a node that nobody knows, so that none is joined with another
+        connection.execute("UPDATE records SET unit = concat('of row ', rowid + 1)")
+    window = _window(connection, mapping, source.name, notes)
     notes += make_outages(connection, mapping)
     units = _units(connection, mapping, window)
-    if mapping.needs_cause:
+    down_h = _in_hours(connection, window, "down")
+    if mapping.is_nameless:
+        stays, units = _unnamed(fleet, window), _unnamed(fleet, window)
+        down = _cut(down_h.assign(entry_h=0.0, exit_h=window.hours))
+        notes.append(
+            f"No row names its node: each is a failure of one of {count_of(len(units), 'unit')}. Nothing is "
+            "said of single nodes, and rows that tell one failure twice count twice."
+        )
+    elif mapping.needs_cause:
         stays = _stays(connection, window)
     else:
         quiet = _quiet(connection, units, fleet, window, source.name)
         notes += _fleet_notes(units, quiet)
         stays = units = units if quiet is None else _with(units, quiet)
-    exposure = exposure_of(stays, _within(_in_hours(connection, window, "down"), units), window.hours)
+    if not mapping.is_nameless:
+        down = _within(down_h, units)
+    exposure = exposure_of(stays, down, window.hours)
     events = _in_window(event_frame(_in_hours(connection, window, "outages")), window, notes)
     notes += _window_notes(mapping, window, units, events)
     notes += _intended_notes(events)
@@ -56,7 +88,7 @@ def read_events(
         window_h=window.hours,
         units=units.drop(columns=["age_h", "age_known"]),
         events=events,
-        lives=first_failures(units, events),
+        lives=no_lives() if mapping.is_nameless else first_failures(units, events),
         jobs=no_jobs(),
         exposure=exposure,
         node_h=float(exposure["node_h"].iloc[-1]),
@@ -82,10 +114,27 @@ def first_failures(units: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     return lives.join(units.drop(columns=["unit", "entry_h", "exit_h", "age_h", "age_known"]))
 
 
-def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str) -> Window:
-    """From the first event to the last time. A day of installation does not say that a log was kept then."""
+def _window(connection: DuckDBPyConnection, mapping: Mapping, name: str, notes: list[str]) -> Window:
+    """From the first event to the last time. A day of installation does not say that a log was kept then.
+
+    Ends after the last event say that the log was kept up to them, but for a log that was cut by the day on
+    which events begin: there none begins for far longer than they do else.
+    """
     times = ", ".join(["start_s", "end_s", *(["entry_s", "exit_s"] if mapping.needs_cause else [])])
     first, last = one_row(connection, f"SELECT min(least({times})), max(greatest({times})) FROM records")
+    events, last_start = one_row(
+        connection,
+        "SELECT count(DISTINCT start_s), max(start_s) FROM records WHERE coalesce(moved, 'start') = 'start'",
+    )
+    if mapping.window_end is None and not mapping.needs_cause and events > 1:
+        due = (last - last_start) / ((last_start - first) / (events - 1))
+        if due > MOST_DUE:
+            notes.append(
+                f"No event begins in the last {(last - last_start) / 3600:,.0f} h of its times, in which "
+                f"{due:,.0f} were due: the log was cut by the day on which events begin, and is taken to end "
+                "with the last of them. State [window] with an end if it was kept for longer."
+            )
+            last = last_start
     return Window.of(
         window_edge(connection, "start", mapping.window_start, mapping),
         window_edge(connection, "end", mapping.window_end, mapping),
@@ -157,7 +206,22 @@ def _in_hours(connection: DuckDBPyConnection, window: Window, table: str) -> pd.
 
 def _within(down: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
     """Outages with a known end, cut to the time that their unit was watched."""
-    down = down.dropna(subset=["end_h"]).merge(units[["unit", "entry_h", "exit_h"]], on="unit")
+    return _cut(down.merge(units[["unit", "entry_h", "exit_h"]], on="unit"))
+
+
+def _unnamed(fleet: Fleet, window: Window) -> pd.DataFrame:
+    """Units of which nobody knows more than how many there are, in service for the whole window."""
+    assert fleet.size is not None, "asked for above"
+    names = [f"unit {i + 1}" for i in range(fleet.size)]
+    return unit_frame(
+        pd.DataFrame(
+            {"unit": names, "entry_h": 0.0, "exit_h": window.hours, "age_h": 0.0, "age_known": False}
+        )
+    )
+
+
+def _cut(down: pd.DataFrame) -> pd.DataFrame:
+    down = down.dropna(subset=["end_h"])
     return down.assign(
         start_h=down["start_h"].clip(down["entry_h"], down["exit_h"]),
         end_h=down["end_h"].clip(down["entry_h"], down["exit_h"]),
@@ -193,7 +257,7 @@ def _window_notes(mapping: Mapping, window: Window, units: pd.DataFrame, events:
     older = int((units["age_h"] > 0).sum())
     if older:
         notes.append(f"{count_of(older, 'unit')} in service before the window: left-truncated.")
-    if not units["age_known"].any():
+    if not units["age_known"].any() and not mapping.is_nameless:
         notes.append("No day of entry: ages count from the start of the window, as if all were new then.")
     still = int(events["end_h"].isna().sum())
     if 0 < still < len(events):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,9 @@ LONGEST_LINE_BYTES = 1024 * 1024
 MOST_UNPACKED_BYTES = 200_000_000
 MOST_UNPACKED_RATIO = 50
 _PIECE_BYTES = 1 << 20
+KUBERNETES_LIST = re.compile(
+    r'\s*\{\s*"apiVersion"\s*:\s*"v1"\s*,\s*"(items"\s*:\s*\[|kind"\s*:\s*"(Event)?List")'
+)
 
 
 def plain_file(path: Path, folder: Path) -> Path:
@@ -35,7 +40,7 @@ def plain_file(path: Path, folder: Path) -> Path:
         raise LogError([f"{path.name}: cannot be read: {error.strerror}"]) from error
     name = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     if name is None:
-        return _text(path, path)
+        return _records(_text(path, path), folder)
     copy = folder / "unpacked"
     try:
         with gzip.open(path) if name == "gzip" else lzma.open(path) as source, copy.open("wb") as target:
@@ -44,7 +49,25 @@ def plain_file(path: Path, folder: Path) -> Path:
         raise LogError([f"{path.name}: the {name} file ends too early: copy or download it again"]) from error
     except (OSError, lzma.LZMAError, zlib.error) as error:
         raise LogError([f"{path.name}: the {name} file is damaged: {error}"]) from error
-    return _text(copy, path)
+    return _records(_text(copy, path), folder)
+
+
+def _records(file: Path, folder: Path) -> Path:
+    """The file, or its objects a line each where it is one list, as `kubectl get -o json` writes it."""
+    with open_text(file) as text:
+        if not KUBERNETES_LIST.match(text.read(1 << 12)) or file.stat().st_size > MOST_UNPACKED_BYTES:
+            return file
+        text.seek(0)
+        try:
+            items = json.load(text)["items"]
+        except (ValueError, RecursionError):  # cut off, or another thing: told by who reads its head
+            return file
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return file
+    flat = folder / "items"
+    with flat.open("w", encoding="utf-8") as target:
+        target.writelines(json.dumps(item) + "\n" for item in items)
+    return _text(flat, file)
 
 
 def _unpack(path: Path, source: gzip.GzipFile | lzma.LZMAFile, target: IO[bytes]) -> None:

@@ -40,6 +40,11 @@ class FailureLog:
     bad_row_count: int
 
     @property
+    def names_no_node(self) -> bool:
+        """Whether its failures are of a fleet, and of no node that it names."""
+        return self.kind == "events" and self.lives.empty
+
+    @property
     def failures(self) -> pd.DataFrame:
         """The events that nobody planned."""
         return self.events[~self.events["planned"]]

@@ -30,7 +30,7 @@ from reliability.logs.roles import Columns
 LARGEST_CHARACTERS = 1_000_000
 _WORD = r"[A-Za-z0-9_\"'-]"
 _LONG_KEY = re.compile(rf"(?<!{_WORD}){_WORD}++(?:[ \t]*+\.[ \t]*+{_WORD}++){{32}}")
-TABLES = ("columns", "severity", "causes", "transitions")
+TABLES = ("columns", "only", "severity", "causes", "transitions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class Mapping:
     with `states` they say which state a unit is in, and a row that repeats it is left out.
     `every_row_counts` joins neither alarms nor outages that overlap. `needs_cause` takes rows without a
     cause as stays, not as events.
+    `only` are the words that a column must hold for its row to be read.
     `units` are all names of a fleet, as `node[001-400]`.
     """
 
@@ -72,6 +73,12 @@ class Mapping:
     transitions: dict[str, str] = field(default_factory=dict)
     severity: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether no row says which unit it is of; the kernel's log of one machine is of that machine."""
+        return self.kind == "events" and self.layout != "kernel" and "unit" not in self.columns
 
     def column(self, role: str) -> str | None:
         """The one column of a role, if it has any."""
@@ -157,6 +164,10 @@ def _plain(key: str, value: Any) -> Any:
     """Lists as tuples, dates as text, and one word where several are allowed as a tuple of one."""
     if key in ("time_format", "missing", "units", "covariates", "planned") and isinstance(value, str):
         return (value,)
+    if key == "only" and isinstance(value, dict):
+        return {
+            name: (words,) if isinstance(words, str) else _plain("", words) for name, words in value.items()
+        }
     if key == "columns" and isinstance(value, dict):
         return {role: tuple(name) if isinstance(name, list) else name for role, name in value.items()}
     if key.startswith("window_") and isinstance(value, datetime | date):

@@ -28,6 +28,10 @@ def _is_words(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
 
 
+def _is_choice(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_texts(each) and each for each in value.values())
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
@@ -84,6 +88,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "states": (_is_flag, "true or false"),
     "covariates": (_is_texts, "a list of columns"),
     "planned": (_is_texts, "a list of causes, severities or states"),
+    "only": (_is_choice, 'a table of words by column: reason = ["NodeNotReady", "NodeReady"]'),
     "transitions": (
         lambda value: _is_words(value) and set(value) == {"start", "end"},
         'a table with the words of both: start = "down", end = "up"',
@@ -115,8 +120,12 @@ def wrong_roles(kind: str, layout: str, columns: Columns, transitions: dict[str,
         if role not in known:
             yield f"columns.{role}: a log of {kind} has no such role: {near(role, known)}"
     for role in NEEDED[kind]:
-        if role not in columns and not (layout == "kernel" and role == "unit"):
+        # Events without a unit are read where the size of the fleet is known.
+        nameless = role == "unit" and kind == "events" and columns.keys() <= {*known}
+        if role not in columns and not nameless:
             yield f'columns.{role} is missing: write {role} = "the column that holds it"'
+    if transitions and "unit" not in columns and layout != "kernel":
+        yield "columns.unit is missing: without it nobody knows which end belongs to which start of an outage"
     if bool(transitions) != ("transition" in columns):
         yield "columns.transition and [transitions] belong together: write both or neither"
     if kind == "lives":

@@ -18,7 +18,7 @@ from reliability.logs.log import FailureLog
 from reliability.logs.mapping import Mapping
 from reliability.logs.problems import LogError, count_of
 from reliability.logs.recognise import propose
-from reliability.logs.shapes import EVENT_TABLE
+from reliability.logs.shapes import EVENT_TABLE, NAMELESS
 from reliability.logs.source import Source, literal, source_of
 from reliability.logs.times import require_year
 
@@ -95,7 +95,7 @@ def _recognised(mapping: Mapping, source: Source) -> list[str]:
         name for names in mapping.columns.values() for name in ([names] if isinstance(names, str) else names)
     }
     unused = [column for column in source.columns if column and column not in used]
-    if mapping.about == EVENT_TABLE.about and unused:
+    if mapping.about in (EVENT_TABLE.about, NAMELESS) and unused:
         more = f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else ""
         notes.append(
             f"Columns without a known meaning, not read: {', '.join(map(repr, unused[:SHOWN]))}{more}. "

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from reliability.logs.moves import moves_of
 from reliability.logs.names import EXAMPLES, FAILED_AT, plain
 from reliability.logs.problems import LogError
 from reliability.logs.roles import DURATIONS, NEEDED, TIMES, Columns
-from reliability.logs.shapes import EVENT_TABLE, SACCT, SHAPES, XIDS, Shape
+from reliability.logs.shapes import EVENT_TABLE, NAMELESS, SACCT, SHAPES, XIDS, Shape
 from reliability.logs.source import (
     COLUMNS_FROM,
     FLAT,
@@ -86,10 +86,26 @@ def propose(path: Path, file: Path) -> Mapping:
         columns = _columns(shape, head)
         if columns is not None:
             return _mapping(path.name, shape, columns, head)
-    kernel = _kernel(file)
-    if kernel is None:
+    found = _kernel(file) or _nameless(path.name, head)
+    if found is None:
         raise LogError([_not_known(path.name, head)])
-    return kernel
+    return found
+
+
+def _nameless(name: str, head: Head) -> Mapping | None:
+    """A table of failures in which no column names a node; None where it is not clear that it is one."""
+    known = head.plain_columns()
+    columns: Columns = {
+        role: next(known[word] for word in words if word in known)
+        for role, words in EVENT_TABLE.roles.items()
+        if not known.keys().isdisjoint(words)
+    }
+    says_what = columns.keys() & {"cause", "severity", "end", *DURATIONS}
+    if {"unit", "jobid"} & {*columns, *known} or "start" not in columns or not says_what:
+        return None
+    if moves_of(name, head.columns, {column: head.samples(column, ()) for column in head.columns}):
+        return None  # which end belongs to which start, the names would say
+    return _mapping(name, replace(EVENT_TABLE, about=NAMELESS), columns, head)
 
 
 def _head(name: str, file: Path) -> Head:
@@ -271,15 +287,9 @@ def _not_known(name: str, head: Head) -> str:
     lacking = [_lacking(role, head.columns) for role in NEEDED["events"] if role not in _event_roles(head)]
     lacking_words = " and ".join(lacking) or "what tells whether a unit died"
     shown = ", ".join(repr(column[:40]) for column in head.columns[:12] if column) or "nothing"
-    nameless = [role for role in NEEDED["events"] if role not in _event_roles(head)] == ["unit"]
-    fleet = (
-        " A log that names no node: put one name into every row and state fleet_size; its rate holds then, "
-        "what is said of single nodes does not"
-    )
     return (
         f"{name}: is of no known shape: its header has {shown}, but no column for {lacking_words}. Name the "
         'columns in a mapping: kind = "events", then [columns] with unit = "..." and start = "..."'
-        f"{'.' + fleet if nameless else ''}"
     )
 
 

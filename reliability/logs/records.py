@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reliability.logs.problems import BadRow, LogError, count_of
@@ -22,6 +22,7 @@ class Loaded:
     rows: int
     bad_rows: tuple[BadRow, ...]
     bad_row_count: int
+    unread: int = 0  # rows that `only` of the mapping does not want
 
 
 def load(
@@ -44,6 +45,12 @@ def load(
     rows_of = select(source.table(numbered=False))
     connection.execute(f"CREATE TABLE records AS SELECT {', '.join(columns)}, problem FROM {rows_of}")
     rows, bad = one_row(connection, "SELECT count(*), count(problem) FROM records")
+    unread = 0
+    if source.only != "true":
+        (every,) = one_row(
+            connection, f"SELECT count(*) FROM {replace(source, only='true').table(numbered=False)}"
+        )
+        unread = every - rows
     rejects = connection.execute(f"SELECT DISTINCT line FROM {source.undecoded} ORDER BY line").fetchall()
     undecoded = [line for (line,) in rejects]
     bad_rows = [BadRow(source.name, line, "is not a line of UTF-8 text below 1 MiB") for line in undecoded]
@@ -55,7 +62,7 @@ def load(
         ).fetchall()
         bad_rows += [BadRow(source.name, _true_line(line, undecoded), reason) for line, reason in found]
         bad_rows.sort(key=lambda row: row.line)
-    loaded = Loaded(rows + len(rejects), tuple(bad_rows[:keep_bad_rows]), bad + len(rejects))
+    loaded = Loaded(rows + len(rejects), tuple(bad_rows[:keep_bad_rows]), bad + len(rejects), unread)
     _require_most(source.name, loaded)
     if bad:
         connection.execute("DELETE FROM records WHERE problem IS NOT NULL")
@@ -109,7 +116,10 @@ def _true_line(line: int, undecoded: list[int]) -> int:
 
 def _require_most(name: str, loaded: Loaded) -> None:
     if loaded.rows == 0:
-        raise LogError([f"{name}: holds no records: is it the right file, and the right layout?"])
+        why = "holds no records: is it the right file, and the right layout?"
+        if loaded.unread:
+            why = f"none of its {count_of(loaded.unread, 'row')} is one that [only] of the mapping wants"
+        raise LogError([f"{name}: {why}"])
     if 2 * loaded.bad_row_count > loaded.rows:
         share = f"{loaded.bad_row_count:,} of {count_of(loaded.rows, 'row')}"
         raise LogError(

@@ -175,6 +175,19 @@ LIFE_TABLE = Shape(
     # What is repaired has not died.
     never=frozenset((*REPAIRED_AT, *(name for names in lasting(*REPAIR_LENGTHS).values() for name in names))),
 )
+# Only what says that a node went down or came back; pods have events of the same reason.
+KUBERNETES = Shape(
+    "events of nodes by `kubectl get events -o json`",
+    "events",
+    signs=("involvedobjectkind", "involvedobjectname", "reason", "lasttimestamp"),
+    roles={},
+    columns={"unit": "involvedObject.name", "start": "lastTimestamp", "transition": "reason"},
+    settings={
+        "transitions": {"start": "NodeNotReady", "end": "NodeReady"},
+        "states": True,
+        "only": {"involvedObject.kind": ("Node",), "reason": ("NodeNotReady", "NodeReady")},
+    },
+)
 EVENT_TABLE = Shape(
     "a table of events",
     "events",
@@ -190,4 +203,5 @@ EVENT_TABLE = Shape(
         "exit": EXITS,
     },
 )
-SHAPES = (SACCT, TITAN_STAYS, TITAN_LIVES, LANL, INFINITEHBD, XID_TABLE, LIFE_TABLE, EVENT_TABLE)
+NAMELESS = "a table of events that names no node"
+SHAPES = (SACCT, TITAN_STAYS, TITAN_LIVES, LANL, INFINITEHBD, KUBERNETES, XID_TABLE, LIFE_TABLE, EVENT_TABLE)

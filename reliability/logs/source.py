@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reliability.logs.files import LONGEST_LINE_BYTES, header_of, open_text
@@ -52,12 +52,15 @@ class Source:
     skipped_lines: int = 0
     # DuckDB makes this table where it reads text with `store_rejects`.
     undecoded: str = "reject_errors"
+    # Says of the cells of a record whether it is read.
+    only: str = "true"
 
     def table(self, *, numbered: bool) -> str:
         """SQL for the records as `cells` and `number`; without numbers it is read by all cores at once."""
         number = f"row_number() OVER () + {self.skipped_lines}" if numbered else "0"
         lines = f"(SELECT line, {number} AS number FROM {self.lines})"
-        return f"(SELECT {self.cells} AS cells, line, number FROM {lines} WHERE {self.kept})"
+        records = f"(SELECT {self.cells} AS cells, line, number FROM {lines} WHERE {self.kept})"
+        return records if self.only == "true" else f"(SELECT * FROM {records} WHERE {self.only})"
 
     def cell(self, column: str | None) -> str:
         """SQL for the text of a column; NULL where it is empty or a word for no value."""
@@ -82,6 +85,7 @@ def source_of(path: Path, file: Path, mapping: Mapping) -> Source:
     build = {"json": _objects, "kernel": _kernel, "table": _table}[mapping.layout]
     source = build(path.name, file, mapping)
     named = {f"columns.{role}": names for role, names in mapping.columns.items()}
+    named["only"] = tuple(mapping.only)
     problems = [
         f"{source.name}: {role}: there is no column '{column}': {near(column, source.columns)}"
         for role, names in (named | {"covariates": mapping.covariates}).items()
@@ -90,7 +94,11 @@ def source_of(path: Path, file: Path, mapping: Mapping) -> Source:
     ]
     if problems:
         raise LogError(problems)
-    return source
+    wanted = [
+        f"coalesce({source.cell(column)} IN ({', '.join(map(literal, words))}), false)"
+        for column, words in mapping.only.items()
+    ]
+    return replace(source, only=" AND ".join(wanted)) if wanted else source
 
 
 def split_line(line: str, separator: str) -> list[str]:

@@ -838,3 +838,30 @@ def test_a_scenario_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> N
     assert found["answers"][0]["answers"][0]["inputs"]["restart_min"] == pytest.approx(20)
     assert main(["checkpoint", "one-training-job"]) == 0
     assert capsys.readouterr().out.startswith("train-8b: llama-3-8b, blocking as the scenario has it")
+
+
+@pytest.mark.slow
+def test_a_restart_of_adapters_reads_the_frozen_weights_too() -> None:
+    """8.03e9 weights of 2 bytes next to the adapters, as fast as their own state is written."""
+    adapters = with_changes(shipped("one-training-job"), {"training.train-8b.method": "lora"})
+    parts = parse_restart_parts("detect=2,replace=5,initialise=3,warm_up=1")
+    question = CheckpointQuestion(sku="h100-8", nodes=16, restart_parts=parts)
+    found = scenario_document(adapters, question)["jobs"][0]["document"]["inputs"]
+    frozen_gb = 2 * load_catalogue().fact("model.llama-3-8b.parameters").value / 1e9
+
+    load_min = found["storage_write_min"] * (1 + frozen_gb / found["size_gb"])
+    assert found["restart_min"] == pytest.approx(11 + load_min, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("nodes", "told"), [(64, False), (20_000, True)])
+def test_failures_during_restarts_are_told_where_they_count(nodes: int, told: bool) -> None:
+    """Daly's complete form: ETTR' = W / (M exp(u0/M) (exp((W + C)/M) - 1)); 51.6 %, not 57.3, of 160,000."""
+    found = document(nodes=nodes)
+    inputs, best = found["inputs"], mark(found, "time-optimal")
+    mttf, restart, write = inputs["mttf_h"], inputs["restart_min"] / 60, inputs["write_min"] / 60
+    work = best["interval_min"] / 60
+    whole = work / (mttf * math.exp(restart / mttf) * math.expm1((work + write) / mttf))
+
+    assert found["worth"]["retried_ettr_fraction"] == pytest.approx(whole, rel=1e-9)
+    assert ("Those that strike during one" in to_text(found)) is told

@@ -568,7 +568,10 @@ def refused(text: str) -> list[str]:
         ),
         (
             SMALL + "[inference]\nrequests = 3\n",
-            ["give traffic, or tokens_in", "give model (predicted), or tokens"],
+            [
+                "inference: neither traffic nor tokens_in and tokens_out is given",
+                "give model (predicted), or tokens",
+            ],
         ),
         (
             SMALL + "[inference]\nrequests_per_day = 3\nduration = '1 d'\ntokens_in = 1\ntokens_out = 1\n"

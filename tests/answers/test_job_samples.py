@@ -73,7 +73,7 @@ def test_a_job_takes_the_hours_of_the_table(model: str, samples: float, batch: i
         ({"said": "tokens = 1e9", "model": "sd2"}, "training.tokens: 'sd2' is a model that makes images"),
         (
             {"said": "samples = 1e9", "model": "whisper-large-v3"},
-            "training.model: 'whisper-large-v3' is a model of speech: it works in services of a plan",
+            "training.model: 'whisper-large-v3' is a model of speech: it works in [inference]",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.answers.plan.document import plan_document
+from planner.answers.plan.recourse import MORE_HOURS
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
@@ -312,6 +313,79 @@ def test_what_wears_out_does_not_follow_interruptions() -> None:
 
     assert spot.owned_kgco2e.value == pytest.approx(plain.owned_kgco2e.value)
     assert spot.failure_rate_per_node_h.value.max() > 10 * plain.failure_rate_per_node_h.value.max()
+
+
+@pytest.mark.parametrize(("promised", "nodes"), [(0.9, 1), (0.99999, 2)])
+def test_replicas_that_stand_by_are_on_another_rented_node(promised: float, nodes: int) -> None:
+    """A node that fails takes along what lies on it: two replicas on one node would keep 0.99997 of the time.
+
+    One in 154 days fails, and its replicas restart in 10 min.
+    """
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"]}
+    rows = plan_tables(service(few | {"services.chat.availability": promised}))
+
+    assert {row["nodes"] for row in plain_rows(rows["rental"])} == {nodes}
+    assert all(row["availability_fraction"] >= promised for row in plain_rows(rows["services"]))
+
+
+def test_what_replicas_leave_of_a_rented_node_idles() -> None:
+    """One replica on an eighth of a node that is paid in whole: seven eighths draw idle power, at 50 g/kWh.
+
+    A pool that takes all of the rest leaves nothing that idles.
+    """
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"]}
+    plan = service(few)
+    terms, nodes, pue = (
+        plan.ledger.kgco2e_terms,
+        plan.assembled.nodes,
+        load_catalogue().fact("rental.pue").value,
+    )
+    (hourly,) = plan.assembled.rented.node_group
+    idle_kwh = 7 / 8 * float(nodes.idle_node_kw.value[hourly, 0]) * pue * 8760
+    pool = {
+        "name": "p",
+        "model": "llama-3-8b",
+        "reference": "h100-8",
+        "gpu_time": "15200 h",
+        "sites": ["hourly"],
+    }
+
+    assert solved(plan).replicas.max() == 1
+    assert terms["idle_kgco2e"].value == pytest.approx(0.05 * idle_kwh)
+    assert plan.ledger.kwh_terms["idle_kwh"].value == pytest.approx(idle_kwh)
+    full = service(few | {"pools": [pool]}).ledger.kgco2e_terms["idle_kgco2e"].value
+    assert full < 0.02 * terms["idle_kgco2e"].value
+
+
+def test_a_pool_by_the_hour_is_as_sure_as_its_nodes_at_once() -> None:
+    """Work of 1.05 nodes has two at once, which carry nearly twice as much; work of two has none to spare."""
+    pool = {
+        "name": "p",
+        "model": "llama-3-8b",
+        "reference": "h100-8",
+        "sites": ["hourly"],
+        "utilisation": 1.0,
+    }
+    without = {"services": [], "pools": [pool | {"gpu_time": "18000 h"}]}
+    tight = {"services": [], "pools": [pool | {"gpu_time": "34300 h"}]}
+    roomy, full = (
+        min(row["chance_fraction"] for row in plan_tables(service(case))["chance"])
+        for case in (without, tight)
+    )
+
+    for case, holds, way in ((without, "yes", MORE_HOURS), (tight, "no", "rent up to 2 nodes by the hour")):
+        row = next(one for one in plain_rows(plan_tables(service(case))["stress"]) if "95th" in one["case"])
+        assert (row["holds"], row["recourse"]) == (holds, way)
+        assert row["usd"] > 1e4
+    assert roomy > 0.8  # nearly twice as much, where a year ahead is a third off
+    assert full < 0.7
+
+
+def test_one_rented_node_keeps_no_such_promise() -> None:
+    few = {"services.chat.peak_rate": "1 /s", "services.chat.sites": ["hourly"], "rental.hourly.nodes": 1}
+    text = plan_document(service(few | {"services.chat.availability": 0.99999}))["clash"]["text"]
+
+    assert "its availability asks for replicas on 2 nodes at once, and rental.hourly.nodes is 1" in text
 
 
 def test_a_service_on_spot_keeps_more_on_standby() -> None:

@@ -18,6 +18,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon, load_scenario, with_changes
 from planner.program.assembly import assemble
 from planner.trace.records import plain_rows
+from planner.trace.units import parse_quantity
 
 QUARTERS = Horizon(start=date(2027, 1, 1), periods=4, period="quarter")
 
@@ -29,13 +30,14 @@ QUARTERS = Horizon(start=date(2027, 1, 1), periods=4, period="quarter")
         (1, 100, date(2027, 6, 23), date(2027, 10, 1)),  # two quarters of lead, 100 days before October
         (2, 0, date(2027, 7, 1), date(2027, 7, 1)),  # there at once
         (0, 90, date(2027, 1, 1), date(2027, 4, 1)),  # the whole quarter: not a day to wait
-        (0, 1.5, date(2027, 3, 30), date(2027, 4, 1)),  # a day that has begun is a day
+        (2, 4.5, date(2027, 9, 26), date(2027, 10, 1)),  # a day that has begun is a day
+        (0, 365.25 / 4, date(2026, 12, 30), date(2027, 4, 1)),  # "3 months": two days more than the quarter
     ],
 )
 def test_an_order_may_wait_until_its_lead_time_before_the_arrival(
     placed: int, lead_d: float, order_by: date, arrives: date
 ) -> None:
-    lead_periods = math.ceil(lead_d * 24 / min(QUARTERS.hours))
+    lead_periods = QUARTERS.lead_periods(24 * lead_d)
 
     assert _order_days(QUARTERS, placed, lead_periods, 24 * lead_d) == (order_by, arrives)
 
@@ -44,15 +46,39 @@ def test_an_order_may_wait_until_its_lead_time_before_the_arrival(
 def test_an_order_is_placed_in_its_period_and_arrives_in_time(
     placed: int, lead_h: int, period: Any, month: int
 ) -> None:
-    """The program's whole periods of lead leave room for the true lead time, whatever the months' lengths."""
+    """The program's whole periods of lead leave room for the true lead time, whatever the months' lengths.
+
+    No more than three days of it lie before the period: those that a month may lack.
+    """
     horizon = Horizon(start=date(2027, month, 1), periods=24, period=period)
-    lead_periods = math.ceil(lead_h / min(horizon.hours))
+    lead_periods = horizon.lead_periods(lead_h)
     order_by, arrives = _order_days(horizon, placed, lead_periods, lead_h)
     days = horizon.period_starts
 
-    assert days[placed] <= order_by < days[placed + 1]
+    assert days[placed] - timedelta(days=3) <= order_by < days[placed + 1]
+    assert lead_periods <= math.ceil(lead_h / min(horizon.hours))
     assert order_by + timedelta(hours=math.ceil(lead_h / 24) * 24) <= arrives
     assert arrives == days[placed + lead_periods]
+
+
+@pytest.mark.parametrize(
+    ("period", "lead", "periods"),
+    [
+        ("month", "1 month", 1),
+        ("month", "30 d", 1),
+        ("month", "90 d", 3),
+        ("month", "1 y", 12),
+        ("month", "32 d", 2),
+        ("quarter", "3 months", 1),
+        ("quarter", "10 d", 1),
+        ("quarter", "100 d", 2),
+    ],
+)
+def test_months_of_lead_are_as_many_months(period: Any, lead: str, periods: int) -> None:
+    """By the shortest month of the horizon a year of lead was 14 months, and 3 months were two quarters."""
+    horizon = Horizon(start=date(2027, 1, 1), periods=12, period=period)
+
+    assert horizon.lead_periods(parse_quantity(lead, "h")) == periods
 
 
 @pytest.mark.nightly

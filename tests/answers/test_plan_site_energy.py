@@ -123,8 +123,10 @@ def test_a_battery_is_a_decision_of_the_plan_that_every_table_knows() -> None:
                 assert found is not None, (table, key)
                 assert found.steps[0].value == pytest.approx(line[key], rel=1e-9, abs=1e-9), (table, key)
     assert "making of batteries" in {one["line"] for one in document["tables"]["whole_ledger"]}
-    [said] = site_energy_sentences(plan, site_energy_records(plan, solution))
+    said, *dark = site_energy_sentences(plan, site_energy_records(plan, solution))
     assert "of battery pay; the sun covers" in said
+    assert row["peak_kw"] < row["dark_peak_kw"]
+    assert [line.startswith("A day without sun may draw") for line in dark] == [True]
 
 
 def test_a_battery_that_does_not_pay_leaves_the_plan_as_it_is() -> None:
@@ -133,7 +135,7 @@ def test_a_battery_that_does_not_pay_leaves_the_plan_as_it_is() -> None:
     assert dear.answer.solution.battery_kwh.tolist() == [0.0]
     assert dear.answer.objective == plain.answer.objective
     assert "battery_usd" not in {name for name, one in dear.ledger.usd_terms.items() if one.value}
-    [said] = site_energy_sentences(dear, site_energy_records(dear, dear.answer.solution))
+    said, *_ = site_energy_sentences(dear, site_energy_records(dear, dear.answer.solution))
     assert "no battery pays" in said
     (row,) = site_energy_records(dear, dear.answer.solution)
     [without_sun] = site_energy_sentences(dear, [row | {"solar_kwh": 0.0, "spilled_kwh": 0.0}])

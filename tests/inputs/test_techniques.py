@@ -125,3 +125,13 @@ def test_one_technique_is_its_card_and_several_are_a_table() -> None:
     assert len(listed("techniques", ["recommendation"])) > 5
     with pytest.raises(UnknownTechnique, match="no technique 'layerskp'; near: layerskip"):
         technique_named("layerskp")
+
+
+@pytest.mark.parametrize(("model", "applies"), [("llama-3.1-8b", False), ("mixtral-8x7b", True)])
+def test_techniques_of_experts_are_for_models_that_have_some(model: str, applies: bool) -> None:
+    """A dense model has the fact `experts`, too: it is 0."""
+    why = technique_named("expert-buffering").out_of_scope(
+        CATALOGUE, phase="inference", model=model, accelerator="h100-sxm-80gb", predicted=True
+    )
+
+    assert (why == "") is applies

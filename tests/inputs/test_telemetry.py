@@ -253,8 +253,8 @@ def test_scrapes_without_times_need_their_distance(tmp_path: Path) -> None:
             '{"status": "error", "error": "parse error", "data": {"result": []}}',
             "answered with an error: parse",
         ),
-        ("[" * 5_000, "nested deeper"),
-        ('{"a":' * 5_000, "nested deeper"),
+        ("[" * 100_000, "nested deeper"),
+        ('{"a":' * 100_000, "nested deeper"),
         (
             json.dumps(answer(series("node_load1", [1, 2]))),
             "no counter that is understood; it has node_load1",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from planner.inputs.series.prices import price_rows
 from planner.inputs.series.requests import hourly_requests, read_requests
+from planner.inputs.series.shapes import hourly_output
 from planner.trace.errors import InputError
 
 
@@ -66,3 +68,13 @@ def test_signs_of_currencies_with_one_meaning(tmp_path: Path) -> None:
     assert price_rows(trace(tmp_path, "time,Price [€/MWh]", row)).unit == "EUR/MWh"
     with pytest.raises(InputError, match=r"name them for example time and price \(EUR/MWh\)"):
         price_rows(trace(tmp_path, "time,$/MWh", row))
+
+
+@pytest.mark.parametrize("read", [price_rows, hourly_output])
+def test_hours_of_no_zone_are_asked_for_it(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Evening prices of California are morning ones by UTC: they were taken for UTC in silence."""
+    rows = ("2024-03-01 00:00,50,1", "2024-03-01 01:00,60,1")
+
+    with pytest.raises(InputError, match="name no zone: end them with Z"):
+        read(trace(tmp_path, "time,price (USD/MWh),power (MW)", *rows))
+    read(trace(tmp_path, "time (UTC),price (USD/MWh),power (MW)", *rows))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+import pytest
+
 from planner.answers.check import notes_on
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, with_changes
@@ -66,15 +68,36 @@ def test_notes_are_in_the_currency_of_the_scenario() -> None:
     assert "USD" not in said
 
 
-def test_a_lead_that_the_shortest_month_makes_longer_is_told() -> None:
-    """31 days from 1 January end on 1 February; by whole months of at least 28 days they are two."""
-    months = {"horizon.period": "month", "horizon.periods": 4}
+@pytest.mark.parametrize(
+    ("period", "lead", "told"),
+    [
+        (
+            "quarter",
+            "30 d",
+            "30 d: what is ordered on 2027-01-01 serves from 2027-04-01, as nodes serve from",
+        ),
+        ("quarter", "90 d", ""),  # fills the quarter
+        ("quarter", "0 d", ""),
+        ("month", "30 d", ""),
+        ("month", "31 d", ""),
+        ("month", "35 d", "35 d: what is ordered on 2027-01-01 serves from 2027-03-01, as nodes"),
+    ],
+)
+def test_orders_that_wait_long_for_the_first_day_of_a_period_are_told(
+    period: str, lead: str, told: str
+) -> None:
+    """30 days of lead end on 31 January, and the next quarter begins on 1 April; the next month at once."""
     scenario = with_changes(
         load_scenario(data_folder() / "scenarios" / "one-training-job.toml"),
-        months | {"market.h100-8.lead_time": "31 d", "training.train-8b.deadline": date(2027, 4, 30)},
+        {
+            "horizon.period": period,
+            "horizon.periods": 4,
+            "market.h100-8.lead_time": lead,
+            "training.train-8b.deadline": date(2027, 4, 30),
+        },
     )
-    told = [note for note in notes_on(scenario) if "lead_time" in note]
-    assert told == [
-        "market.h100-8.lead_time of 31 d counts as 2 months after each order, as the shortest month has "
-        "28 d: with 28 d nodes would work after 1"
-    ]
+    notes = [note for note in notes_on(scenario) if "lead_time" in note]
+
+    assert len(notes) == bool(told)
+    assert all(note.startswith(f"market.h100-8.lead_time of {told}") for note in notes)
+    assert all(('period = "month"' in note) == (period == "quarter") for note in notes)

@@ -304,12 +304,14 @@ def test_no_layout_says_why():
     assert "36.8 GB of 40 GB are usable" in too_big.reason
     # A prime batch larger than what tensors, stages and context can split leaves no whole number of copies.
     assert search(LLAMA_8B | {"layers": 29}, "H100-80GB-SXM", 88 * 64, 127) == NoLayout(
-        "no layout divides 5632 accelerators, 29 layers and a batch of 127; a batch of 132 would do", np.inf
+        "no layout divides 5632 accelerators, 29 layers and a batch of 127 sequences; 132 of them, 1,081,344 "
+        "tokens, would do",
+        np.inf,
     )
     assert isinstance(search(LLAMA_8B | {"layers": 29}, "H100-80GB-SXM", 88 * 64, 132), Layout)
     # It says what fills the memory and what would help.
     assert "weights and optimizer state take" in too_big.reason
-    assert "shard them" in too_big.reason
+    assert "more accelerators, or ones with more memory" in too_big.reason
 
 
 def test_nineteen_nodes_want_a_batch_with_their_factor():
@@ -318,9 +320,18 @@ def test_nineteen_nodes_want_a_batch_with_their_factor():
     found = search(LLAMA_8B, "H100-80GB-SXM", 19 * 8, 1026, "bf16")
 
     assert isinstance(refused, NoLayout)
-    assert refused.reason.endswith("a batch of 1026 would do")
+    assert refused.reason.endswith("a batch of 1024 sequences; 1026 of them, 8,404,992 tokens, would do")
     assert isinstance(found, Layout)
     assert found.dp % 19 == 0
+
+
+def test_a_batch_of_round_tokens_gets_the_nearest_that_divides():
+    """16 million tokens in sequences of 8,192 are 1,953 of them: 2,048 accelerators want an even number."""
+    refused = search(LLAMA_8B | {"layers": 10}, "H100-80GB-SXM", 2048, 1953)
+
+    assert isinstance(refused, NoLayout)
+    assert "1952 of them" in refused.reason
+    assert isinstance(search(LLAMA_8B | {"layers": 10}, "H100-80GB-SXM", 2048, 1952), Layout)
 
 
 def test_gradients_may_be_sharded_too():

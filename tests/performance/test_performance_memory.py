@@ -175,6 +175,22 @@ def test_batch_is_zero_where_weights_fill_the_memory_and_stops_at_the_engine_lim
     assert column.tolist() == [0, np.floor(52 / (131072e-9 * 2048)), 256]
 
 
+def test_the_limit_of_an_engine_is_for_all_stages_together():
+    """`max_num_seqs` counts all that run: of 1,024 three stages hold 341 each, memory permitting."""
+    each = {
+        "memory_gb": 80.0,
+        "usable_fraction": 0.9,
+        "weights_gb": 16.0,
+        "kv_cache_gb_per_token": 1e-5,
+        "context_tokens": 1000.0,
+        "batch_limit": 1024.0,
+    }
+
+    assert [float(largest_batch(**each, pp=pp)) for pp in (1.0, 2.0, 3.0)] == [1024.0, 512.0, 341.0]
+    tight = each | {"context_tokens": 50_000.0}
+    assert [float(largest_batch(**tight, pp=pp)) for pp in (1.0, 8.0)] == [112.0, 112.0]
+
+
 @given(
     tp=st.sampled_from([1, 2, 4, 8]),
     sharding=st.sampled_from([0, 1, 2]),
@@ -306,6 +322,9 @@ def test_the_reason_names_what_fills_the_memory():
     assert "weights and optimizer state take 144.5 GB: shard them" in memory_shortage(
         memory=states, memory_gb=80, usable_fraction=0.9
     )
+    for frozen, cure in ((False, ', or adapters next to frozen weights (method = "lora")'), (True, "")):
+        said = memory_shortage(memory=states, memory_gb=80, usable_fraction=0.9, frozen=frozen)
+        assert said.endswith(f": more accelerators, or ones with more memory{cure}")
     assert "activations take" in memory_shortage(memory=activations, memory_gb=80, usable_fraction=0.9)
     assert memory_shortage(memory=states, memory_gb=1e6, usable_fraction=0.9) == ""
     parts = [getattr(states, name) for name in TrainingMemory.__slots__ if name != "total_gb"]

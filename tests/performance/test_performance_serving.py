@@ -204,10 +204,53 @@ def test_whatever_an_engine_spends_more_takes_longer(name):
     chip = served_chip(H100, grouped_half_weights=1e9)
     parts = {"model": MIXTRAL, "chip": chip, "layout": served_layout(H100, 2.0, 2.0)}
     # A token of sound costs the host time, one of text none.
-    engine = replace(VLLM, imbalance_exponent=0.1, prompt_token_s=1e-6, shared_s=1e-5)
+    engine = replace(
+        VLLM,
+        imbalance_exponent=0.1,
+        prompt_token_s=1e-6,
+        shared_s=1e-5,
+        prompt_layer_s=1e-5,
+        expert_prompt_layer_s=1e-5,
+    )
     dearer = replace(engine, **{name: 2.0 * getattr(engine, name)})
 
     assert step_s(parts | {"engine": dearer}, 16.0, 50.0) > step_s(parts | {"engine": engine}, 16.0, 50.0)
+
+
+def test_steps_that_read_are_launched_layer_by_layer():
+    """By hand: of 32 layers at 0.2 ms 6.4 ms, whatever is read; none where nothing is; experts take more."""
+    dense = {"model": served_transformer("Llama 3.1 8B"), "chip": served_chip(H100), "engine": VLLM}
+    dense["layout"] = served_layout(H100, 1.0)
+    launched = replace(VLLM, prompt_layer_s=0.2e-3, expert_prompt_layer_s=0.3e-3)
+    mixture = dense | {"model": MIXTRAL, "layout": served_layout(H100, 2.0)}
+
+    def more_s(parts, prefill):
+        return step_s(parts | {"engine": launched}, 16.0, prefill) - step_s(parts, 16.0, prefill)
+
+    assert more_s(dense, 0.0) == 0.0
+    assert [more_s(dense, n) for n in (1.0, 8000.0)] == pytest.approx([6.4e-3, 6.4e-3])
+    assert more_s(mixture, 100.0) == pytest.approx(32 * 0.5e-3)
+
+
+def test_launching_is_paid_for_the_steps_that_read():
+    """Ten at once, of 1,000 tokens each: one step in a hundred reads; prompts that fill two chunks, two."""
+    parts = {
+        "model": served_transformer("Llama 3.1 8B"),
+        "chip": served_chip(H100),
+        "layout": served_layout(H100, 1.0),
+    }
+
+    def mean_s(engine, prompt, answer, running):
+        asked = Requests(input_tokens=prompt, output_tokens=answer)
+        step = average_step(**parts, engine=engine, requests=asked, running=running, chunk_tokens=8192.0)
+        return float(np.squeeze(step.total_s))
+
+    launched = replace(VLLM, prompt_layer_s=1e-3)
+    rare = mean_s(launched, 1000.0, 1000.0, 10.0) - mean_s(VLLM, 1000.0, 1000.0, 10.0)
+    twice = mean_s(launched, 2048.0, 128.0, 1024.0) - mean_s(VLLM, 2048.0, 128.0, 1024.0)
+
+    assert rare == pytest.approx(0.01 * 32e-3, rel=1e-6)
+    assert twice == pytest.approx(2 * 32e-3, rel=1e-6)
 
 
 @given(batch=st.floats(1, 2000), prefill=st.floats(0, 20_000), token_s=st.floats(0, 1e-4))

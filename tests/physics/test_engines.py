@@ -22,7 +22,14 @@ from planner.performance.engine import (
     with_values,
 )
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch
-from planner.physics.engines import engine_of, has_one_scale, kernel, served_chip, served_replica
+from planner.physics.engines import (
+    engine_fact,
+    engine_of,
+    has_one_scale,
+    kernel,
+    served_chip,
+    served_replica,
+)
 from planner.physics.precisions import FORMATS, kernels_of, peak_of, value_bytes
 from planner.physics.replica_kinds import replica_kinds
 from planner.physics.requests import SERVICE, inputs_of
@@ -31,6 +38,8 @@ from planner.physics.serving import serving_candidates, simplest_rows
 from planner.physics.serving_options import possible_layouts
 from planner.physics.training_step import AS_FAST
 from planner.trace.origins import facts_of
+from planner.validation.replicas import held_requests
+from planner.validation.serving import lengths, replica_of
 
 SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")
 CATALOGUE = load_catalogue()
@@ -70,6 +79,71 @@ def test_the_newest_engine_serves_unless_another_is_named() -> None:
     assert grown.default_engine == "mine"
     named = inputs_for("llama-3.1-8b", skus=("h100-8",), more='engine = "sglang"')
     assert engine_of(named, named.scenario.services[0]) == "sglang"
+
+
+def test_an_engine_states_only_what_differs_from_the_one_it_follows() -> None:
+    """TensorRT-LLM of 2025 launches layers one by one where it reads; all else is as in 1.3, kernels too."""
+    inputs = inputs_for("llama-3.1-8b", skus=("h100-8",))
+    old, new = "tensorrt-llm-2025", "tensorrt-llm"
+
+    launched = [engine_fact(inputs, name, 0, "prompt_layer_time") for name in (old, new)]
+    shared = [engine_fact(inputs, name, 0, "layer_time").key for name in (old, new)]
+    kernels = [kernel(inputs, "h100-sxm-80gb", "matrix_share@fp8", name).key for name in (old, new)]
+
+    assert launched[0].value > launched[1].value == 0.0
+    assert shared[0] == shared[1] == "performance.engine.tensorrt-llm.layer_time"
+    assert kernels[0] == kernels[1] == "kernel.h100-sxm-80gb.matrix_share@fp8-tensorrt-llm"
+
+
+@pytest.mark.parametrize(
+    ("sku", "prompt", "answer", "running", "published"),
+    [
+        ("rtx-pro-6000", 1000.0, 1000.0, 600.0, 9_910.0),
+        ("rtx-pro-6000", 500.0, 2000.0, 500.0, 10_695.0),
+        ("b200-sxm-180gb", 1000.0, 2000.0, 750.0, 22_051.0),
+        ("b200-sxm-180gb", 2048.0, 2048.0, 750.0, 17_554.0),
+    ],
+)
+def test_small_experts_wait_for_the_host_where_prompts_are_read(
+    sku, prompt, answer, running, published
+) -> None:
+    """Qwen3 30B in NVFP4 by TensorRT-LLM 1.0 (performance overview), within 15 %.
+
+    As many requests as memory holds; by the engine of 2026, which launches nothing apart, up to 60 % faster.
+    """
+    rates = {}
+    for engine in ("tensorrt-llm-2025", "tensorrt-llm"):
+        parts = replica_of("qwen3-30b-a3b", sku, "nvfp4", 1, 1, engine, "fp8")
+        asked = lengths(prompt, answer)
+        step = average_step(**parts, requests=asked, running=running, chunk_tokens=8192.0)
+        rates[engine] = float(np.squeeze(running / np.asarray(step.total_s)))
+
+    assert rates["tensorrt-llm-2025"] == pytest.approx(published, rel=0.15)
+    assert 1.07 < rates["tensorrt-llm"] / rates["tensorrt-llm-2025"] < 1.6
+
+
+def test_states_take_room_in_published_cases_as_in_plans() -> None:
+    """Nemotron 3 Nano keeps 50 MB a request in 23 layers with a state, in 32 bits as its configuration says.
+
+    At 500 tokens that is most of what a request takes, and the engine's limit is not reached.
+    """
+    parts = replica_of("nemotron-3-nano", "rtx-pro-6000", "fp8", 1, 1, "vllm")
+    model, layout = parts["model"], parts["layout"]
+    state_gb = float(np.squeeze(model.state_bytes)) / 1e9
+    each = kv_cache_gb_per_token(
+        layers=model.layers,
+        kv_heads=model.kv_heads,
+        head_dim=model.head_dim,
+        kv_bytes=model.kv_bytes,
+        tp=layout.tp,
+    )
+    cache_gb = float(np.squeeze(each * attended_tokens(model=model, context_tokens=500.0)))
+    room_gb = 0.94 * 96.0 - float(np.squeeze(model.parameters * model.weight_bytes)) / 1e9
+
+    assert state_gb == pytest.approx(23 * (4096 * 128 + 3 * (4096 + 2 * 8 * 128)) * 4 / 1e9)
+    found = held_requests(parts, "rtx-pro-6000", 500.0, "mlperf")
+    assert found == np.floor(room_gb / (cache_gb + state_gb))
+    assert cache_gb < 0.2 * state_gb
 
 
 @pytest.mark.parametrize("engine", ["vlm", "mlperf"])

@@ -95,6 +95,7 @@ NEMOTRON_3_SUPER = {
     "hybrid_override_pattern": "MEMEMEM*" + 2 * "EMEMEMEM*" + 4 * "EMEMEMEMEM*" + "EMEMEMEM*EMEMEMEME",
     "intermediate_size": 2688,
     "mamba_head_dim": 64,
+    "mamba_ssm_cache_dtype": "float32",
     "mamba_num_heads": 128,
     "moe_intermediate_size": 2688,
     "moe_latent_size": 1024,
@@ -278,6 +279,21 @@ def test_the_shipped_mixture_is_as_its_file_reads(tmp_path: Path) -> None:
         assert shipped[f"model.nemotron-3-super.{name}"].value == read[f"model.config.json.{name}"].value, (
             name
         )
+
+
+def test_a_state_takes_as_many_bits_as_its_file_says(tmp_path: Path) -> None:
+    """float32 as Nemotron 3 is released, 16 bits where engines choose; no other word passes in silence."""
+    kinds = {"float32": 4, "bfloat16": 2, "auto": 0}
+    read = {
+        kind: read_shape(written(tmp_path, NEMOTRON_3_SUPER | {"mamba_ssm_cache_dtype": kind})).state_bytes
+        for kind in kinds
+    }
+
+    assert read == kinds
+    with pytest.raises(
+        ModelCardError, match='mamba_ssm_cache_dtype is one of float32, float16, bfloat16, got "fp8"'
+    ):
+        read_shape(written(tmp_path, NEMOTRON_3_SUPER | {"mamba_ssm_cache_dtype": "fp8"}))
 
 
 def test_parts_named_by_words_are_those_named_by_letters(tmp_path: Path) -> None:

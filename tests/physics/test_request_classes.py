@@ -121,3 +121,19 @@ def test_caches_of_other_kinds_are_refused() -> None:
     )
     with pytest.raises(ScenarioError, match="cache_hits: works for a language model; 'sdxl' is a model that"):
         check_scenario(parse_scenario(frame + service + 'peak_rate = "1 /s"\n', "x"), CATALOGUE)
+
+
+@pytest.mark.parametrize("hits", [0.6, 0.95])
+def test_what_a_prefix_cache_knows_is_not_counted_against_the_peak(hits: float) -> None:
+    """Prompts of 500 tokens and an answer of one: with all of each prompt counted the rate was beyond it.
+
+    No more is multiplied than the peak in 16 bits does of what is read, with all weights but the head.
+    """
+    rate, _ = capacity(f"tokens_in = 500\ntokens_out = 1\ncache_hits = {hits}")
+    fact = CATALOGUE.fact
+    peak = fact("accelerator.h100-sxm-80gb.bf16_peak").value * 1e12
+    tables = 2 * fact("model.llama-3.1-8b.vocab").value * fact("model.llama-3.1-8b.hidden").value
+    read_flop = 2 * (fact("model.llama-3.1-8b.parameters").value - tables) * 500
+
+    assert rate * read_flop > peak
+    assert rate * read_flop * (1 - hits) < peak

@@ -1,9 +1,12 @@
 """Logs as people keep them: the names that columns have in the field, and the words that say down and up."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from planner.answers.failures.document import fit_document
+from planner.inputs.log_question import FitQuestion
 from reliability.logs import LogError, mapping_text, parse_mapping, propose_mapping, read_log
 
 DOWN, UP = "2025-01-03 05:00:00", "2025-01-03 09:30:00"
@@ -174,8 +177,8 @@ def test_times_as_spreadsheets_write_them(tmp_path, start, end):
         ("JobID      State   Start\n-----\n1 FAILED 2\n", "print it with --parsable2"),
         ("JobID|State|Start|End\n1|FAILED|2|3\n", "a job log lacks NNodes: let sacct print NNodes, too"),
         (
-            "failure_time,cause\n2025-01-03,gpu\n",
-            "names no node: put one name into every row and state fleet_size",
+            "failure_time,event\n2025-01-03,down\n2025-01-04,up\n",
+            "no column for unit",
         ),
         (
             "node,date,time\na,2025-01-03,05:00:00\n",
@@ -186,3 +189,75 @@ def test_times_as_spreadsheets_write_them(tmp_path, start, end):
 def test_a_log_that_lacks_something_is_told_what(tmp_path, text, message):
     with pytest.raises(LogError, match=message):
         propose_mapping(written(tmp_path, text))
+
+
+def hours(count, gap_h, lasts_h, header, cells):
+    """Rows every `gap_h` hours, each over after `lasts_h`."""
+    begin = datetime(2025, 1, 1, tzinfo=UTC)
+    rows = [header]
+    for i in range(count):
+        start = begin + timedelta(hours=gap_h * i)
+        rows.append(cells.format(start=start.isoformat(), end=(start + timedelta(hours=lasts_h)).isoformat()))
+    return "\n".join(rows) + "\n"
+
+
+def test_a_log_that_names_no_node_has_a_rate_of_the_fleet_alone(tmp_path):
+    """101 failures in 300 h on 64 nodes, each down for 10 h; half of their outages overlap."""
+    path = tmp_path / "log.csv"
+    path.write_text(hours(101, 3, 10, "start,end,cause", "{start},{end},gpu"), encoding="utf-8")
+
+    with pytest.raises(LogError, match=r"no column names a node: .* state fleet_size"):
+        read_log(path)
+    log = read_log(path, fleet_size=64)
+    sections = fit_document(log, FitQuestion())["sections"]
+    repeats = [sections[name] for name in ("lemons", "lives")]
+
+    assert log.names_no_node
+    assert len(log.failures) == 101
+    assert log.window_h == pytest.approx(310.0)
+    # All 101 outages are counted, none as one with another that it overlaps.
+    assert log.node_h == pytest.approx(64 * 310.0 - 101 * 10.0)
+    assert all("names no node" in one["said"][0] and not one["tables"] for one in repeats)
+    assert any("each is a failure of one of 64 units" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(("lasts_h", "ends_h"), [(25, 325), (200, 300)])
+def test_a_log_that_was_cut_by_the_day_of_failure_ends_with_the_last(tmp_path, lasts_h, ends_h):
+    """Failures every 3 h for 300 h: 25 h of silence at the end hold 8 that were due, 200 h hold 67."""
+    path = tmp_path / "log.csv"
+    path.write_text(hours(101, 3, lasts_h, "node,start,end", "n1,{start},{end}"), encoding="utf-8")
+
+    log = read_log(path, fleet_size=10)
+
+    assert log.window_h == pytest.approx(ends_h)
+    assert any("67 were due" in note for note in log.notes) is (ends_h == 300)
+
+
+EVENT = """{{"apiVersion": "v1", "kind": "Event", "reason": "{reason}",
+ "lastTimestamp": "2025-01-{day}T00:00:00Z", "involvedObject": {{"kind": "{kind}", "name": "{name}"}}}}"""
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_events_of_kubernetes_are_read_as_kubectl_writes_them(tmp_path, whole):
+    """A node away from the 2nd to the 4th; its pod is told the same, and other events are no failures."""
+    said = [
+        ("Node", "NodeNotReady", "02"),
+        ("Pod", "NodeNotReady", "02"),
+        ("Node", "RegisteredNode", "03"),
+        ("Node", "NodeReady", "04"),
+        ("Pod", "Pulled", "05"),
+        ("Node", "NodeNotReady", "06"),
+    ]
+    events = [EVENT.format(kind=kind, name=f"{kind}-1", reason=word, day=day) for kind, word, day in said]
+    text = ",\n".join(events)
+    path = tmp_path / "events.json"
+    whole_list = f'{{"apiVersion": "v1", "items": [{text}], "kind": "List", "metadata": {{}}}}'
+    lines = "\n".join(event.replace("\n", "") for event in events)
+    path.write_text(whole_list if whole else lines, encoding="utf-8")
+
+    log = read_log(path)
+
+    assert list(log.failures["unit"]) == ["Node-1", "Node-1"]
+    assert log.failures["end_h"].iloc[0] == pytest.approx(48.0)
+    assert "3 rows that [only] of the mapping does not want: not read." in log.notes
+    assert parse_mapping(mapping_text(propose_mapping(path))) == propose_mapping(path)

@@ -721,7 +721,9 @@ def with_parts(nodes: float = 0.25) -> Problem:
     """A group by the hour on which replicas take parts of nodes, and work may fill the rest."""
     flat = np.ones((1, 2))
     groups = node_groups(periods=2, rental_limit_nodes=9 * flat, unfilled_usd_per_node=40 * flat)
-    return problem(periods=2, node_groups=groups, **service([25.0, 5.0], nodes=[nodes]), **work([50.0, 0.0]))
+    apart = [[2, 0]] if nodes < 1 else [[0, 0]]
+    served = service([25.0, 5.0], nodes=[nodes], apart=apart)
+    return problem(periods=2, node_groups=groups, **served, **work([50.0, 0.0]))
 
 
 PARTS = {
@@ -730,6 +732,10 @@ whole_0_0: 0.25 replicas_0_0 - whole_0_0 <= 0
 whole_0_1: 0.25 replicas_0_1 - whole_0_1 <= 0
 unfilled_0_0: - 0.25 replicas_0_0 - unfilled_0_0 + whole_0_0 - work_0_0 <= 0
 unfilled_0_1: - 0.25 replicas_0_1 - unfilled_0_1 + whole_0_1 - work_0_1 <= 0
+""",
+    constrain_fleet.lie_apart: """
+apart_0_0: - rented_0_0 + 2 serves_0_0 <= 0
+apart_whole_0_0: 2 serves_0_0 - whole_0_0 <= 0
 """,
 }
 

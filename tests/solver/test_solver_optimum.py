@@ -1114,6 +1114,31 @@ def test_whole_nodes_are_paid_by_the_hour(hours_of_work: float, paid_usd: float)
     assert plan.usd == pytest.approx(paid_usd)
 
 
+@pytest.mark.parametrize(("apart", "nodes"), [(0, 1), (2, 2), (3, 3)])
+def test_what_stands_by_lies_on_another_node(apart: int, nodes: int) -> None:
+    """Two replicas of a quarter fit on a node of 200 USD; where one has to outlast it, two are paid."""
+    none = np.zeros((1, 1))
+    rented = node_groups(
+        purchase_allowed=none,
+        idle_usd_per_node=none,
+        rental_limit_nodes=none + 3,
+        unfilled_usd_per_node=none + 200,
+        off_site=[True],
+    )
+    quarter = service(
+        [5.0], nodes=[0.25], node_hours=none + 25, usd=none + 50, standby=[[1]], apart=[[apart]]
+    )
+    case = problem(node_groups=rented, **quarter)
+
+    plan = best(case).solution
+
+    assert plan is not None
+    assert plan.replicas.tolist() == [[2]]
+    assert plan.rented.tolist() == [[nodes]]
+    assert plan.usd == pytest.approx(200 * nodes)
+    assert verify(changed(case, "serve_options", apart=[[nodes + 1]]), plan, 1e-6)
+
+
 def test_a_run_that_ends_leaves_the_rest_of_its_hours_to_work() -> None:
     """A run of 60 of 100 hours on one node: 40 hours of work fit behind it, 41 take a second node."""
     for hours, nodes in ((40.0, 1), (41.0, 2)):

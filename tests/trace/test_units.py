@@ -59,6 +59,10 @@ def test_a_denominator_that_is_no_unit_is_refused():
         ("8 %", "1", 0.08),
         ("30 %/year", "1/y", 0.3),  # a year under a stroke is no date
         ("5.5 d", "h", 132),
+        ("5 years", "y", 5),  # where a length of time is wanted
+        ("1 year", "h", 8766),
+        ("30 %/yr", "1/y", 0.3),
+        ("2027 year", "year", 2027),
         ("1 GiB", "GB", 1.073741824),
         ("2 kgCO2e/kg", "kgCO2e/kg", 2),
         ("2000 g/kg", "kgCO2e/kg", 2),  # grams of CO2e for a kilogram of something

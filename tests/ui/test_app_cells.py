@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
+
+from planner.ui.shared import number_format
 
 
 def two_sites() -> None:
@@ -57,3 +60,16 @@ def test_a_closed_table_is_neither_made_nor_sent() -> None:
 
     page.session_state["data-more"] = True
     assert len(page.run().dataframe) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([5.669e-21, 0.02181, None], "%.3g"),  # p of a weak node: 0 with three decimals
+        ([0.25, 0.0, 0.5], "localized"),
+        ([1e-9, 12_345.6], "localized"),  # figures would say 1.23e+4
+        (["a", None], "localized"),
+    ],
+)
+def test_a_column_of_tiny_numbers_is_written_by_figures(values: list[object], wanted: str) -> None:
+    assert number_format(values) == wanted

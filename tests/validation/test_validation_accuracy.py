@@ -120,6 +120,24 @@ def test_arithmetic_on_the_numbers_of_a_row_is_in_no_table():
     assert [(one.rows, one.mean_error) for one in accuracies(rows, "source")] == [(1, pytest.approx(0.05))]
 
 
+@pytest.mark.parametrize(
+    ("model", "subject"),
+    [
+        ("Qwen3-30B-A3B", "training throughput, mixtures of experts"),
+        ("Llama 3.1 8B", "training throughput"),
+        ("a model that nobody knows", "training throughput"),
+    ],
+)
+def test_mixtures_of_experts_are_counted_apart_from_dense_models(model, subject):
+    """A row of the same kind; one that is not understood is no mixture as far as one knows."""
+    inputs = json.dumps({"kind": "train_system", "model": model, "gpu": "H100-80GB-SXM", "gpus": 0})
+    said = {"id": "x", "source": "A", "expected": "1", "unit": "tokens/s", "tolerance": "10%"}
+
+    found = judge({**said, "inputs": inputs})
+
+    assert (found.status, found.subject) == ("not understood", subject)
+
+
 def test_every_accelerator_has_a_generation():
     """One each, and no name twice; rows name the chip, a node, or neither."""
     catalogue = load_catalogue()

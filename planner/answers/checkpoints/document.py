@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.current_interval import point_of_ettr, today_rows
+from planner.answers.checkpoints.equations import retried_ettr_fraction
 from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
 from planner.answers.checkpoints.question import Terms, fleets, states, terms_of_flags
 from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
@@ -171,6 +172,9 @@ def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:
             duration_h=day,
             hour_usd=setting.working().usd,
             goodput_fraction=chosen("goodput_fraction", 0.01, "one point"),
+        ),
+        "retried_ettr_fraction": derive(
+            retried_ettr_fraction, ettr_fraction=ettr, restart_h=setting.restart_h, mttf_h=setting.mttf_h
         ),
         **point_of_ettr(setting),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.trace.columns import Column
+from reliability.restart import retried_restart_h
 
 
 def local_restart_h(*, restart_h: Column, load_h: Column) -> Column:
@@ -17,6 +18,19 @@ def local_restart_h(*, restart_h: Column, load_h: Column) -> Column:
     Source: the restart less its load from storage.
     """
     return np.maximum(np.subtract(restart_h, load_h), 0.0)
+
+
+def retried_ettr_fraction(*, ettr_fraction: Column, restart_h: Column, mttf_h: Column) -> Column:
+    """ETTR where failures that strike while a job restarts begin the restart anew.
+
+    ETTR' = ETTR (M + u0) / (M + u),  u = M exp(u0 / M) - M
+
+    Each form of ETTR has the restart in the factor M + u0 alone.
+
+    Source: Daly, FGCS 22(3), 2006; `retried_restart_h`.
+    """
+    retried_h = retried_restart_h(restart_h=restart_h, mttf_h=mttf_h)
+    return np.multiply(ettr_fraction, np.add(mttf_h, restart_h)) / np.add(mttf_h, retried_h)
 
 
 def written_kw(*, size_gb: Column, storage_kwh_per_gb: Column, write_h: Column, nodes: Column) -> Column:

@@ -95,7 +95,7 @@ def recovery_rows(setting: Setting, policy: str) -> list[Record]:
     """Ways to come back after a failure, from the parts of a restart: with and without spares at hand."""
     terms, fact = setting.terms, setting.terms.fact
     parts = {name: convert(restart_part(terms, name), "h") for name in ("detect", "initialise", "warm_up")}
-    common = {f"{name}_h": part for name, part in parts.items()} | {"load_h": setting.storage_write_h}
+    common = {f"{name}_h": part for name, part in parts.items()} | {"load_h": setting.load_h}
     swap, requeue = (
         convert(restart_part(terms, "replace"), "h"),
         convert(fact("reliability.recovery.requeue_time"), "h"),

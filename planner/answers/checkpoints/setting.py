@@ -28,6 +28,7 @@ from reliability.writing import asynchronous_write, write_bandwidth_gb_per_s
 HELD = "Spare nodes held for each node of the job"
 
 HOST = "host-memory"
+FROZEN = "bf16-weights"  # of what adapters stand next to: no checkpoint holds it, and each restart reads it
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Setting:
     size_gb: Traced
     mttf_h: Traced
     storage_write_h: Traced
+    load_h: Traced  # of a restart: the state, and weights that are frozen next to it
     host_write_h: Traced
     background_stall_h: Traced
     persist_h: Traced
@@ -118,6 +120,11 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         host_gb_per_s=fact(f"checkpoint_storage.{HOST}.bandwidth_per_node"),
     )
     write = derive(checkpoint_write_h, size_gb=state_gb, bandwidth_gb_per_s=bandwidth)
+    load = write
+    if terms.adapters is not None:
+        frozen = checkpoint_gb(fact, terms.catalogue, terms.model, FROZEN)
+        loaded = (state_gb + frozen).named("size_gb", "Adapters with their optimizer, and frozen weights")
+        load = derive(checkpoint_write_h, size_gb=loaded, bandwidth_gb_per_s=bandwidth)
     stall = derive(
         background_stall_h,
         storage_write_h=write,
@@ -142,10 +149,11 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         size_gb=state_gb,
         mttf_h=stops.mttf_h,
         storage_write_h=write,
+        load_h=load,
         host_write_h=behind.blocking_h,
         background_stall_h=stall,
         persist_h=behind.persist_h,
-        restart_h=_restart(terms, write),
+        restart_h=_restart(terms, load),
         queue_h=given("queue", terms.question.queue_min / 60.0, "h"),
         stops=stops,
         failures_mttf_h=failing,

@@ -22,6 +22,8 @@ from planner.trace.numbers import (
 )
 from planner.trace.records import Record
 
+LEAST_RETRIED = 0.005  # of ETTR: half a point is told
+
 
 @in_its_currency
 def to_text(document: Record) -> str:
@@ -186,6 +188,21 @@ def _worth(document: Record) -> Iterator[str]:
         f"worth {tonne_price(worth['usd_a_point_and_day']).removesuffix('/t')} a day, "
         f"{money(worth['usd_a_point_and_month'])} and {mass(worth['kgco2e_a_point_and_month'])} a month."
     )
+    yield from retried_said(document)
+
+
+def retried_said(document: Record) -> list[str]:
+    """What failures during restarts come to, where they come to something: no ETTR above counts them."""
+    best = max(mark["ettr_fraction"] for mark in document["marks"])
+    retried = document["worth"]["retried_ettr_fraction"]
+    if best - retried < LEAST_RETRIED:
+        return []
+    inputs = document["inputs"]
+    return [
+        f"A restart takes {percent_text(inputs['restart_min'] / 60 / inputs['mttf_h'], 0)} of the time "
+        "between failures. Those that strike during one, and begin it anew, are not in the figures: with "
+        f"them ETTR is {percent_text(retried, 1)} at the best interval, in place of {percent_text(best, 1)}."
+    ]
 
 
 def _remarks(row: Record) -> str:

@@ -90,6 +90,8 @@ def lives_of(log: FailureLog) -> tuple[pd.DataFrame, str]:
     lives = log.lives[(log.lives["duration_h"] > 0) & (log.lives["entry_h"] < log.lives["duration_h"])]
     if log.kind == "jobs":
         return lives, "A job log follows no node from its first day on: lifetimes need events or lives."
+    if log.names_no_node:
+        return lives, "The log names no node, so that none can be followed from one failure to the next."
     if (deaths := int(lives["died"].sum())) < FEWEST_DEATHS:
         return lives, f"{deaths} of {count_text(len(lives))} units failed: too few for a lifetime."
     return lives, ""

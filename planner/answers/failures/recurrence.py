@@ -35,7 +35,8 @@ def repeats_section(log: FailureLog, question: FitQuestion) -> Section:
         return Section(title, ["The log dates no failure: gaps between them are not known."])
     rows: list[Record] = []
     said: list[str] = []
-    for name, within in (("between failures of the fleet", False), ("between failures of one node", True)):
+    of_gaps = [("between failures of the fleet", False), ("between failures of one node", True)]
+    for name, within in of_gaps[:1] if log.names_no_node else of_gaps:
         gaps = gaps_h(log, within_unit=within)
         dated = np.ones(gaps.gap_h.size, dtype=bool)
         row, about = _shape(log, f"gaps {name}", gaps.gap_h, dated, 0.0, question)
@@ -44,7 +45,7 @@ def repeats_section(log: FailureLog, question: FitQuestion) -> Section:
             said.append(
                 f"{gaps.zero_gaps} gaps {name} of zero hours left out: failures at one instant are one."
             )
-    if log.kind == "events":
+    if log.kind == "events" and not log.names_no_node:
         lives = log.lives[log.lives["duration_h"] > log.lives["entry_h"]]
         duration, entry = (lives[name].to_numpy(dtype=float) for name in ("duration_h", "entry_h"))
         died = lives["died"].to_numpy(dtype=bool)
@@ -94,6 +95,8 @@ def lemons_section(log: FailureLog, rate: Rate) -> Section:
             title,
             ["In a table of lives each unit fails once at most: none can fail more often than the others."],
         )
+    if log.names_no_node:
+        return Section(title, ["The log names no node: name nodes to look for weak ones."])
     if len(names) < 2 or int(counts.any(axis=0).sum()) < 2:
         return Section(title, ["Too few failures have a node and a time: name nodes to look for weak ones."])
     found = find_lemons(failures=counts, node_h=hours, false_discovery_fraction=FALSE_DISCOVERIES)

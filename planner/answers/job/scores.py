@@ -5,7 +5,12 @@ from __future__ import annotations
 from carbon.grid import market_kgco2e_per_kwh
 from carbon.ledger import footprint_kgco2e
 from carbon.operational import operational_kgco2e
-from carbon.scores import answered_kgco2e_per_request, million_tokens_kgco2e, useful_kgco2e_per_gpu_h
+from carbon.scores import (
+    answered_kgco2e_per_request,
+    item_kgco2e,
+    million_tokens_kgco2e,
+    useful_kgco2e_per_gpu_h,
+)
 from carbon.states import WorkHours, work_carbon
 from planner.answers.job.equations import day_kgco2e
 from planner.answers.job.footprint import Footprint
@@ -54,10 +59,16 @@ def scores_of(footprint: Footprint) -> Named:
             "inference alone, per request",
             derive(answered_kgco2e_per_request, footprint_kgco2e=carbon, requests=given.requests),
         )
-        found["per_million_tokens_written"] = (
-            "inference alone, per million tokens written",
-            derive(million_tokens_kgco2e, footprint_kgco2e=carbon, tokens=given.tokens),
-        )
+        if given.tokens is not None:
+            found["per_million_tokens_written"] = (
+                "inference alone, per million tokens written",
+                derive(million_tokens_kgco2e, footprint_kgco2e=carbon, tokens=given.tokens),
+            )
+        if given.items is not None:
+            found["per_item"] = (
+                f"inference alone, per {given.item}",
+                derive(item_kgco2e, footprint_kgco2e=carbon, items=given.items),
+            )
         if given.requests_per_day is not None:
             hours = footprint.setting.yours("inference.duration", _duration_h(footprint), "h")
             found["per_day"] = (

@@ -24,10 +24,10 @@ from planner.physics.chance import (
 )
 from planner.physics.equations.chance import in_time_fraction, met_fraction, missing_fraction
 from planner.physics.training import Progress
-from planner.program.ledger_terms import DECIDED
+from planner.program.ledger_terms import DECIDED, rented_at_once
 from planner.program.operation import able_per_s
 from planner.program.plan import Plan
-from planner.program.solution import Solution, lent_work_h, nodes_of_runs, peak_kw, totals_by, unfilled_nodes
+from planner.program.solution import Solution, lent_work_h, nodes_of_runs, peak_kw, totals_by
 from planner.trace.numbers import percent_text
 from planner.trace.quantities import Traced, chosen, derive, pick
 from planner.trace.records import Record, plain_rows
@@ -260,20 +260,22 @@ def _orders(plan: Plan, solution: Solution, period: int, groups: Groups) -> list
 
 
 def free_nodes(plan: Plan, solution: Solution, *, for_pools: bool = False) -> NDArray[np.float64]:
-    """Nodes in service that nothing holds and that are no spares, and what is paid and not filled (P, T).
+    """Nodes in service or rented that nothing holds and that are no spares (P, T).
 
-    When runs hold most; for pools, which take hours, over the hours of a period.
+    When runs hold most; for pools, which take hours, over the hours of a period. Of nodes by the hour there
+    are as many as the plan has at once.
     """
     works, groups, runs = plan.problem.work_options, plan.problem.node_groups, plan.problem.run_options
     held = totals_by(works.node_group, len(groups), works.held_ratio * solution.work_node_h) / groups.hours
     reserved = plan.assembled.reserved.node_group
     there = solution.in_service.astype(float)
     there[reserved] = solution.rented[reserved]
+    there[plan.assembled.rented.node_group] = rented_at_once(plan.assembled, solution)
     left = there - solution.in_use - solution.spares - held
     if for_pools:
         run_h = totals_by(runs.node_group, len(groups), runs.node_hours * solution.run[:, None])
         left += nodes_of_runs(plan.problem, solution.run) - run_h / groups.hours
-    found: NDArray[np.float64] = np.maximum(left, 0.0) + unfilled_nodes(plan.problem, solution)
+    found: NDArray[np.float64] = np.maximum(left, 0.0)
     return found
 
 

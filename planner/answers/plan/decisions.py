@@ -31,6 +31,7 @@ SITE_ENERGY = (
     "solar_kwh",
     "spilled_kwh",
     "peak_kw",
+    "dark_peak_kw",
     "matched_year_fraction",
     "matched_hour_fraction",
 )

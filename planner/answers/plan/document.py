@@ -30,7 +30,7 @@ from planner.answers.plan.work import pausable_explanations
 from planner.inputs.scenario import digest
 from planner.program.assembly import objective_unit
 from planner.program.ledger import Disagreement
-from planner.program.option_tables import TOO_SLOW
+from planner.program.option_tables import TOO_FEW, TOO_SLOW
 from planner.program.plan import Plan, Watch, silent
 from planner.program.solution import UNITS, Family, Give, Infeasibility, Status
 from planner.report.integrity import disagreements
@@ -263,6 +263,7 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
     said += [f"What binds is {way_text(ways[0])}."] if binding else []
     said += [conflict] if conflict else []
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
+    said += [f"{one.what}: {one.reason}." for one in plan.assembled.dropped if one.reason.startswith(TOO_FEW)]
     said += [shortfall_text(short) for short in shortfalls(plan, infeasibility) if short.nodes > 0]
     if ways:
         said.append(f"A plan exists if one of these gives way: {ways_text(ways)}.")

@@ -16,13 +16,12 @@ from planner.inputs.catalogue import Sku
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Horizon
 from planner.program.ledger import Disagreement
-from planner.program.ledger_terms import rented_node_h
+from planner.program.ledger_terms import rented_at_once, rented_node_h
 from planner.program.plan import Plan
 from planner.program.solution import (
     Solution,
     nodes_under_way,
     rebate_fraction,
-    totals_by,
     unfilled_nodes,
 )
 from planner.trace.numbers import count_text, mass, money, percent_text
@@ -89,7 +88,8 @@ _NO_REBATE = chosen(
 def _order_days(horizon: Horizon, placed: int, lead_periods: int, lead_time_h: float) -> tuple[date, date]:
     """The last day on which an order of a period may be placed, and the day on which it must be there.
 
-    The program counts whole periods of lead, so that within its period an order can wait.
+    The program counts whole periods of lead, so that within its period an order can wait, or has to be placed
+    a day or two before it.
     """
     days = (*horizon.period_starts, horizon.end)
     arrives = days[min(placed + lead_periods, horizon.periods)]
@@ -244,15 +244,8 @@ def rental_records(plan: Plan, solution: Solution) -> list[Record]:
     rented, labels = plan.assembled.rented, plan.inputs.scenario.horizon.period_labels
     if rented.usd is None or rented.kgco2e is None:
         return []
-    hours, works = rented_node_h(plan.assembled, solution), plan.problem.work_options
-    length, left = plan.problem.node_groups.hours, unfilled_nodes(plan.problem, solution)[rented.node_group]
-    # Jobs of a pool fill a share of the nodes that are there: more of them are there at once.
-    more = totals_by(
-        works.node_group, len(plan.problem.node_groups), (works.held_ratio - 1.0) * solution.work_node_h
-    )
-    mean = np.maximum(hours / length, (hours + more[rented.node_group]) / length - left)
+    hours, nodes = rented_node_h(plan.assembled, solution), rented_at_once(plan.assembled, solution)
     hour = chosen("hour_h", 1.0, "one hour that is paid")
-    nodes = np.ceil(np.maximum(solution.in_use[rented.node_group], mean) - ROUNDING).astype(int)
     return [
         {
             "period": label,

@@ -39,6 +39,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 MOVED = {"cost": "usd", "carbon": "kgco2e", "carbon_location": "uncontracted_kgco2e", "energy": "kwh"}
 P95 = float(ndtri(0.95))
 SAID_EVERY = 8  # draws
+SMALL = 1e-4  # share of requests
 SAID_FROM = 0.1  # share of the width below which what is rented is no news
 
 
@@ -54,6 +55,7 @@ class Held:
     cost_usd: tuple[float, float] = (0.0, 0.0)  # p5 and p95
     owned_usd: tuple[float, float] = (0.0, 0.0)  # the same without what is rented by the hour beyond the plan
     divisible: bool = True  # whether there are services or pools: runs stay as they are in every draw
+    dropped: float = 0.0  # share of draws in which more requests are left at their penalty than in the plan
 
     @property
     def rent_share(self) -> float:
@@ -87,7 +89,7 @@ def ranged_totals(
     watch("drawing the ranges")
     every = recomputed([*targets, *traced.values()], drawn)
     worlds, waits = _worlds(plan, solution, at, draws)
-    results, on_top, undone, rents = [], [], [], []
+    results, on_top, undone, dropped, rents = [], [], [], [], []
     for i, (values, world, wait) in enumerate(zip(every, worlds, waits, strict=True)):
         if i and i % SAID_EVERY == 0:
             watch(f"drawing the ranges: {i} of {draws}")
@@ -104,21 +106,23 @@ def ranged_totals(
         worst = _operated(at, there.less_at_once(wait), prices) if wait.any() else found
         on_top.append(_on_top(at, stated, worst))
         undone.append(_undone(plan, worst))
+        dropped.append(_dropped(plan, solution, stated, worst))
         rents.append(_rent_usd(at, prices, known, found) - _rent_usd(at, prices, known, stated))
     bands = [Spread(*(float(q) for q in np.quantile(column, QUANTILES))) for column in np.array(results).T]
     cost = np.array(results)[:, list(named).index("cost")]
     ends = [tuple(np.quantile(each, [QUANTILES[0], QUANTILES[-1]]).tolist()) for each in (cost, cost - rents)]
     short = np.array(on_top) > NONE
-    left = np.array(undone)
+    left, more_left = np.array(undone), np.array(dropped)
     held = Held(
         draws,
-        share=float(1.0 - (short | left).mean()),
+        share=float(1.0 - (short | left | more_left).mean()),
         undone=float(left.mean()),
         rented=float(np.median(np.array(on_top)[short])) if short.any() else 0.0,
         whole=at.whole,
         cost_usd=ends[0],
         owned_usd=ends[1],
         divisible=bool(plan.problem.services.name or plan.problem.work.name),
+        dropped=float(more_left.mean()),
     )
     return total_records(named, draws, bands, _of_worlds(plan)), held
 
@@ -132,13 +136,13 @@ def held_sentences(held: Held) -> list[str]:
     where = "" if held.whole else ", where they are done already"
     said = (
         f"The ranges are of {held.draws} draws of facts, rates, demand, failures and deliveries. In each, "
-        f"services and pools are placed again on the fleet of this plan{where}: that is enough in "
-        f"{percent_text(held.share, 0)}"
+        f"services and pools are placed again on the fleet of this plan{where}"
     )
-    if held.share < 1.0:
+    if held.rented > 0.0:
+        nodes = math.ceil(held.rented)
         said += (
-            f"; in half of the others no more than {nodes_text(math.ceil(held.rented))} at once "
-            f"{'is' if math.ceil(held.rented) == 1 else 'are'} rented by the hour, which the ranges pay for"
+            f". Where that is not enough, nodes are rented by the hour, which the ranges pay for: in half of "
+            f"these draws no more than {nodes_text(nodes)} at once"
         )
     if held.share < 1.0 and held.rent_share > SAID_FROM:
         low, high = (money(end) for end in held.owned_usd)
@@ -147,6 +151,8 @@ def held_sentences(held: Held) -> list[str]:
             f"({money(held.cost_usd[0])} to {money(held.cost_usd[1])}, p5 to p95); without it the range is "
             f"{low} to {high}"
         )
+    if held.dropped:
+        said += f"; in {percent_text(held.dropped, 0)} more requests are left out, at their penalty"
     if held.undone:
         said += f"; in {percent_text(held.undone, 0)} work is left undone that no rented node can do"
     return [f"{said}."]
@@ -184,6 +190,13 @@ def _undone(plan: Plan, found: Operation) -> bool:
     """Whether work is left that nobody said what it would cost to leave."""
     stated = np.isfinite(plan.problem.services.unmet_usd)
     return bool((found.unserved[~stated] > NONE).any() or (found.undone > NONE).any())
+
+
+def _dropped(plan: Plan, solution: Solution, stated: Operation, found: Operation) -> bool:
+    """Whether more requests are left at their penalty than the plan leaves."""
+    priced = np.isfinite(plan.problem.services.unmet_usd)
+    planned = np.maximum(stated.unserved, solution.shed_fraction)
+    return bool((found.unserved > planned + SMALL)[priced].any())
 
 
 def _worlds(plan: Plan, solution: Solution, at: Desk, draws: int) -> tuple[list[World], list[Floats]]:

@@ -19,6 +19,7 @@ from planner.program.plan import Plan
 from planner.program.solution import Solution, bought_usd, racks_in_use, totals_by
 from planner.trace.numbers import count_text, percent_text
 
+MORE_HOURS = "rent more hours of the nodes that the plan rents"
 MOVE = "move work to free nodes"
 KEEP = "keep {nodes} of {name} that the plan sells"
 YEAR = "1 year"
@@ -56,6 +57,16 @@ class Recourse:
         """Work placed anew on the nodes of the plan; None where they are not enough."""
         found = self._operated(self._own(world), Means())
         return None if found is None else self._way(self._moved_text(found), 0.0, found)
+
+    def by_the_hour(self, world: World) -> Way | None:
+        """More hours of the offers that the plan rents by the hour, and more of their nodes at once."""
+        found = self._operated(world, Means())
+        if found is None:
+            return None
+        nodes = self._hourly_nodes(found)
+        dearer = found.usd > self.stated.usd + NONE * abs(self.stated.usd)
+        text = f"rent up to {_nodes(nodes)} by the hour" if nodes > NONE else MORE_HOURS if dearer else ""
+        return self._way(text, nodes, found)
 
     def ways(self, world: World, first: int, late_sites: Collection[int] = ()) -> list[Way]:
         """Every way out of a world that is short from a period on, the cheapest first.

@@ -16,6 +16,8 @@ from planner.trace.numbers import energy, mass, money, percent_text
 from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
 
+DARKER = 1.05  # times the highest power of the plan, from which on a day without sun is told
+
 
 def site_energy_records(plan: Plan, solution: Solution) -> list[Record]:
     """One row for each site that states a battery or the sun."""
@@ -43,6 +45,12 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             continue
         more = f"{_more(money(abs(usd)), usd)} and {_more(mass(abs(carbon)), carbon)}"
         yield f"At {row['site']} {held}{sun}: {more} with price and making, the demand charge apart."
+        if sun and row["dark_peak_kw"] > DARKER * row["peak_kw"]:
+            yield (
+                f"A day without sun may draw {row['dark_peak_kw']:.0f} kW at {row['site']}, where the most "
+                f"in the plan is {row['peak_kw']:.0f}: its days have the mean sun of their month, and the "
+                "demand charge and the power cap count these."
+            )
 
 
 def _more(text: str, amount: float) -> str:
@@ -64,6 +72,7 @@ def _record(plan: Plan, one: SiteUse) -> Record:
         "solar_kwh": kwh(one.used_kw),
         "spilled_kwh": kwh(one.sun_kw - one.used_kw),
         "peak_kw": one.peak_kw,
+        "dark_peak_kw": float(one.load_kw.max()),
         "matched_year_fraction": year,
         "matched_hour_fraction": hour,
         "usd": _taken(plan, one.number, "usd"),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from planner.answers.plan.recourse import Recourse, Way
+from planner.answers.plan.recourse import MORE_HOURS, Recourse, Way
 from planner.physics.chance import demand_sigmas
 from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
@@ -153,16 +153,17 @@ def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> 
         ways = recourse.ways(world, t, case.late_sites or ())
         best = ways[0] if ways else Way(NO_WAY, 0.0, 0.0, 0.0)
     else:
-        best = recourse.moved(world) or Way("", 0.0, 0.0, 0.0)
-    said = [best.text] if short.any() else []
+        best = recourse.moved(world) or recourse.by_the_hour(world) or Way("", 0.0, 0.0, 0.0)
+        first = "more nodes at once than the plan rents by the hour" if best.nodes else ""
+    said = [best.text] if first else []
     if late is not None:
         said.append(f"put training.{late.job}.deadline {late.days_text} later")
     row: Record = {
         "case": case.title,
         "holds": "no" if said else "yes",
         "breaks_first": "; ".join(filter(None, (first, late.text if late else ""))),
-        "short_nodes": max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0),
-        "recourse": ", and to ".join(said) or "none is needed",
+        "short_nodes": max(int(np.ceil(short.sum(axis=0).max() - 1e-6)), 0) or math.ceil(best.nodes),
+        "recourse": ", and to ".join(said) or (MORE_HOURS if best.text == MORE_HOURS else "none is needed"),
     }
     return row | _taken(best), ways
 

@@ -248,9 +248,8 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
     parted = int(solution.retired.sum() + solution.sold.sum())
     if not parted:
         return []
-    dearer = found.solution.usd - solution.usd
+    dearer, fouler = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
     if plan.inputs.scenario.policy.objective in ("carbon", "lexicographic"):
-        fouler = found.solution.kgco2e - solution.kgco2e
         return [
             f"Next to it, {_best(plan)} that keeps every node to the end of its life costs "
             f"{money(abs(dearer))} {'more' if dearer >= 0 else 'less'} and emits {mass(abs(fouler))} "
@@ -258,7 +257,8 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
         ]
     return [
         f"Keeping every node to the end of its life would cost {money(abs(dearer))} "
-        f"{'more' if dearer >= 0 else 'less'} than parting with {count_text(parted)}."
+        f"{'more' if dearer >= 0 else 'less'} and emit {mass(abs(fouler))} "
+        f"{'more' if fouler >= 0 else 'less'} than parting with {count_text(parted)}."
     ]
 
 

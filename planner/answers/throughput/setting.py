@@ -12,7 +12,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import Question
 from planner.inputs.resolved import Inputs
 from planner.physics.precisions import FORMATS
-from planner.physics.training_step import LAYOUT
+from planner.physics.training_step import LAYOUT, calibration_key
 from planner.trace.columns import Indices
 from planner.trace.explain import Steps
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
@@ -48,6 +48,10 @@ class Setting:
     def fact(self, key: str) -> Fact:
         """A fact of the catalogue."""
         return self.inputs.fact(key)
+
+    def calibration(self) -> Fact:
+        """Measured rate over the modelled one of mixtures like the model asked about."""
+        return self.fact(calibration_key(self.catalogue, self.question.model))
 
     def without_precision(self, sku: int) -> str:
         """Why a SKU cannot compute at the precision asked for; empty where it can."""
@@ -119,11 +123,11 @@ def training_error(setting: Setting, sku: Indices, mixture: bool) -> Traced:
         spread = _spread(own) if outside else 0.0
         reason = f"range of {own.key}, set without training runs" if outside else "within the fit's error"
         chips.append(chosen("hardware_error_fraction", spread, reason))
-    expert = setting.fact("performance.training.expert_calibration_factor")
+    expert = setting.calibration() if mixture else None
     model = chosen(
         "model_error_fraction",
-        _spread(expert) if mixture else 0.0,
-        f"range of {expert.key}" if mixture else "the fit is of dense models",
+        0.0 if expert is None else _spread(expert),
+        "the fit is of dense models" if expert is None else f"range of {expert.key}",
     )
     return derive(
         joint_error_fraction,

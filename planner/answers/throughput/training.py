@@ -257,10 +257,10 @@ def _notes(setting: Setting, work: Work) -> list[str]:
     notes = [_software_note(setting)]
     parameters = setting.fact(f"model.{setting.question.model}.parameters").value
     if work.mixture:
-        doubt = setting.fact("performance.training.expert_calibration_factor")
+        doubt = setting.calibration()
         notes.append(
-            f"A mixture of experts: published runs of 2025 lie at {doubt.low:g} to {doubt.high:g} times what "
-            "the terms of a step add up to; the factor of its software is taken, and the range says so."
+            f"A mixture of experts: published runs of its kind lie at {doubt.low:g} to {doubt.high:g} times "
+            "what the terms of a step add up to; a factor is taken, and the range says so."
         )
     if parameters < SMALL:
         notes.append(

@@ -172,12 +172,6 @@ def _requests(job: Job) -> Iterator[Problem]:
         yield Problem("inference", "give requests_per_day with duration, or requests: one of the two")
     if table.has("requests_per_day") and not table.has("duration_h"):
         yield Problem("inference.duration", 'is missing, and requests_per_day needs it: write "365 d"')
-    tokens = table.has("tokens_in") + table.has("tokens_out")
-    if table.has("traffic") == (tokens > 0):
-        yield Problem("inference", "give traffic, or tokens_in with tokens_out: one of the two")
-    elif tokens == 1:
-        missing = "tokens_out" if table.has("tokens_in") else "tokens_in"
-        yield Problem(f"inference.{missing}", "is missing, and the other one needs it: write both")
 
 
 _OF_A_MODEL = {
@@ -185,7 +179,9 @@ _OF_A_MODEL = {
     "mean_to_peak": "mean_to_peak_fraction",
     "first_token": "first_token_s",
     "per_token": "per_token_s",
+    "response_time": "response_time_s",
 }
+_NOT_TOKENS = {"images": "images", "audio": "audio_s", "candidates": "candidates"}
 
 
 def _answering(job: Job) -> Iterator[Problem]:
@@ -203,6 +199,13 @@ def _answering(job: Job) -> Iterator[Problem]:
             yield Problem(
                 f"inference.{key}", "has no effect with tokens_per_s, which is what a node gives on average"
             )
+    for key, attribute in _NOT_TOKENS.items():
+        if table.has("tokens_per_s") and table.has(attribute):
+            yield Problem(
+                f"inference.{key}", "belongs to model; tokens_per_s counts tokens: write tokens_out"
+            )
+    if table.has("tokens_per_s") and table.tokens_out == 0:
+        yield Problem("inference.tokens_out", "is 0, and tokens_per_s counts what is written: write model")
 
 
 def _federated(job: Job) -> Iterator[Problem]:

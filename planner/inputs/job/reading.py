@@ -14,7 +14,7 @@ from planner.inputs.fits import is_fit, no_fleet, read_fit
 from planner.inputs.job.checks import problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
-from planner.inputs.kind_checks import job_kind_problems
+from planner.inputs.kind_checks import answer_problems, job_kind_problems
 from planner.inputs.models import with_model_cards
 from planner.inputs.question_fields import usual
 from planner.inputs.scenario import Known, Problem, Scenario, ScenarioError
@@ -173,7 +173,11 @@ def read_job(
         [*fields, *meaning.unknown],
         [*lost, *(own if isinstance(own, list) else [])],
         unread,
-        [*_unknown(document, known_names(catalogue), job), *job_kind_problems(document, catalogue)],
+        [
+            *_unknown(document, known_names(catalogue), job),
+            *job_kind_problems(document, catalogue),
+            *answer_problems(document, catalogue),
+        ],
         problems_between(job),
         empty,
         doubled_figures(own_facts(document), catalogue),

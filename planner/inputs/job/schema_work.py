@@ -196,8 +196,20 @@ class Inference(Part):
     tokens_in: Annotated[float | None, Number("1155", Range(0, 1e8, open=True))] = Field(
         None, description="Mean prompt tokens of a request, in place of `traffic`"
     )
-    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8, open=True))] = Field(
-        None, description="Mean tokens of an answer, in place of `traffic`"
+    tokens_out: Annotated[float | None, Number("211", Range(0, 1e8))] = Field(
+        None, description="Mean tokens of an answer, in place of `traffic`; 0 where prompts are only read"
+    )
+    images: Annotated[float | None, Number("1", Range(0, 1e5, open=True))] = Field(
+        None,
+        description="Images or films of a request that a model makes or classifies, in place of tokens",
+    )
+    audio_s: Annotated[float | None, Quantity('"30 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        description="Sound of a request that a model of speech hears, window by window where it is longer "
+        "than that; `tokens_out` are written of it, or what the fact speech.default.tokens_per_s says",
+    )
+    candidates: Annotated[float | None, Number("270", Range(0, 1e7, open=True))] = Field(
+        None, description="Samples that a recommendation model scores for a request, in place of tokens"
     )
     tokens_per_s: Annotated[float | None, Number("1800", _POSITIVE)] = Field(
         None,
@@ -212,6 +224,11 @@ class Inference(Part):
     )
     per_token_s: Annotated[float | None, Quantity('"60 ms"', "s", Range(0, 3600, open=True))] = Field(
         None, description="Longest time for each further token; default: the fact job.per_token"
+    )
+    response_time_s: Annotated[float | None, Quantity('"10 s"', "s", Range(0, 86_400, open=True))] = Field(
+        None,
+        description="Longest time to an answer that comes at once (images, scores, prompts read); `images` "
+        "and `candidates` with `requests_per_day` need it, and one batch may wait",
     )
     power_kw: Annotated[float | None, Quantity('"650 W"', "kW", Range(0, 100, open=True))] = Field(
         None, description="Mean power of one accelerator with its share of the host, with `tokens_per_s`"

@@ -33,7 +33,7 @@ def model_facts(name: str, path: Path) -> tuple[Fact, ...]:
         make_fact(
             f"model.{name}.{key}",
             float(value),
-            "count",
+            "B" if key.endswith("_bytes") else "count",
             source,
             locator="counted from the shape" if key in counted else path.name,
         )

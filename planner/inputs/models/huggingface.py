@@ -133,6 +133,7 @@ FAMILIES: Mapping[str, Family] = {
     "qwen3": Family(_USUAL),
     "qwen3_moe": Family(_QWEN3_MOE, must_be={"mlp_only_layers": [], "decoder_sparse_step": 1}),
 }
+_STATE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 # Zero, or no value, means that the model has none of it.
 _MAY_BE_ZERO = frozenset({"dense_layers", "shared_experts"})
 
@@ -156,6 +157,7 @@ def read_shape(path: Path) -> ModelShape:
         figures |= _derived(figures, family, problems)
     if family.states and not problems:
         figures |= states_of(document, family.states, figures, problems)
+        figures |= _state_bytes(document, problems)
     problems += [] if problems else _impossible(figures, family)
     figures |= {} if problems else _windows(document, figures["layers"], family, problems)
     tied = document.get("tie_word_embeddings", family.tied)
@@ -242,6 +244,14 @@ def _windows(document: Mapping[str, Any], layers: int, family: Family, problems:
         return {}
     window = _figure(document, "window", "sliding_window", family, problems)
     return {} if window is None else {"window": window, "windowed_layers": min(windowed, layers)}
+
+
+def _state_bytes(document: Mapping[str, Any], problems: list[str]) -> dict[str, int]:
+    """Bytes of a value of the state while the model serves; nothing where engines choose."""
+    kind = document.get("mamba_ssm_cache_dtype", "auto")
+    if kind != "auto" and kind not in _STATE_BYTES:
+        problems.append(f"mamba_ssm_cache_dtype is one of {', '.join(_STATE_BYTES)}, got {json.dumps(kind)}")
+    return {"state_bytes": _STATE_BYTES[kind]} if kind in _STATE_BYTES else {}
 
 
 def _not_understood(document: Mapping[str, Any], family: Family) -> Iterator[str]:

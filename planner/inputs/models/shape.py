@@ -29,7 +29,8 @@ class ModelShape:
     alone; 0 where all layers see all. `state_layers` keep a state in place of keys and values: of
     `state_inner` channels with `state_size` values each, input and output maps in `state_groups`,
     `state_heads` (0 in layers of the first kind, which have a `state_rank`), and the last
-    `state_convolution` inputs; sequences are worked on in chunks of `state_chunk`. The first
+    `state_convolution` inputs; sequences are worked on in chunks of `state_chunk`. `state_bytes` are those
+    of a value of the state while the model serves, 0 where it does not say. The first
     `dense_layers` may lie anywhere, as mixtures of hybrids do. Where each layer counted is one with experts,
     between which others mix tokens, `attending_layers` says how many attend. Routed experts see tokens
     `expert_hidden` wide, the whole width where it is 0; `prediction_layers` predict further tokens in
@@ -64,6 +65,7 @@ class ModelShape:
     state_rank: int = 0
     state_convolution: int = 0
     state_chunk: int = 0
+    state_bytes: int = 0
     attending_layers: int = 0
     expert_hidden: int = 0
     prediction_layers: int = 0

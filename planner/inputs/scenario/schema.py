@@ -39,6 +39,9 @@ from planner.inputs.scenario.series import Shapes
 _MONTHS = {"month": 1, "quarter": 3}
 
 
+_LONGEST_MONTH_D, _SHORTEST_MONTH_D = 31, 28
+
+
 class Horizon(Part):
     """The time that is planned, cut into periods. Hours are those of the calendar, in UTC."""
 
@@ -75,6 +78,19 @@ class Horizon(Part):
     def period_labels(self) -> tuple[str, ...]:
         """Name of each period: `2027-01`, `2027 Q1`, or `2027-02..04` for a quarter of another year."""
         return tuple(map(self._label, self.period_starts))
+
+    def lead_periods(self, lead_h: float) -> int:
+        """Whole periods from an order to the first day of one in which it has arrived, whenever it is placed.
+
+        Months have 28 to 31 days, so that an order may be placed up to three days before its period: a lead
+        of a month, or of 90 days, is one month, or one quarter, and not two.
+        """
+        count, least = 0, lead_h - 24.0 * (_LONGEST_MONTH_D - _SHORTEST_MONTH_D)
+        while least > 24.0 * min(
+            (self._month_first(t + count) - self._month_first(t)).days for t in range(self.periods)
+        ):
+            count += 1
+        return count
 
     def hours_from_start(self, day: date) -> float:
         """Hours from the start of the horizon to the beginning of a day."""

@@ -152,7 +152,7 @@ def intensities(
     if neso:
         _expect(table, signal, GridSignal("average", "direct", "consumption"))
         return _column(table, neso, unit or "gCO2e/kWh")
-    kinds = {name: source for name in _reported(table.header) if (source := _source_of(name))}
+    kinds = generation_columns(table.header)
     if len(kinds) > 1:
         _expect(table, signal, GridSignal("average", signal.scope, "production"))
         return _mixed(table, kinds, signal, catalogue)
@@ -221,6 +221,11 @@ def _unit_of(column: str) -> str:
     plain = column.casefold().replace("_per_", "/")
     found = re.search(r"(?<![a-z])(kg|g|t|lb)s?(?: ?co.?(?:e|eq)?)? ?/ ?(kwh|mwh)", plain)
     return f"{found[1]}/{found[2].replace('wh', 'Wh').replace('m', 'M')}" if found else ""
+
+
+def generation_columns(header: Sequence[str]) -> dict[str, str]:
+    """The columns of generation by kind, as ENTSO-E, NESO and EIA name them, and our source of each."""
+    return {name: source for name in _reported(header) if (source := _source_of(name))}
 
 
 def _reported(header: Sequence[str]) -> Sequence[str]:

@@ -54,4 +54,4 @@ def price_rows(path: Path) -> PriceRows:
     if np.isnan(values).all():
         raise InputError(f"{table.name}: no row holds a price")
     unit = f"{found[1].upper()}/{found[2][0].replace('K', 'k').replace('m', 'M')}Wh"
-    return PriceRows(utc_times(table, time, "UTC"), values, unit)
+    return PriceRows(utc_times(table, time, ""), values, unit)

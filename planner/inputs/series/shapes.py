@@ -55,7 +55,7 @@ def hourly_output(path: Path) -> HourlyShape:
     values = table.numbers(column)
     if (values < 0).any():
         raise InputError(f"{table.name}: '{column}' is below zero: what a plant draws is no profile")
-    return _shape(path, utc_times(table, time, "UTC"), values, "power")
+    return _shape(path, utc_times(table, time, ""), values, "power")
 
 
 def _shape(path: Path, time: pd.DatetimeIndex, values: NDArray[np.float64], what: str) -> HourlyShape:

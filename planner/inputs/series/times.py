@@ -134,7 +134,8 @@ def _zone(table: Table, column: str, time_zone: str) -> str:
     if not time_zone:
         raise InputError(
             f"{table.name}: the times of '{column}' name no zone: end them with Z or with an offset such as "
-            "+01:00; a job may state hourly_time_zone, for example 'UTC' or 'Europe/Berlin'"
+            "+01:00, or call the column time_utc; a job may state hourly_time_zone, for example 'UTC' or "
+            "'Europe/Berlin'"
         )
     known = zoneinfo.available_timezones()
     if time_zone not in known:

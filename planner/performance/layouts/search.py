@@ -3,6 +3,7 @@
 The search knows no model or chip: it is given the shape, the hardware and the fitted constants.
 """
 
+import math
 from dataclasses import dataclass, fields
 from functools import partial
 
@@ -121,10 +122,12 @@ def best_layout(
     enumerated = len(RECOMPUTE_CODES) * len(ranks)
     if not enumerated:
         whole = f"{accelerators} accelerators, {sizes['layers']} layers"
-        reason = f"no layout divides {whole} and a batch of {global_batch}"
-        other = _batch_with_odd_factor(accelerators, global_batch)
-        helps = other != global_batch and len(divided(global_batch=other)["tp"])
-        return NoLayout(reason + (f"; a batch of {other} would do" if helps else ""), np.inf)
+        reason = f"no layout divides {whole} and a batch of {global_batch} sequences"
+        near = _near_batches(accelerators, global_batch)
+        other = next((one for one in near if len(divided(global_batch=one)["tp"])), None)
+        if other is not None:
+            reason += f"; {other} of them, {other * int(run.sequence_tokens):,} tokens, would do"
+        return NoLayout(reason, np.inf)
     # One row of memory for each recomputation, one column for each way to divide.
     codes = np.array(RECOMPUTE_CODES)[:, None]
     split_as = {"sequence_parallel": sequence_parallel, "fused_attention": fused_attention}
@@ -135,7 +138,10 @@ def best_layout(
     fits = needed <= usable_fraction * memory_gb
     if not fits.any():
         smallest = _entry(memory, needed.shape, int(needed.argmin()))
-        why = memory_shortage(memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction)
+        frozen = float(np.max(model.adapter_parameters)) > 0
+        why = memory_shortage(
+            memory=smallest, memory_gb=memory_gb, usable_fraction=usable_fraction, frozen=frozen
+        )
         return NoLayout(f"the smallest of {enumerated} layouts {why}", float(needed.min()))
     fitting = np.flatnonzero(fits.any(axis=0))
     least = fits.argmax(axis=0)[fitting]  # the first recomputation that fits
@@ -217,10 +223,12 @@ def _simplest(
     return int(near[order[0]])
 
 
-def _batch_with_odd_factor(accelerators: int, global_batch: int) -> int:
-    """The nearest batch with the odd factor of the accelerators: 19 nodes need a multiple of 19."""
-    odd = accelerators // (accelerators & -accelerators)
-    return odd * max(1, round(global_batch / odd))
+def _near_batches(accelerators: int, global_batch: int) -> list[int]:
+    """Batches that share a factor with the accelerators, nearest first: 19 nodes need a multiple of 19."""
+    small = (d for d in range(2, math.isqrt(accelerators) + 1) if accelerators % d == 0)
+    factors = {accelerators, *(one for d in small for one in (d, accelerators // d))}
+    near = {factor * max(1, round(global_batch / factor)) for factor in factors} - {global_batch}
+    return sorted(near, key=lambda one: (abs(one - global_batch), one))
 
 
 def _entry(memory: TrainingMemory, shape: tuple[int, ...], index: int) -> TrainingMemory:

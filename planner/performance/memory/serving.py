@@ -67,14 +67,16 @@ def largest_batch(
     batch_limit: Column,
     state_gb: Column = 0.0,
     kept_gb: Column = 0.0,
+    pp: Column = 1.0,
 ) -> Column:
-    """Requests that one replica can hold at once; 0 where not even one fits.
+    """Requests that one stage of a replica can hold at once; 0 where not even one fits.
 
-    b = min(floor((u M - w - G) / (k c + S)), limit)
+    b = min(floor((u M - w - G) / (k c + S)), floor(limit/p))
 
     `context_tokens` is the length to make room for, prompt and answer; `batch_limit` is the engine's own
-    (`max_num_seqs`). S is what layers with a state keep of a request, however long it is, G what is kept of
-    earlier prompts. Paging keeps the waste below one block per request, left out.
+    (`max_num_seqs`), for all that run in its p stages together. S is what layers with a state keep of a
+    request, however long it is, G what is kept of earlier prompts. Paging keeps the waste below one block
+    per request, left out.
 
     Source: Kwon et al., "PagedAttention", SOSP 2023, arXiv 2309.06180.
     """
@@ -83,6 +85,7 @@ def largest_batch(
     require_positive(context_tokens=context_tokens, batch_limit=batch_limit)
     room = usable_fraction * memory_gb - weights_gb - kept_gb
     require_not_negative(state_gb=state_gb, kept_gb=kept_gb)
+    limit = np.floor(np.divide(batch_limit, pp))
     held = np.floor(room / (kv_cache_gb_per_token * context_tokens + state_gb))
-    result: Column = np.clip(held, 0.0, batch_limit)
+    result: Column = np.clip(held, 0.0, limit)
     return result

@@ -188,10 +188,14 @@ def training_memory_gb(
     return training_memory_parts(model=model, run=run, layout=layout, kept=kept).total_gb
 
 
-def memory_shortage(*, memory: TrainingMemory, memory_gb: float, usable_fraction: float) -> str:
+def memory_shortage(
+    *, memory: TrainingMemory, memory_gb: float, usable_fraction: float, frozen: bool | None = None
+) -> str:
     """Why a layout does not fit, in one sentence; empty where it fits.
 
     M > u M_device
+
+    Of the smallest of all layouts, `frozen` says whether its weights are: no other split helps it.
 
     Source: definition.
     """
@@ -215,6 +219,10 @@ def memory_shortage(*, memory: TrainingMemory, memory_gb: float, usable_fraction
     }
     largest = max(cures, key=lambda name: float(cures[name][0]))
     part, cure = cures[largest]
+    if frozen is not None:
+        cure = "more accelerators, or ones with more memory"
+        if not frozen and largest == "weights and optimizer state":
+            cure += ', or adapters next to frozen weights (method = "lora")'
     return (
         f"needs {needed:.1f} GB, {usable:.1f} GB of {memory_gb:.0f} GB are usable; {largest} take "
         f"{float(part):.1f} GB: {cure}"

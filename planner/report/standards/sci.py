@@ -88,8 +88,10 @@ def _provider_units(document: Record) -> list[tuple[str, float, str]]:
 
 
 def _consumer_units(document: Record) -> list[tuple[str, float, str]]:
-    """Requests and tokens written, by what the job's own scores divide its inference by."""
-    scores = {row["name"]: row["value"] for row in document["tables"]["scores"]}
+    """Requests, tokens written and things made, by what the job's own scores divide its inference by."""
+    rows = document["tables"]["scores"]
+    scores = {row["name"]: row["value"] for row in rows}
+    items = [row["label"].rpartition(" per ")[2] for row in rows if row["name"] == "per_item"]
     inference = _sum(document["tables"]["phases"], CONSUMER)["kgco2e"]
     every = (
         ("request", "per_request", "requests that are answered"),
@@ -98,6 +100,7 @@ def _consumer_units(document: Record) -> list[tuple[str, float, str]]:
             "per_million_tokens_written",
             "tokens that are written; those read are not counted",
         ),
+        *((item, "per_item", "what requests ask for") for item in items),
     )
     return [(unit, inference / scores[name], counted) for unit, name, counted in every if scores.get(name)]
 

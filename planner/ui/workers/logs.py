@@ -75,7 +75,7 @@ def _opened(arguments: Record, tell: Tell, mappings: list[Mapping]) -> Iterator[
         tell("reading the log")
         mapping = mapping_for(log, rules if arguments["mapping"].strip() else None)
         mappings.append(mapping)
-        yield read_failures(log, mapping), mapping
+        yield read_failures(log, mapping, fleet_size=arguments.get("fleet_size")), mapping
 
 
 def _file_name(name: str) -> str:

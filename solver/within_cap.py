@@ -42,6 +42,7 @@ from solver.verify import objective_value
 FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
 FEW_FIRST = 0.6  # of the time, for few slots within the cap, where periods have slots
 FEW = 3  # slots then
+FEW_CLOSELY = 0.005  # a gap that is less than what few slots differ by from all
 FEW_BOUND = 0.65  # of the time after the plain search, for what few slots take with all of the cap
 FEW_ROUNDS = 2  # the second with the room that the first one's plan wants
 PRICED = 0.65  # of the time left then, for prices
@@ -259,7 +260,7 @@ class _Search:
             lowered = self.cap.lowered(few, room)
             found = answer(
                 lowered,
-                gap_fraction=self.gap_fraction,
+                gap_fraction=max(self.gap_fraction, FEW_CLOSELY),
                 time_limit_s=ends - time.monotonic(),
                 should_stop=self.should_stop,
                 start=None if first is None else self._operated(first, lowered),
@@ -286,7 +287,7 @@ class _Search:
             return
         found = answer(
             few,
-            gap_fraction=self.gap_fraction,
+            gap_fraction=max(self.gap_fraction, FEW_CLOSELY),
             time_limit_s=FEW_BOUND * (ends - time.monotonic()),
             should_stop=self.should_stop,
             start=self._operated(best, few),

@@ -8,11 +8,13 @@ cap, the program is one of least cost, which is searched as such:
 
 So each price brings a bound, and a plan that no mix of others beats, within the cap or beyond it. Prices go
 along the chord between the best plans on both sides. Plans of few orders lie off these chords: they are
-looked for with the cap, among the options that plans found so far use, and then among all.
+looked for with the cap, among the options that plans found so far use, and then among all. No bound of a
+price is above a chord, so that where the best plan is far above its chord, no price is tried.
 
 Where periods have slots, few of them come first, each the mean of many: what is whole is nearly the same
 there, and sooner found. All slots take a little more, as changes between them have a price, by which a plan
-would be above the cap. So much of the cap is left as room, as much as a known plan takes more.
+would be above the cap. So much of the cap is left as room, as much as a known plan takes more. With all of
+the cap they bound every plan, as a mean of slots takes no more than they do.
 
 Sources: Everett, "Generalized Lagrange multiplier method", Operations Research 11, 1963; Handler and Zang, "A
 dual algorithm for the constrained shortest path problem", Networks 10, 1980 (the chord); Rothberg, "An
@@ -40,6 +42,8 @@ from solver.verify import objective_value
 FAR = 0.05  # gap from which on it is at a loss: nearer, it ends sooner alone
 FEW_FIRST = 0.6  # of the time, for few slots within the cap, where periods have slots
 FEW = 3  # slots then
+FEW_CLOSELY = 0.005  # a gap that is less than what few slots differ by from all
+FEW_BOUND = 0.65  # of the time after the plain search, for what few slots take with all of the cap
 FEW_ROUNDS = 2  # the second with the room that the first one's plan wants
 PRICED = 0.65  # of the time left then, for prices
 MOST_PRICES = 3  # that are tried
@@ -85,7 +89,8 @@ def answer_within_cap(
 
     Without a cap, with one that is no part of the objective alone, or with another engine than HiGHS, it is
     that of `answer`. `supports` are of the same problem with other caps: what is found is added.
-    `plain_fraction` of the time is for the plain search: what it proves, or is near to, needs no prices.
+    `plain_fraction` of the time is for the plain search: what it proves, or is near to, needs no prices. It
+    has all of the time where known plans tell that no price brings a bound that is near.
     """
     cap = _Cap.of(problem)
 
@@ -108,12 +113,14 @@ def answer_within_cap(
     supports = Supports() if supports is None else supports
     search = _Search(problem, cap, supports, gap_fraction, tolerance, should_stop)
     search.by_few_slots(start, ends)
-    direct = plain(plain_fraction * max(ends - time.monotonic(), 0.0), search.better_than(start))
+    share = plain_fraction if search.left_by_prices <= FAR else 1.0
+    direct = plain(share * max(ends - time.monotonic(), 0.0), search.better_than(start))
     search.take(direct.solution)
     if direct.status in ENDED:
         return replace(direct, elapsed_s=time.monotonic() - began)
     search.known_bound = max(search.known_bound, direct.bound)
     if search.gap_fraction_left > FAR:
+        search.bound_by_few_slots(ends)
         search.by_prices(ends)
         search.polish(ends)
     if search.interrupted and search.best is not None:
@@ -187,6 +194,7 @@ class _Search:
     should_stop: backend.Stop | None
     known_bound: float = -math.inf
     interrupted: bool = False  # by Ctrl-C, which the engine hears alone
+    bounded_by_few: bool = False  # a search of few slots had all of the cap
 
     @property
     def bound(self) -> float:
@@ -252,7 +260,7 @@ class _Search:
             lowered = self.cap.lowered(few, room)
             found = answer(
                 lowered,
-                gap_fraction=self.gap_fraction,
+                gap_fraction=max(self.gap_fraction, FEW_CLOSELY),
                 time_limit_s=ends - time.monotonic(),
                 should_stop=self.should_stop,
                 start=None if first is None else self._operated(first, lowered),
@@ -262,6 +270,7 @@ class _Search:
             if found.solution is None:
                 break
             if room == 0:
+                self.bounded_by_few = True
                 self.known_bound = max(self.known_bound, found.bound)
             if (plan := self._operated(found.solution, self.problem)) is not None:
                 self.take(plan)
@@ -270,6 +279,24 @@ class _Search:
             if more <= room:
                 break
             room = more
+
+    def bound_by_few_slots(self, ends: float) -> None:
+        """What few slots take with all of the cap bounds every plan; with room left under it, it did not."""
+        few, best = mean_slots(self.problem, FEW), self.best
+        if few is self.problem or best is None or self.bounded_by_few or self._stopped(ends):
+            return
+        found = answer(
+            few,
+            gap_fraction=max(self.gap_fraction, FEW_CLOSELY),
+            time_limit_s=FEW_BOUND * (ends - time.monotonic()),
+            should_stop=self.should_stop,
+            start=self._operated(best, few),
+            tolerance=self.tolerance,
+        )
+        self.interrupted |= found.status is backend.Status.INTERRUPTED
+        if found.status is not backend.Status.INFEASIBLE:  # the best plan is above the cap by rounding
+            self.bounded_by_few, self.known_bound = True, max(self.known_bound, found.bound)
+        self.take(None if found.solution is None else self._operated(found.solution, self.problem))
 
     def _operated(self, plan: Solution, problem: Problem) -> Solution | None:
         """The plan with its operation chosen again, where it holds so."""
@@ -296,14 +323,11 @@ class _Search:
             tried.append(price)
             self._priced(price, min(each_s, ends - time.monotonic()))
 
-    def _price(self, tried: list[float]) -> float | None:
-        """The price of the chord between a plan within the cap and one beyond; None if it was tried."""
+    def _chords(self) -> list[tuple[float, float]]:
+        """What each chord between a plan within the cap and one beyond comes to at the cap, and its price."""
         within, beyond = self._sides()
         amount, cost, most = self.cap.amount, self._cost, self.cap.most
-        if not within:
-            return None if math.inf in tried else math.inf
-        best = min(within, key=cost)
-        chords = [
+        return [
             (
                 cost(one) + (cost(other) - cost(one)) * (most - amount(one)) / (amount(other) - amount(one)),
                 (cost(one) - cost(other)) / (amount(other) - amount(one)),
@@ -312,7 +336,21 @@ class _Search:
             for other in beyond
             if cost(other) < cost(one)
         ]
-        if chords:
+
+    @property
+    def left_by_prices(self) -> float:
+        """The gap of the best plan that any price leaves, as no bound of one is above a chord; 0: unknown."""
+        chords = self._chords()
+        return backend.gap(self._cost(self.best), min(chords)[0]) if chords and self.best else 0.0
+
+    def _price(self, tried: list[float]) -> float | None:
+        """The price of the chord between a plan within the cap and one beyond; None if it was tried."""
+        within, _ = self._sides()
+        amount, cost, most = self.cap.amount, self._cost, self.cap.most
+        if not within:
+            return None if math.inf in tried else math.inf
+        best = min(within, key=cost)
+        if chords := self._chords():
             price = min(chords)[1]
         elif tried and math.isfinite(tried[-1]):
             price = FLATTER * tried[-1]

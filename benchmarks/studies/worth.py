@@ -42,6 +42,7 @@ PAGE, KEPT = ROOT / "docs" / "worth.md", Path(__file__).with_name("worth.json")
 OWN = Path(__file__).with_name("families")
 MORE_MONEY = 0.05
 GAP_FRACTION, TIME_LIMIT_S, CAPPED_SECONDS, LEVER_SECONDS = 0.005, 60.0, 120.0, 15.0
+CAPPED_GAP_FRACTION = 0.001  # of growth, a plan 0.26 % above the best saves 14.9 %, the best 15.1
 ROUNDING = 1e-6  # by which a plan may be above a cap
 LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
 ALL = ("shift", "pack", "lend")
@@ -333,7 +334,7 @@ def _solved(
     capped_money = math.isfinite(problem.limits.money_cap_usd)
     found = answer_within_cap(
         problem,
-        gap_fraction=GAP_FRACTION,
+        gap_fraction=CAPPED_GAP_FRACTION if capped_money else GAP_FRACTION,
         time_limit_s=CAPPED_SECONDS if capped_money else TIME_LIMIT_S,
         start=start,
         supports=supports,

@@ -123,17 +123,22 @@ def _keeping_parameters(facts: Facts, model: str, hidden: Traced) -> Traced:
     return derive(state_space_parameters, hidden=hidden, heads=facts.fact(f"{own}.state_heads"), **widths)
 
 
+def kept_value_bytes(facts: Facts, model: str) -> Traced:
+    """Bytes of a value of the state that is kept of a request: 16 bits, unless the model says otherwise."""
+    key = f"model.{model}.state_bytes"
+    return facts.fact(key) if facts.has(key) else chosen("state_bytes", 2.0, "16 bits, by default")
+
+
 def crossover(facts: Facts, model: str) -> Traced:
-    """Context from which a layer with a state keeps less than one that attends, both in 16 bits."""
+    """Context from which a layer with a state keeps less than one that attends, whose cache is in 16 bits."""
     own = f"model.{model}"
     widths = state_arguments(facts, model)
-    bytes_ = chosen("state_bytes", 2.0, "16 bits")
     one = chosen("layers", 1.0, "one layer")
     kept = derive(
         state_gb_per_sequence,
         layers=one,
         convolution_tokens=facts.fact(f"{own}.state_convolution"),
-        state_bytes=bytes_,
+        state_bytes=kept_value_bytes(facts, model),
         tp=chosen("tp", 1.0, "of all accelerators together"),
         **widths,
     )
@@ -141,7 +146,7 @@ def crossover(facts: Facts, model: str) -> Traced:
         layer_key_value_bytes,
         kv_heads=facts.fact(f"{own}.kv_heads"),
         head_dim=facts.fact(f"{own}.head_dim"),
-        kv_bytes=bytes_,
+        kv_bytes=chosen("kv_bytes", 2.0, "16 bits"),
     )
     return derive(crossover_tokens, state_bytes=convert(kept, "B"), key_value_bytes=each)
 

@@ -7,7 +7,13 @@ from planner.inputs.resolved import Inputs
 from planner.performance.engine import Transformer
 from planner.performance.serving import latent_head_dim
 from planner.performance.state_space import state_gb_per_sequence
-from planner.physics.hybrids import attending_layers, is_hybrid, state_arguments, state_flops_per_token
+from planner.physics.hybrids import (
+    attending_layers,
+    is_hybrid,
+    kept_value_bytes,
+    state_arguments,
+    state_flops_per_token,
+)
 from planner.physics.precisions import value_bytes
 from planner.trace.columns import Column
 from planner.trace.quantities import Fact, Traced, chosen, convert, derive
@@ -143,15 +149,11 @@ def served_model(
 
 
 def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
-    """What layers with a state keep of a request and take of a token; none where all attend.
-
-    Values of the state take 16 bits, as engines keep them by default, unless the model says otherwise.
-    """
+    """What layers with a state keep of a request and take of a token; none where all attend."""
     if not is_hybrid(inputs, model):
         return {name: chosen(name, 0.0, "every layer attends", unit) for name, unit in STATES.items()}
     state = state_arguments(inputs, model)
-    layers, own_bytes = inputs.fact(f"model.{model}.state_layers"), f"model.{model}.state_bytes"
-    stated = inputs.catalogue.has(own_bytes)
+    layers = inputs.fact(f"model.{model}.state_layers")
     kept = derive(
         state_gb_per_sequence,
         layers=layers,
@@ -159,7 +161,7 @@ def _states(inputs: Inputs, model: str) -> dict[str, Traced]:
         state=state["state"],
         groups=state["groups"],
         convolution_tokens=inputs.fact(f"model.{model}.state_convolution"),
-        state_bytes=inputs.fact(own_bytes) if stated else chosen("state_bytes", 2.0, "16 bits, by default"),
+        state_bytes=kept_value_bytes(inputs, model),
         tp=chosen("tp", 1.0, "of all accelerators together"),
     )
     return {

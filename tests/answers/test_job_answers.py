@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from planner.answers.job.document import job_document
+from planner.answers.job.equations import answering_h
 from planner.inputs.job.reading import read_job
 from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
@@ -14,6 +15,7 @@ from planner.inputs.scenario import ScenarioError, parse_scenario
 from planner.inputs.scenario.files import read_toml
 from planner.physics.full_replicas import full_nodes
 from planner.physics.requests import FRAME, NODE
+from planner.trace.errors import InputError
 
 CATALOGUE = load_catalogue()
 JOB = """
@@ -140,3 +142,10 @@ def test_every_kind_of_model_answers(model: str, said: str, item: str, items: fl
 def test_what_a_request_is_has_one_message(model: str, said: str, wanted: str) -> None:
     assert len([one for one in refused(model, said) if one.startswith(wanted)]) == 1, refused(model, said)
     assert len(refused(model, said)) == 1
+
+
+def test_hours_of_a_service_that_some_facts_keep_from_its_targets_are_not_told() -> None:
+    """By a draw of the facts no load is in time: the hours were infinite, and the answer a traceback."""
+    with pytest.raises(InputError, match="no load meets the latency targets"):
+        answering_h(requests=1e6, requests_per_s=0.0, mean_to_peak_fraction=0.5)
+    assert answering_h(requests=7200.0, requests_per_s=4.0, mean_to_peak_fraction=0.5) == pytest.approx(1.0)

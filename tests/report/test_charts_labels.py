@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.report.charts.drawing import waterfall
 from planner.report.charts.fronts import money_front
 from planner.report.charts.label_places import HIGH, NARROW, PLACES, Box, _pixels, box_of, places_of
 from planner.report.charts.throughput import side_by_side
@@ -72,3 +73,22 @@ def test_one_chip_is_no_chips() -> None:
     assert picture is not None
     assert "mi300x-8, 1 chip" in picture.alt
     assert "1 chips" not in picture.alt
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [([2.0, 3.0], ["adds", "total"]), ([2.0, -1.0], ["adds", "takes away", "total"])],
+)
+def test_a_legend_names_what_the_bars_show(changes: list[float], named: list[str]) -> None:
+    """A job takes nothing away; the colours of the others stay."""
+    terms = [{"label": str(i), "usd": change} for i, change in enumerate(changes)]
+    drawn = waterfall(terms, "usd", "USD", "Cost")
+    assert drawn is not None
+    colours = [
+        layer["encoding"]["color"]
+        for layer in drawn.chart.to_dict()["layer"]
+        if "color" in layer.get("encoding", {}) and "legend" in layer["encoding"]["color"]
+    ]
+
+    assert {tuple(one["legend"]["values"]) for one in colours} == {tuple(named)}
+    assert all(one["scale"]["domain"] == ["adds", "takes away", "total"] for one in colours)

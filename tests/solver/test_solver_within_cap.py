@@ -16,6 +16,7 @@ from solver import within_cap
 from solver.answer import Answer, answer
 from solver.backend import Status
 from solver.frontier import CARBON, MONEY
+from solver.mean_slots import mean_slots
 from solver.narrow import narrow
 from solver.problem import Objective, Problem, Resting, SlotDemand, Slots
 from solver.program import Program
@@ -165,6 +166,49 @@ def test_few_slots_leave_room_for_what_all_slots_take_more(
     assert asked == pytest.approx([624.0] if known else [640.0, 624.0])
     assert best.objective == pytest.approx(190.0)
     assert best.status is Status.OPTIMAL
+
+
+def test_few_slots_with_all_of_the_cap_bound_every_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room was left for the 16 USD of waking, so that what they bound is asked anew, with 640 USD.
+
+    The best plan has 190 kg; few slots, in which waking is free, have that of 650 USD for 180 kg.
+    """
+    case = by_day_and_night(under_money(640.0))
+    start = answer(replace(case, objective=MONEY), gap_fraction=0.0, time_limit_s=20.0).solution
+    few = answer(mean_slots(case, 2), gap_fraction=0.0, time_limit_s=20.0)
+    asked: list[float] = []
+
+    def recorded(problem: Problem, **options: Any) -> Answer:
+        if len(problem.slots) == 2:
+            asked.append(problem.limits.money_cap_usd)
+        found = answer(problem, **options)
+        return replace(found, status=Status.TIME_LIMIT, bound=-math.inf) if problem is case else found
+
+    monkeypatch.setattr(within_cap, "answer", recorded)
+    best = found(case, start=start)
+    assert asked[:2] == pytest.approx([624.0, 640.0])
+    assert best.objective == pytest.approx(190.0)
+    assert few.objective < 190.0
+    assert best.bound >= few.objective - 1e-6
+
+
+@pytest.mark.parametrize(("usd", "all_of_it"), [(575.0, False), (599.0, True)])
+def test_no_price_is_tried_that_could_not_bring_a_near_bound(
+    usd: float, all_of_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 600 USD, 20 kg of 230 less: just below, a price leaves 8 % of them, and with 575 nothing."""
+    plans = [found(under_money(paid)).solution for paid in (usd, 600.0)]
+    supports = Supports([plan for plan in plans if plan is not None])
+    limits: list[float] = []
+
+    def recorded(problem: Problem, **options: Any) -> Answer:
+        limits.append(options["time_limit_s"])
+        return answer(problem, **options)
+
+    monkeypatch.setattr(within_cap, "answer", recorded)
+    assert len(supports.plans) == 2
+    found(under_money(usd), supports=supports)
+    assert (limits[0] > 15.0) is all_of_it
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.trace.columns import Column
+from planner.trace.errors import InputError
 
 # All of a job together holds hardware of every kind.
 WHOLE = "embodied=job"
@@ -31,7 +32,15 @@ def answering_h(*, requests: Column, requests_per_s: Column, mean_to_peak_fracti
     requests. Standby replicas are left out.
 
     Source: definition.
+
+    Raises:
+        InputError: no load is carried in time, by facts within their ranges.
     """
+    if not np.all(np.asarray(requests_per_s) > 0):
+        raise InputError(
+            "inference: within the ranges of the facts there are some by which no load meets the latency "
+            "targets, so that nothing can be said of its hours: allow longer ones, or choose another SKU"
+        )
     return np.divide(requests, np.multiply(requests_per_s, mean_to_peak_fraction)) / 3600.0
 
 

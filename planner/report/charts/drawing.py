@@ -82,9 +82,9 @@ def waterfall(terms: Sequence[Record], key: str, unit: str, title: str) -> Pictu
         row["edge"] = max(row["start"], row["end"])
     scale = with_room(row[end] for row in rows for end in ("start", "end"))
     x = alt.X("start:Q", title=name, scale=scale)
-    bars = labelled_bars(
-        rows, row_axis("term"), x, colour("kind", "term", ["adds", "takes away", "total"]), "end", "edge"
-    )
+    kinds = ["adds", "takes away", "total"]
+    met = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
+    bars = labelled_bars(rows, row_axis("term"), x, colour("kind", "term", kinds, met), "end", "edge")
     words = "; ".join(f"{row['term']} {row['label']}" for row in rows).replace("\n", " ")
     return Picture(title, f"Bars in {name} that add up to the total. {words}.", layered(30, *bars))
 
@@ -135,12 +135,15 @@ def labelled_bars(
     return [bars, text.encode(x=f"{edge}:Q" if edge else x, text="label:N")]
 
 
-def colour(field: str, title: str | None, order: list[str] | None = None) -> alt.Color:
-    """The palette by a field, with its legend above, whose title may be left out."""
+def colour(
+    field: str, title: str | None, order: list[str] | None = None, met: list[str] | None = None
+) -> alt.Color:
+    """The palette by a field, its legend above, whose title may be left out; it names `met`, if given."""
     legend = alt.Legend(
         title=title,
         orient="top",
-        columns=columns(order or ()),
+        columns=columns(met or order or ()),
+        values=alt.Undefined if met is None else met,
         labelLimit=240,
         symbolType="square",
         symbolStrokeWidth=0,

@@ -48,8 +48,8 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
         if sun and row["dark_peak_kw"] > DARKER * row["peak_kw"]:
             yield (
                 f"A day without sun may draw {quantity_text(row['dark_peak_kw'], 'kW')} at {row['site']}, "
-                f"where the most in the plan is {quantity_text(row['peak_kw'], 'kW')}: its days have the mean "
-                "sun of their month, and the demand charge and the power cap count these."
+                f"where the most in the plan is {quantity_text(row['peak_kw'], 'kW')}: its days have the "
+                "mean sun of their month, and the demand charge and the power cap count these."
             )
 
 

@@ -12,7 +12,7 @@ from planner.program.plan import Plan
 from planner.program.site_energy import SiteUse, site_uses, states_energy
 from planner.program.slot_ledger import OF_SITES, sites_with_nodes
 from planner.program.solution import Solution
-from planner.trace.numbers import energy, mass, money, percent_text, quantities_text
+from planner.trace.numbers import energy, mass, money, percent_text, quantity_text
 from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
 
@@ -46,11 +46,10 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
         more = f"{_more(money(abs(usd)), usd)} and {_more(mass(abs(carbon)), carbon)}"
         yield f"At {row['site']} {held}{sun}: {more} with price and making, the demand charge apart."
         if sun and row["dark_peak_kw"] > DARKER * row["peak_kw"]:
-            dark, most = quantities_text([row["dark_peak_kw"], row["peak_kw"]], "kW")
             yield (
-                f"A day without sun may draw {dark} at {row['site']}, where the most in the plan is {most}: "
-                "its days have the mean sun of their month, and the demand charge and the power cap count "
-                "these."
+                f"A day without sun may draw {quantity_text(row['dark_peak_kw'], 'kW')} at {row['site']}, "
+                f"where the most in the plan is {quantity_text(row['peak_kw'], 'kW')}: its days have the "
+                "mean sun of their month, and the demand charge and the power cap count these."
             )
 
 

@@ -124,8 +124,11 @@ def delivery_slack(inputs: Inputs, sku: int, ordered: int, arrives: int) -> Trac
     """Hours from the stated lead time of an order to the period that needs it.
 
     It is placed on the first day of its period, or before it where that has a day less than the lead time.
+    What has no lead time is in stock: nothing delays it.
     """
     lead_h = inputs.offers[inputs.skus[sku].name].lead_time_h
+    if lead_h == 0.0:
+        return chosen("slack_h", np.inf, "in stock, by a lead time of 0 d")
     starts = inputs.period_start_h.value[0]
     slack = max(float(starts[arrives] - starts[ordered] - lead_h), 0.0)
     return chosen("slack_h", slack, "from the stated lead time to the period that needs the nodes")

@@ -262,6 +262,16 @@ def test_a_deadline_is_planned_to_the_confidence() -> None:
         assert 0 <= row["delivery_fraction"] <= 1
 
 
+def test_what_is_in_stock_is_never_late() -> None:
+    """A lead time of 0 d is in stock; of a day, half of the orders come after the start of their period."""
+    stock, waits = (
+        services(plan_tables(planned(BUSY | {"market.h100-8.lead_time": lead})))[0]["delivery_fraction"]
+        for lead in ("0 d", "1 d")
+    )
+    assert stock == 1.0
+    assert waits < 0.6
+
+
 @pytest.mark.nightly
 def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
     """By hand: nodes that serve over 0.7, less those that stand free and the headroom of the replicas."""

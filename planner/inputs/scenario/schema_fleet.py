@@ -77,7 +77,7 @@ class Offer(Part):
         tuple[float, ...] | None, EachPeriod(Quantity('"280 kUSD"', "USD", Range(0, 1e9, open=True)))
     ] = Field(None, description="Price of a node; default: the catalogue's dated one")
     lead_time_h: Annotated[float, Quantity('"60 d"', "h", Range(0, 43_830))] = Field(
-        description="Time from the order to the first hour of work"
+        description="Time from the order to the first hour of work; `0 d` is in stock, which nothing delays"
     )
     order_nodes: Annotated[int, Count("2", Range(1, 100_000))] = Field(
         1, description="Nodes in one order unit; what is sold by the rack or slice is ordered so"

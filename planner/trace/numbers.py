@@ -150,8 +150,9 @@ def tonne_price(usd: float) -> str:
 def amount_text(value: float, unit: str) -> str:
     """A number in a sentence, at the precision that a plan deserves: '4.86 MUSD', '12.0 tCO2e'."""
     divisor, name = scale_of(unit, [value])
-    number = value / divisor
-    return f"{fixed_text(number, _decimals(number, SPOKEN))} {name}".rstrip()
+    said = float(f"{value / divisor:.{SPOKEN}g}") * divisor  # 999.7 thousand are said as a million
+    divisor, name = scale_of(unit, [said])
+    return f"{fixed_text(value / divisor, _decimals(said / divisor, SPOKEN))} {name}".rstrip()
 
 
 def money(usd: float) -> str:

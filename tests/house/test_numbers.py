@@ -49,7 +49,7 @@ from planner.trace.numbers import (
         (amount_text(5_473_578.0, "kgCO2e"), "5,474 tCO2e"),
         (amount_text(54_735_780.0, "kgCO2e"), "54.7 ktCO2e"),
         (amount_text(12_000.0, "kgCO2e"), "12.0 tCO2e"),
-        (amount_text(999_999.0, "USD"), "1,000 kUSD"),
+        (amount_text(999_999.0, "USD"), "1.00 MUSD"),
     ],
 )
 def test_one_way_to_write_a_number(said: str, text: str) -> None:

@@ -1,24 +1,31 @@
-"""How long plans take with slots: one size and one number of slots a call, so that each has a quiet machine.
+"""How long plans take with slots, one size and one number of slots a process.
 
     python -m benchmarks.studies.slots SIZE SLOTS [SECONDS]
+    python -m benchmarks.studies.slots --page
 
 SIZE is S, M or L, the made-up fleets of `benchmarks/fleets.py` with work and the levers laid on; or
 quarter or quarter-16, the shipped quarter as it is and with sixteen times as much to search, with all levers.
 SLOTS are those of a period: 1, or a number of days of 12. SECONDS is the limit; default: what is aimed at.
-Prints a row of the table that `table` heads: run S, M, L, quarter and quarter-16 with 1, 24 and 96 slots.
+Prints a row of the table that `table` heads. `--page` runs every size with 1, 24 and 96 slots, one after
+the other, and writes docs/slot-times.md: on a quiet machine, twenty minutes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import resource
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.clock import peak_mb
 from benchmarks.fleets import HOURS, SIZES, fleet
 from benchmarks.scenarios import COPIES, grown
 from planner.inputs.loading import load_catalogue
@@ -43,7 +50,27 @@ Floats = NDArray[np.float64]
 
 A_DAY, DAY_H = 12, 24.0
 LEVERS = ["shift", "pack", "lend"]
-HEAD = "| size | slots | columns | whole | rows | build, s | plan, s | limit, s | gap asked | gap | status |"
+HEAD = (
+    "| size | slots | columns | whole | rows | build, s | plan, s | limit, s "
+    "| gap asked | gap | status | peak memory, MB |"
+)
+PAGE_SLOTS = (1, 2 * A_DAY, 8 * A_DAY)
+# What a row may take beyond its limit, as large programs take long to be built and written.
+MOST_MEMORY_GB, MOST_MORE_S = 16, 120.0
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "slot-times.md"
+ABOUT = """# How long plans with slots take
+
+Written by `python -m benchmarks.studies.slots --page`. Each row is a process of its own, one after the other,
+and one reading. S, M and L are made-up fleets (`benchmarks/fleets.py`) with divisible work and all levers;
+`quarter` is the shipped `next-quarter` with all levers, `quarter-16` the same with sixteen times as much to
+search. With one slot the period is one. The gap asked within the limit is the aim. A plan that ends at its
+limit says how far it may be from the best; `none` is a plan without a bound. The checks and the account of
+the plan come on top of the limit.
+"""
+ENDS = f"""A row may hold {MOST_MEMORY_GB} GB and last {MOST_MORE_S:g} s longer than its limit; one that needs
+more says so.
+"""
 
 
 class Aim(NamedTuple):
@@ -211,7 +238,7 @@ def row(size: str, slots: int, seconds: float | None = None) -> str:
     return (
         f"| {size} | {slots} | {len(variables):,} | {whole:,} | {len(model.constraints):,} "
         f"| {built - began:.1f} | {ended - built:.1f} | {limit:g} | {aim.gap_fraction:.1%} | {gap} "
-        f"| {found.status.value} |"
+        f"| {found.status.value} | {peak_mb():,.0f} |"
     )
 
 
@@ -220,8 +247,55 @@ def table() -> str:
     return f"{HEAD}\n|---|{'--:|' * (HEAD.count('|') - 3)}---|"
 
 
+def measured(size: str, slots: int) -> str:
+    """The row of a process of its own, or one that says what it ran out of."""
+    aim = AIMS[size]
+    held = MOST_MEMORY_GB * 10**9
+    command = [sys.executable, "-m", "benchmarks.studies.slots", size, str(slots)]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=aim.seconds + MOST_MORE_S,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (held, held)),
+        )
+    except subprocess.TimeoutExpired:
+        return _ended_early(size, slots, "ran out of time before a plan was checked")
+    if "MemoryError" in done.stderr or "bad_alloc" in done.stderr:
+        return _ended_early(size, slots, f"takes more than {MOST_MEMORY_GB} GB")
+    done.check_returncode()
+    return done.stdout.strip()
+
+
+def _ended_early(size: str, slots: int, why: str) -> str:
+    aim = AIMS[size]
+    return f"| {size} | {slots} | | | | | | {aim.seconds:g} | {aim.gap_fraction:.1%} | none | {why} | |"
+
+
+def page() -> str:
+    """Every size with each number of slots, in a table.
+
+    Raises:
+        subprocess.CalledProcessError: a row failed by something else than time or memory.
+    """
+    lines = []
+    for size in AIMS:
+        for slots in PAGE_SLOTS:
+            print(f"{size} {slots}", file=sys.stderr, flush=True)
+            lines.append(measured(size, slots))
+    cores, load = os.cpu_count() or 1, os.getloadavg()[1]
+    about = f"Measured with {cores} cores, of which {load:.1f} were busy at the end."
+    return "\n".join([ABOUT, table(), *lines, "", ENDS.rstrip(), about, ""])
+
+
 def main(arguments: list[str]) -> None:
-    """Print the row that is asked for; without any, how to ask."""
+    """Print the row that is asked for, or write the page; without any, how to ask."""
+    if arguments == ["--page"]:
+        PAGE.write_text(page(), encoding="utf-8")
+        print(PAGE)
+        return
     if len(arguments) not in (2, 3):
         print(__doc__)
         print(table())

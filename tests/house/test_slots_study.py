@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,23 @@ def test_a_row_says_what_was_asked_and_what_came_of_it(capsys: pytest.CaptureFix
     assert "none" not in line
     slots.main([])
     assert slots.table() in capsys.readouterr().out
+
+
+def test_the_page_holds_every_size_and_says_what_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that ends early has as many cells as one that ends well, and its reason."""
+
+    def ended(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        size, count = command[-2:]
+        if (size, count) == ("L", "96"):
+            raise subprocess.TimeoutExpired(command, 1.0)
+        failed = (size, count) == ("L", "24")
+        row = "| " + " | ".join([size, count] + ["0"] * (slots.HEAD.count("|") - 3)) + " |\n"
+        return subprocess.CompletedProcess(command, int(failed), row, "MemoryError" if failed else "")
+
+    monkeypatch.setattr(subprocess, "run", ended)
+    rows = [line for line in slots.page().splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(slots.AIMS) * len(slots.PAGE_SLOTS)
+    assert {row.count("|") for row in rows} == {slots.HEAD.count("|")}
+    early = {row.split("|")[2].strip(): row for row in rows if row.startswith("| L |")}
+    assert "takes more than 16 GB" in early["24"]
+    assert "ran out of time" in early["96"]

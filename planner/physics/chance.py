@@ -15,6 +15,7 @@ from planner.physics.measured_serving import factors_of, rate_error
 from planner.trace.quantities import Fact, Traced, chosen, derive, pick
 
 QUARTER_H = 2191.5  # a quarter of the mean year
+IN_STOCK_H = 1e6  # of slack: longer than any delay
 TRAINING_ERROR = "performance.training.out_of_sample_error"
 
 
@@ -128,7 +129,7 @@ def delivery_slack(inputs: Inputs, sku: int, ordered: int, arrives: int) -> Trac
     """
     lead_h = inputs.offers[inputs.skus[sku].name].lead_time_h
     if lead_h == 0.0:
-        return chosen("slack_h", np.inf, "in stock, by a lead time of 0 d")
+        return chosen("slack_h", IN_STOCK_H, "in stock, by a lead time of 0 d")
     starts = inputs.period_start_h.value[0]
     slack = max(float(starts[arrives] - starts[ordered] - lead_h), 0.0)
     return chosen("slack_h", slack, "from the stated lead time to the period that needs the nodes")

@@ -136,7 +136,11 @@ def checkpoint_sample(nodes: int = 64, asynchronous: bool = False, **inputs: Any
         },
         "rows": [row(2.0 * 1.12**step) for step in range(60)],
         "marks": [{"name": name} | {key: row(young * by)[key] for key in kept} for name, by in names.items()],
-        "worth": {"usd_a_point_and_month": 6700.0, "kgco2e_a_point_and_month": 1800.0},
+        "worth": {
+            "usd_a_point_and_month": 6700.0,
+            "kgco2e_a_point_and_month": 1800.0,
+            "retried_ettr_fraction": row(young)["ettr_fraction"],
+        },
         "flat": {"low_min": young / 1.5, "high_min": young * 1.5, "loss_fraction": 0.001},
         "explanations": {
             "ettr": [

@@ -390,8 +390,8 @@ def recognised_job(brought: Base) -> None:
         return
     st.markdown(f"Recognised in {shared.plain(brought.name)}:")
     shared.sheet(table_of("", rows), "What was recognised")
-    if st.button("Use this file", key="job.use_file"):
-        take_over(brought)
+    # Taken before the page is drawn anew: a press while it is drawn is not lost.
+    st.button("Use this file", key="job.use_file", on_click=take, args=(brought,))
 
 
 def recognised_meter(base: Base, wanted: dict[str, Any], name: str, content: bytes) -> None:

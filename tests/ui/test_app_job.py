@@ -168,7 +168,7 @@ def test_another_example_brings_its_own_inputs(page: AppTest) -> None:
     field(page.number_input, "nodes").set_value(32).run()
     page.selectbox("job.example").set_value("bloom").run()
 
-    assert [metric.value for metric in page.metric][1:3] == ["24.69 tCO2e", "11.2 tCO2e"]
+    assert [metric.value for metric in page.metric][1:3] == ["24.7 tCO2e", "11.2 tCO2e"]
     assert field(page.number_input, "accelerator_hours").value == 1_082_990
     assert field(page.selectbox, "grid").value == job_inputs.OWN
     look_at(page, "Where and when")

@@ -313,9 +313,11 @@ def step_times(
     c bytes are moved for each value between the layers. Where there is an encoder, its matrices and attention
     take the q tokens, in which all see all, and the other layers the b. Exchanges are
     2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) for t > 1, and where experts lie on several groups
-    L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r), sent in 8 bits and returned in 16. L_e layers hold
-    experts, and they alone take T_expert and T_read_expert. Where d_s tokens are guessed for each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
-    guesses take d_s times the head and one layer more of such a step, as the module that guesses is a layer.
+    L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r), sent in 8 bits and returned in 16. L_e layers
+    hold experts, and they alone take T_expert and T_read_expert. Where d_s tokens are guessed for each
+    request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
+    guesses take d_s times the head and one layer more of such a step, as the module that guesses is a
+    layer.
 
     Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
     the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)

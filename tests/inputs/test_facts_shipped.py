@@ -58,7 +58,7 @@ def test_keys_are_well_formed_and_stand_once():
 
 BY_PRECISION = re.compile(
     r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
-    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-((vllm|tensorrt-llm)(-2025)?|sglang|mlperf))?"
+    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-((vllm|tensorrt-llm)(-202[45])?|sglang|mlperf))?"
 )
 BY_SIZE = re.compile(
     r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"

@@ -32,6 +32,12 @@ def image_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str,
     )
 
 
+def detection_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str, float]:
+    """What finding objects in images uses of an accelerator at a rate; values that it moves are left out."""
+    each = constant("benchmark.retinanet.multiplications", "multiplications")
+    return _uses(chip, images_per_s / accelerators, each, 0.0)
+
+
 def speech_uses(
     chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
 ) -> dict[str, float]:

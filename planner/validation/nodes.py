@@ -27,7 +27,7 @@ from planner.physics.training_step import LAYOUT, OUTSIDE_STEP, PRECISIONS
 from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.node_work import classifier_parts, image_uses, speech_uses
+from planner.validation.node_work import classifier_parts, detection_uses, image_uses, speech_uses
 from planner.validation.recommendation import (
     is_recommendation,
     query_uses,
@@ -40,7 +40,12 @@ from planner.validation.serving import POWER, accelerator_kw, generation_kw, inp
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
-SCORED_OR_DRAWN = ("dlrm-v2-99", "dlrm-v2-99.9", "stable-diffusion-xl")  # benchmarks without tokens
+SCORED_OR_DRAWN = (
+    "dlrm-v2-99",
+    "dlrm-v2-99.9",
+    "stable-diffusion-xl",
+    "retinanet",
+)  # benchmarks without tokens
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
 BOOK = Book(
@@ -187,17 +192,19 @@ def node_serving(
     """
     (benchmark, scenario), sku = _served(workload), _sku(node)
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
-    generates = benchmark == "stable-diffusion-xl"
+    pictures = benchmark in ("stable-diffusion-xl", "retinanet")
     scored = benchmark.startswith("dlrm")
     if tokens_per_s is None and samples_per_s is None:
         system = {"benchmark": benchmark, "scenario": scenario, "gpu": sku.accelerator}
-        law, unit = (serve_benchmark, "samples/s") if generates or scored else (serve_system, "1/s")
+        law = serve_benchmark if pictures or scored else serve_system
+        unit = "samples/s" if pictures or scored or benchmark == "whisper" else "1/s"
         best = law(**system, accelerators=round(accelerators))[unit]
         tokens_per_s, samples_per_s = (None, best) if unit == "samples/s" else (best, None)
-    if generates or scored:
+    if pictures or scored:
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
-        uses_of = query_uses if scored else image_uses
+        seen = detection_uses if benchmark == "retinanet" else image_uses
+        uses_of = query_uses if scored else seen
         uses, mixture = uses_of(sku.accelerator, accelerators, samples_per_s), False
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
@@ -207,7 +214,7 @@ def node_serving(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
-    if generates:
+    if pictures:
         one = generation_kw(sku.accelerator, "image", **uses)
     else:
         one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "")

@@ -101,6 +101,14 @@ def test_more_work_draws_more_and_a_limit_less(workload, low, high):
     assert limited <= more
 
 
+def test_fans_turn_in_an_idle_node():
+    """MLPerf Training power logs: lows of 2.50 and 2.89 kW (air, v4.1), 2.06 and 2.23 kW (immersed, v4.0)."""
+    air, immersed = (1e3 * node_idle(node=node) for node in ("8x H100 SXM", IMMERSED))
+
+    assert 2_502 < air < 2_888
+    assert 2_055 < immersed < 2_230
+
+
 def test_cooling_that_a_name_states_is_that_of_the_host():
     """Air takes half a kilowatt of fans more than immersion."""
     air, immersed = (node_training(workload="DLRM-dcnv2", node=n, nodes=1) for n in ("8x H100 SXM", IMMERSED))

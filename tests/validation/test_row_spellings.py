@@ -220,7 +220,7 @@ def test_gas_of_a_node_that_is_published_at_one_abatement():
         "embodied_act", {**card, "node": "12nm", "gpa": "95%", "ics": 26, "pkg_g": 150}, "kgCO2e"
     )
     assert ours == pytest.approx(19.949, rel=1e-3)
-    with pytest.raises(NotUnderstood, match="die.n12.gas_99"):
+    with pytest.raises(NotUnderstood, match=r"die\.n12\.gas_99"):
         evaluate("embodied_act", {**card, "node": "12nm", "ics": 26, "pkg_g": 150}, "kgCO2e")
 
 

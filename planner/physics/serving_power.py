@@ -125,7 +125,7 @@ def law_of(catalogue: Catalogue, curve: str, model: str, precision: str) -> str:
     """The power law of a model at a precision, of those that were measured on a generation (`curve`).
 
     Mixtures of experts have their own. Hopper widens weights of 4 bits and scales blocks of weights in 8 bits
-    (`fp8_block`) beside its matrix units, which draws more; Blackwell's units do both.
+    (`fp8_block`) outside its matrix units, which draws more; Blackwell's units do both.
     """
     experts = f"model.{model}.experts"
     if not catalogue.has(experts) or catalogue.fact(experts).value <= 0:

@@ -615,6 +615,13 @@ def test_wrong_files_are_refused_whole(text: str, messages: list[str]) -> None:
         assert message in said
 
 
+def test_another_word_is_no_slip_of_the_pen() -> None:
+    """`restart` was read as `start` too, and refused as a date."""
+    (said,) = refused(SMALL + HOURS + 'restart = "15 min"\n')
+
+    assert "training.restart: is not known here" in said
+
+
 def test_many_problems_come_at_once() -> None:
     said = refused(
         '[site]\npue = 0.5\ngrid = "atlantis"\n[hardware]\nsku = "x"\nlifetime = "0 y"\n[training]\n'

@@ -340,6 +340,6 @@ def _stay_below(
         return
     period = index[0] if index else None
     total = weighted_total(program, money / THOUSAND, carbon / THOUSAND, period)
-    for variable, size in program.slack(family, index, abs(cap) or 1.0):
+    for variable, size in program.slack(family, index, abs(cap)):
         total[variable] = -size / THOUSAND
     program.add(name(family.replace(" ", "_"), index), total, pulp.LpConstraintLE, cap / THOUSAND)

@@ -53,7 +53,7 @@ NOTHING = 1e-9  # shares below this are rounding
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """One limit that gives way: by `amount` in the unit of its family, and as a share of the limit."""
+    """One limit that gives way: by `amount` in its unit, and as a share of a limit that is not 0."""
 
     family: str
     index: Index
@@ -202,8 +202,9 @@ def _give_way(
         return Family(tuple(names), False if outcome.status is backend.Status.INFEASIBLE else None)
     gives = []
     for (family, index), amount in program.given_way(outcome.values).items():
-        share = amount / program.slacks[family, index].size
-        if share > NOTHING:
+        slack = program.slacks[family, index]
+        if amount / slack.size > NOTHING:
+            share = amount / slack.size if slack.is_share else math.inf  # of nothing there is no share
             gives.append(Give(family, index, label(problem, family, index), amount, share))
     repaired = answer(
         relaxed(problem, gives),

@@ -41,10 +41,14 @@ ROUNDING = 1e-6  # what an engine may leave above a whole number
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """How far a row of a relaxed family may give way: `size` is what one unit of the variable stands for."""
+    """How far a row of a relaxed family may give way: `size` is what one unit of the variable stands for.
+
+    Where all limits of the family are 0 that is one of their unit, and no share of a limit.
+    """
 
     variable: Any
     size: float
+    is_share: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -157,8 +161,8 @@ class Program:
         if family not in self.relaxed:
             return []
         made = pulp.LpVariable(self.prefix + name("over_" + family.replace(" ", "_"), index), 0, most)
-        self.slacks[family, index] = Slack(made, size)
-        return [(made, size)]
+        self.slacks[family, index] = Slack(made, size or 1.0, size > 0)
+        return [(made, size or 1.0)]
 
     def solution(self, values: Mapping[str, float]) -> Solution:
         """The plan that an engine's values stand for; counts are rounded, fractions of replicas up.
@@ -342,7 +346,7 @@ class Program:
         if family not in self.relaxed:
             return NO_PART
         finite = np.isfinite(limits)
-        largest = float(limits[finite].max(initial=0.0)) or 1.0
+        largest = float(limits[finite].max(initial=0.0))
         found = []
         for index in np.argwhere(finite).tolist():
             place = tuple(index)

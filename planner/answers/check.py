@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,19 @@ def check(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Sce
     Raises:
         InputError: it is wrong; the error holds every problem.
     """
+    with laid_out(text, name, files) as scenario:
+        return scenario
+
+
+@contextmanager
+def laid_out(text: str, name: str, files: Mapping[str, bytes] | None = None) -> Iterator[Scenario]:
+    """The same, with its files in a folder for as long as it is used.
+
+    Raises:
+        InputError: it is wrong; the error holds every problem.
+    """
     with read_kept(unsaved(name, text, files or {})) as reading:
-        return scenario_in(reading)
+        yield scenario_in(reading)
 
 
 def checked_scenario(path: Path, changes: Mapping[str, Any] | None = None) -> Scenario:

@@ -6,6 +6,7 @@ reported stays as the plan has it at that time.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
@@ -13,11 +14,16 @@ from typing import Any
 from planner.inputs.actuals import Actual
 from planner.inputs.editing.edits import with_rows, with_values
 from planner.inputs.editing.fields import is_table_list, rules_of, sections
+from planner.inputs.exchange import rates_in
+from planner.inputs.scenario.fields import Frame, Quantity
 from planner.inputs.scenario.fields_nested import EachPeriod
 from planner.inputs.scenario.files import read_toml
+from planner.inputs.scenario.growth import with_growth
+from planner.inputs.scenario.parts import read_far
+from planner.inputs.scenario.schema import Horizon
 from planner.report.standards.periods import Period, periods_of
 from planner.trace.errors import InputError
-from planner.trace.numbers import number_text, percent_text, written_text
+from planner.trace.numbers import mass, money, number_text, percent_text, written_text
 from planner.trace.records import Record
 
 DIGITS = 4  # of a demand that is stated anew
@@ -34,11 +40,12 @@ def scenario_from_here(
     """
     periods = periods_of(plan)
     left = _left(periods, actuals)
-    last = periods[len(periods) - len(left) - 1]
     notes = [f"from {left[0].first}: {len(left)} of {len(periods)} periods are left"]
+    gone = periods[: len(periods) - len(left)]
     changes = _horizon(text, name, left, len(periods)) | _demand(text, name, plan, actuals, left, notes)
+    changes |= _caps(text, name, plan, actuals, gone, notes)
     text = with_values(text, name, changes).text
-    text = _fleet(text, name, plan, actuals, last, notes)
+    text = _fleet(text, name, plan, actuals, gone[-1], notes)
     notes += _on_order(plan, left[0].first)
     return _runs(text, name, plan, actuals, left[0].first, notes), notes
 
@@ -55,8 +62,9 @@ def _left(periods: Sequence[Period], actuals: Sequence[Actual]) -> list[Period]:
 
 
 def _horizon(text: str, name: str, left: Sequence[Period], count: int) -> dict[str, Any]:
-    """The horizon that is left, and the values of its periods where a key has one for each."""
+    """The horizon that is left, and the values of its periods where a key has one for each or grows."""
     document = read_toml(text, name)
+    grown, _ = with_growth(document, read_far(Horizon, document["horizon"], Frame()))
     changes: dict[str, Any] = {"horizon.start": left[0].first, "horizon.periods": len(left)}
     for section in sections():
         held = document.get(section)
@@ -65,9 +73,58 @@ def _horizon(text: str, name: str, left: Sequence[Period], count: int) -> dict[s
         each = [key for key, rule in rules_of(section).items() if isinstance(rule, EachPeriod)]
         for number, table in enumerate(held) if is_table_list(section) else [(None, held)]:
             at = section if number is None else f"{section}[{number}]"
+            later = table if number is None else grown[section][number]
             for key in each:
-                if isinstance(table.get(key), list) and len(table[key]) == count:
-                    changes[f"{at}.{key}"] = table[key][count - len(left) :]
+                if not isinstance(later.get(key), list) or len(later[key]) != count:
+                    continue
+                values = later[key][count - len(left) :]
+                # What grows is stated for the first period, and goes on growing from there.
+                changes[f"{at}.{key}"] = values if isinstance(table[key], list) else _rounded(values[0])
+    return changes
+
+
+def _rounded(stated: str | float) -> str | float:
+    """A demand that was multiplied, to the digits that a person would write."""
+    if not isinstance(stated, str):
+        return float(written_text(stated, DIGITS))
+    number, _, unit = stated.partition(" ")
+    return f"{written_text(float(number), DIGITS)} {unit}"
+
+
+def _caps(
+    text: str,
+    name: str,
+    plan: Record,
+    actuals: Sequence[Actual],
+    gone: Sequence[Period],
+    notes: list[str],
+) -> dict[str, Any]:
+    """What is left of limits on the whole horizon.
+
+    Carbon less what was reported, else planned; money less what the plan counts, as what is reported is cash.
+    """
+    document, rules, changes = read_toml(text, name), rules_of("policy"), dict[str, Any]()
+    for key, column, measure in (("carbon_cap", "carbon_kgco2e", "carbon"), ("money_cap", "cost_usd", None)):
+        if (stated := document["policy"].get(key)) is None:
+            continue
+        planned = {row["period"]: float(row[column]) for row in plan["tables"]["by_period"]}
+        rule, spent = rules[key], 0.0
+        for period in gone:
+            seen = {
+                one.month: one.value
+                for one in actuals
+                if one.measure == measure and _holds(period, one.month)
+            }
+            days = sum(monthrange(*map(int, month.split("-")))[1] for month in seen)
+            unseen = 1.0 - days / (period.after - period.first).days
+            spent += sum(seen.values()) + planned[period.label] * unseen
+        assert isinstance(rule, Quantity), "a limit on the horizon is one amount"
+        whole, say = rule.read(stated, Frame(rates=rates_in(document))), mass if measure else money
+        if (rest := whole - spent) <= 0:
+            notes.append(f"policy.{key}: all of {say(whole)} is used up: state what may come from here on")
+            continue
+        changes[f"policy.{key}"] = rule.write(float(written_text(rest, DIGITS)))
+        notes.append(f"policy.{key}: {say(rest)} of {say(whole)} are left")
     return changes
 
 
@@ -75,7 +132,8 @@ def _demand(
     text: str, name: str, plan: Record, actuals: Sequence[Actual], left: Sequence[Period], notes: list[str]
 ) -> dict[str, Any]:
     """Peak rates that are left, in proportion to how the last one that was reported came."""
-    services = {row["name"]: number for number, row in enumerate(read_toml(text, name).get("services", []))}
+    rows = read_toml(text, name).get("services", [])
+    services = {row["name"]: number for number, row in enumerate(rows)}
     by_month = {period.label: period for period in periods_of(plan)}
     changes: dict[str, Any] = {}
     for service, number in services.items():
@@ -95,7 +153,8 @@ def _demand(
             continue
         rates = [planned[period.label] * ratio for period in left if period.label in planned]
         if len(rates) == len(left):
-            changes[f"services[{number}].peak_rate"] = [f"{written_text(rate, DIGITS)} /s" for rate in rates]
+            each = [f"{written_text(rate, DIGITS)} /s" for rate in rates]
+            changes[f"services[{number}].peak_rate"] = each[0] if "growth" in rows[number] else each
             notes.append(
                 f"{service}: {number_text(ratio, 3)} times the demand that was planned, from {last.month} on"
             )
@@ -107,6 +166,8 @@ def _fleet(
 ) -> str:
     """The node groups that stand: reported, or as the plan has them in the last period that was reported.
 
+    What the plan has ordered for the day after that period stands, too.
+
     Raises:
         InputError: the count of a SKU is reported without its site, and several sites have it.
     """
@@ -115,15 +176,28 @@ def _fleet(
         for row in plan["tables"]["fleet"]
         if row["period"] == last.label
     }
+    planned, known = dict(stands), {(row["sku"], row["site"]): 0 for row in plan["tables"]["fleet"]}
     reported = {one.of: one for one in actuals if one.measure == "nodes"}  # the last month of each
     for of, found in reported.items():
-        groups = [group for group in stands if of in (group[0], "/".join(group))]
+        meant = [group for group in known if of in (group[0], "/".join(group))]
+        groups = [group for group in meant if group in stands] or meant  # nodes may come early
         if len(groups) > 1:
             raise InputError(
                 f"{found.where}: {of} stands at several sites: say how many at each, by rows such as "
                 f"{found.month},nodes,{'/'.join(groups[0])},{number_text(found.value)}"
             )
         stands |= {group: int(found.value) for group in groups}
+    for row in plan["tables"]["purchases"]:
+        if row["arrives"] == last.after.isoformat():
+            group = row["sku"], row["site"]
+            early = max(stands.get(group, 0) - planned.get(group, 0), 0)
+            coming = max(int(row["nodes"]) - early, 0)
+            stands[group] = stands.get(group, 0) + coming
+            notes.append(
+                f"{row['sku']} at {row['site']}: {coming} nodes that the plan orders by "
+                f"{row['order_by']} come on {row['arrives']}, and stand in the scenario: take them out where "
+                "the order was not placed"
+            )
     rows = read_toml(text, name).get("fleet", [])
     edited: dict[int, Mapping[str, Any]] = {}
     removed, added = list[int](), list[Mapping[str, Any]]()
@@ -152,13 +226,20 @@ def _fleet(
 
 
 def _on_order(plan: Record, start: date) -> Iterator[str]:
-    """Nodes that the plan has ordered by now, and that come later."""
+    """Nodes that the plan has ordered by now and that come later, and terms that it has begun."""
     for row in plan["tables"]["purchases"]:
-        if date.fromisoformat(row["order_by"]) < start <= date.fromisoformat(row["arrives"]):
+        if date.fromisoformat(row["order_by"]) < start < date.fromisoformat(row["arrives"]):
             yield (
                 f"{row['sku']} at {row['site']}: {number_text(row['nodes'])} nodes that the plan orders by "
                 f"{row['order_by']} come on {row['arrives']}: the scenario from here does not know of the "
                 "order and may place it again"
+            )
+    began = {period.label for period in periods_of(plan) if period.first < start}
+    for row in plan["tables"].get("commitments", []):
+        if row["period"] in began and row["ends"] > start.isoformat() and not row["signed"]:
+            yield (
+                f"{row['location']}: {number_text(row['nodes'])} nodes that the plan reserves in "
+                f"{row['period']} are paid until {row['ends']}: state them by signed = true and starts"
             )
 
 
@@ -167,7 +248,7 @@ def _arrived(plan: Record, sku: str, site: str, last: Period) -> date:
     days = [
         date.fromisoformat(row["arrives"])
         for row in plan["tables"]["purchases"]
-        if (row["sku"], row["site"]) == (sku, site) and date.fromisoformat(row["arrives"]) < last.after
+        if (row["sku"], row["site"]) == (sku, site) and date.fromisoformat(row["arrives"]) <= last.after
     ]
     return max(days, default=last.first)
 
@@ -182,7 +263,8 @@ def _runs(
             run, or of one whose tokens follow from a wanted loss.
     """
     rows = read_toml(text, name).get("training", [])
-    done = {one.of: one.value for one in actuals if one.measure == "done_fraction"}
+    reported = {one.of: one for one in actuals if one.measure == "done_fraction"}  # the last month of each
+    done = {of: one.value for of, one in reported.items()}
     if others := sorted(done.keys() - {row["name"] for row in rows}):
         raise InputError(
             f"{', '.join(others)}: done_fraction is of a training job, and the scenario has none"
@@ -210,6 +292,10 @@ def _runs(
                 )
             cells[stated] = float(written_text(float(row[stated]) * (1 - share), 6))
             notes.append(f"{row['name']}: {percent_text(1 - share)} of its {stated} are left")
+            if (month := reported[row["name"]].month) < f"{start - timedelta(days=1):%Y-%m}":
+                notes[-1] += f", as of {month}: what it does from then to {start} is not counted"
+        if row["deadline"] <= start:
+            notes.append(f"{row['name']}: its deadline, {row['deadline']}, has passed: state a later one")
         if "earliest" in row and row["earliest"] < start:
             cells["earliest"] = start
         if cells:

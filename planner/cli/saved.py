@@ -16,8 +16,8 @@ def add_commands(command: arguments.AddCommand) -> None:
     listed = command("list", run_list, "saved plans, fits and plans for futures, the newest first")
     listed.add_argument("words", nargs="*", help="words that the title or name must hold")
     show = command("show", run_show, "what was saved, as it was printed")
-    compare = command("compare", run_compare, "two saved plans: how their inputs and their results differ")
-    compare.add_argument("before", metavar="BEFORE", help="first characters of a plan's digest")
+    compare = command("compare", run_compare, "two plans: how their inputs and their results differ")
+    compare.add_argument("before", metavar="BEFORE", help="a saved plan's digest, its beginning, or a folder")
     compare.add_argument("after", metavar="AFTER", help="and of another's")
     export = command("export", run_export, "a plan as files: scenario and report, or a published format")
     export.add_argument(

@@ -167,9 +167,9 @@ class Inputs:
         )
 
     @cached_property
-    def hours_per_year_h(self) -> Chosen:
+    def year_h(self) -> Chosen:
         """Length of the mean year."""
-        return chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
+        return chosen("year_h", HOURS_PER_YEAR, "365.25 days")
 
     def fact(self, key: str) -> Fact:
         """A catalogue fact, or the scenario's own value where `[facts]` overrides it; noted as used."""

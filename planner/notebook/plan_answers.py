@@ -80,11 +80,13 @@ def futures_made(document: Record, scenario: Scenario | None = None) -> Answer:
 def comparison_made(document: Record, *, inputs_known: bool = True) -> Answer:
     """Two plans: what was put in differently, where that is known, and what came out differently."""
     from planner.answers.saved.commands import compared_text
+    from planner.answers.saved.compare import NO_INPUTS
+    from planner.report.shape import decision_lines
 
     title = " and ".join(plan["title"] for plan in document["plans"])
-    said = tuple(f"only {row['only']}: {row['text']}" for row in document["decisions"])
+    said = tuple(decision_lines(document))
     if not inputs_known:
-        said = ("a plan out of a file keeps no scenario: inputs are not compared", *said)
+        said = (NO_INPUTS, *said)
     tables = {name: document[name] for name in ("plans", "inputs", "facts", "versions", "decisions")}
     kind = plain_kind("comparison", compared_text, title, said, tables)
     return Answer(

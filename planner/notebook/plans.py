@@ -209,27 +209,17 @@ def compare(
 
 def _side(named: Named, store: str | None) -> Side:
     """One side of a comparison; a plan that is not saved has no day and no files of its own."""
-    from planner.answers.saved.compare import Side, flat_inputs, saved_side
+    from planner.answers.saved.compare import flat_inputs, kept_side, saved_side
     from planner.report.plain import to_json
     from planner.store import open_store
-    from planner.store.packing import versions_here
 
     if isinstance(named, str) and _is_digest(named):
         return saved_side(open_store(store), named)
     answer = named if isinstance(named, Answer) and named.kind != "scenario" else _kept(named) or plan(named)
     if answer.kind != "plan":
         raise InputError(f"{answer!r} is no plan: compare plans")
-    document = json.loads(to_json(answer._document))
-    head = {
-        "digest": document["scenario_digest"],
-        "title": answer.title,
-        "saved": "",
-        "status": document["status"]["name"],
-    }
     own = answer._scenario
-    inputs = {} if own is None else flat_inputs(own)
-    versions = versions_here() | {"everfleet": document["everfleet"]}
-    return Side(head, document, inputs, {}, versions)
+    return kept_side(json.loads(to_json(answer._document)), None if own is None else flat_inputs(own))
 
 
 @in_python

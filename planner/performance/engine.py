@@ -34,7 +34,7 @@ class Transformer:
     least `state_value_bytes` for each value between the layers, whatever the engine. Layers with a window
     look back at no more than its tokens; the others at all. Where a model has an encoder, prompts meet its
     weights, in which the keys and values that the other layers look back at are counted, and the other layers
-    only write.
+    only write. In a mixture `dense_layers` hold no experts.
     """
 
     parameters: Entry
@@ -59,6 +59,7 @@ class Transformer:
     state_flop: Entry = 0.0
     state_value_bytes: Entry = 0.0
     expert_hidden: Entry = 0.0
+    dense_layers: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,7 @@ class Engine:
     of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
     the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
     one process of a group takes to hand out a token while the accelerators work: no step is shorter.
+    `sends_to_all` is 1 where all accelerators are sent each token, 0 where those of its experts alone are.
     """
 
     step_s: Entry
@@ -138,6 +140,7 @@ class Engine:
     token_s: Entry = 0.0
     prompt_layer_s: Entry = 0.0
     expert_prompt_layer_s: Entry = 0.0
+    sends_to_all: Entry = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +240,7 @@ def busiest_operations_ratio(*, model: Transformer, chip: Chip, engine: Engine, 
     17 rates of Mixtral on 2 to 8 A100 (TensorRT-LLM performance overview 0.14), 34 % off in the mean with
     whole experts alone, 14 % with both.
     """
-    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * model.layers)
+    held = model.routed_parameters / (model.experts * MATRICES / 2.0 * (model.layers - model.dense_layers))
     narrow = chip.grouped_half_weights / np.maximum(held, 1.0)
     uneven = np.asarray(ranks) ** engine.imbalance_exponent
     result: Column = engine.imbalance_factor * np.minimum(uneven * (1.0 + narrow), 1.0 + ranks * narrow)
@@ -294,8 +297,8 @@ def step_times(
     """Time of one step of a group of a replica, with continuous batching also the time between two tokens.
 
     T = [W/(M e_w)]_4[F (1 + n_h/n)(1 + w_h/w)/(P e)] + experts + head + attention + cache
-        + c n h L/M + exchanges + T_step + (T_layer + T_expert) L + T_seq b/d + T_shared b (d-1)/d
-        + T_prompt q + (T_read + T_read_expert) L x
+        + c n h L/M + exchanges + T_step + T_layer L + T_expert L_e + T_seq b/d + T_shared b (d-1)/d
+        + T_prompt q + (T_read L + T_read_expert L_e) x
 
     a_4b is (a^4 + b^4)^(1/4), n = (b + q)/d tokens of a group that shares attention, all for each
     accelerator. Weights of attention and of layers that all share lie on t accelerators and are repeated on d
@@ -309,10 +312,12 @@ def step_times(
     with a state read and write it, 2 b S/(d t), and take F_s operations a token at the rate of attention.
     c bytes are moved for each value between the layers. Where there is an encoder, its matrices and attention
     take the q tokens, in which all see all, and the other layers the b. Exchanges are
-    2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) for t > 1, and L (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r)
-    where experts lie on several groups (sent in 8 bits, returned in 16). Where d_s tokens are guessed for
-    each request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
-    guesses take d_s times the head and one layer more of such a step, as the module that guesses is a layer.
+    2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) for t > 1, and where experts lie on several groups
+    L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r), sent in 8 bits and returned in 16. L_e layers
+    hold experts, and they alone take T_expert and T_read_expert. Where d_s tokens are guessed for each
+    request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
+    guesses take d_s times the head and one layer more of such a step, as the module that guesses is a
+    layer.
 
     Where layers lie on p stages, p batches are under way, one in each, and all wait for the slowest stage,
     the last one of those with most layers: T = u (terms of layers) + p (head + T_step + T_seq b/d)
@@ -363,7 +368,8 @@ def step_times(
     common = layers_only / layout.tp - head - encoder
     routes = model.routed_parameters > 0
     narrow = 1.0 + chip.matrix_half_weights * MATRICES * model.layers / np.maximum(common, 1.0)
-    matrices = np.where(routes, MATRICES / 2.0, MATRICES) * model.layers
+    expert_layers = np.where(routes, model.layers - model.dense_layers, 0.0)
+    matrices = MATRICES * model.layers - MATRICES / 2.0 * expert_layers
     matrix_s = matrices * chip.matrix_s + _corner(
         common * model.weight_bytes / (bytes_per_s * chip.weight_read_fraction),
         2.0 * common * (written + chip.matrix_half_tokens) * narrow / (flop_per_s * chip.matrix_fraction),
@@ -414,14 +420,13 @@ def step_times(
     moved_bytes = np.maximum(engine.value_bytes, model.state_value_bytes)
     moved_s = uneven * moved_bytes * passes * model.hidden / bytes_per_s
     exchange = uneven * exchange_s(model=model, engine=engine, layout=layout, tokens=own)
-    each_layer_s = engine.layer_s + np.where(routes, engine.expert_layer_s, 0.0)
-    kernels_s = uneven * each_layer_s * model.layers
-    launched_s = engine.prompt_layer_s + np.where(routes, engine.expert_prompt_layer_s, 0.0)
+    kernels_s = uneven * (engine.layer_s * model.layers + engine.expert_layer_s * expert_layers)
+    launched_s = engine.prompt_layer_s * model.layers + engine.expert_prompt_layer_s * expert_layers
     reading = np.where(np.asarray(prefill_tokens) > 0, 1.0, 0.0) if reading_steps is None else reading_steps
     host_s = stages * engine.step_s + kernels_s + stages * engine.sequence_s * writing
     host_s = host_s + engine.prompt_token_s * prefill_tokens
     host_s = host_s + engine.shared_s * writing * (layout.dp - 1.0)
-    host_s = host_s + uneven * launched_s * model.layers * reading
+    host_s = host_s + uneven * launched_s * reading
     in_layers_s = matrix_s + expert_s + cache_s + moved_s + exchange + kernels_s
     passed_on_s = (stages - 1.0) * (
         layout.stage_latency_s + 2.0 * own * model.hidden / 1e9 / layout.stage_gb_per_s
@@ -469,9 +474,10 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
 
     x = 2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
-        + L (2 f_e lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r) if experts lie on several groups
+        + L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r) if experts lie on several groups
 
-    w is h, or `expert_hidden` where tokens are narrowed before their experts.
+    w is h, or `expert_hidden` where tokens are narrowed before their experts. L_e layers hold experts. Where
+    an engine sends to all, tokens are gathered on every accelerator and sums scattered: r, not min(k, r).
 
     Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
     """
@@ -479,13 +485,14 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     value_s = tokens * model.hidden / 1e9
     ring_s = 2.0 * (layout.tp - 1.0) / layout.tp * 2.0 * value_s / layout.ring_gb_per_s
     ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + engine.ring_factor * ring_s)
-    sent = np.minimum(model.experts_per_token, ranks) * (ranks - 1.0) / ranks
+    copies = np.where(np.asarray(engine.sends_to_all) > 0, ranks, np.minimum(model.experts_per_token, ranks))
+    sent = copies * (ranks - 1.0) / ranks
     narrowed = np.where(np.asarray(model.expert_hidden) > 0, model.expert_hidden / model.hidden, 1.0)
     all_to_all_s = 2.0 * sent * 1.5 * narrowed * value_s / layout.expert_gb_per_s
     to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)
     routes = (model.routed_parameters > 0) & (np.asarray(layout.dp) > 1)
-    result: Column = model.layers * (
-        np.where(np.asarray(layout.tp) > 1, ring, 0.0) + np.where(routes, to_experts, 0.0)
+    result: Column = model.layers * np.where(np.asarray(layout.tp) > 1, ring, 0.0) + np.where(
+        routes, (model.layers - model.dense_layers) * to_experts, 0.0
     )
     return result
 

@@ -217,15 +217,18 @@ def training_power_kw(
     memory_factor: Column,
     compute_factor: Column,
     compute_root_factor: Column,
+    memory_use_fraction: Column = 0.0,
 ) -> Column:
     """Power of one accelerator, averaged over what a training step does one after the other.
 
-    P = s_c P(0, u_comp/s_c) + s_m P(e_m, 0) + (1 - s_c - s_m) phi_x TDP
+    P = s_c P(u_mem, u_comp/s_c) + s_m P(e_m, 0) + (1 - s_c - s_m) phi_x TDP
 
     P(u_mem, u_comp) is `accelerator_power_kw`, s_c the share of the step in which matrices and attention
     compute, s_m the share in which values and the optimizer's state cross the memory at its reachable speed
     e_m. In what is left the accelerator exchanges or waits for others. u_comp counts operations of the whole
     step over the 16-bit peak, whatever their precision. An overlap costs no more than what it hides behind.
+    u_mem is the share of the memory's bandwidth that is used while matrices compute: large ones use next to
+    none, convolutions move their values as they multiply.
 
     Source: time average of the law; phi_x is what metered nodes leave (facts `performance.power.exchange`).
     """
@@ -245,7 +248,9 @@ def training_power_kw(
         "compute_root_factor": compute_root_factor,
     }
     busy_use: Column = np.minimum(1.0, compute_use_fraction / computing)
-    at_matrices = accelerator_power_kw(memory_use_fraction=0.0, compute_use_fraction=busy_use, **law)
+    at_matrices = accelerator_power_kw(
+        memory_use_fraction=memory_use_fraction, compute_use_fraction=busy_use, **law
+    )
     at_memory = accelerator_power_kw(
         memory_use_fraction=memory_efficiency_fraction, compute_use_fraction=0.0, **law
     )

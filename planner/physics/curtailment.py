@@ -17,9 +17,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows
 DRAIN = "curtailment.drain_time"
 
 
-def curtailed_fraction(
-    *, called_h: Column, event_h: Column, restart_h: Column, hours_per_year_h: Column
-) -> Column:
+def curtailed_fraction(*, called_h: Column, event_h: Column, restart_h: Column, year_h: Column) -> Column:
     """Share of the hours that work loses which stops whenever a site is called on to draw less.
 
     f = h (1 + R / e) / H
@@ -28,7 +26,7 @@ def curtailed_fraction(
 
     Source: definition; calls lie anywhere in the year, as many in every period as it is long.
     """
-    return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / hours_per_year_h
+    return np.asarray(called_h) * (1.0 + np.divide(restart_h, event_h)) / year_h
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def curtailment(inputs: Inputs) -> Curtailment | None:
                 called_h=inputs.yours(f"{at}_hours", site.curtailment_hours_h, "h"),
                 event_h=event,
                 restart_h=restart,
-                hours_per_year_h=inputs.hours_per_year_h,
+                year_h=inputs.year_h,
             )
         )
         payment += inputs.by_period(

@@ -197,11 +197,13 @@ def denoiser_columns(
         for name, first in each[0].items()
     }
     found = denoiser_training(inputs, model, chip, samples, accelerators)
+    # Kernels too small to fill the time that the host needs keep an accelerator as busy as values that move.
+    moving = found.step.elementwise_s + found.step.optimizer_s + found.step.waiting_s
     drawn = derive(
         training_power_kw,
         tdp_kw=inputs.of_sku(inputs.accelerator("tdp"), sku),
         computing_s=found.step.computing_s,
-        moving_s=(found.step.elementwise_s + found.step.optimizer_s).named("moving_s"),
+        moving_s=moving.named("moving_s"),
         total_s=found.step.total_s,
         compute_use_fraction=found.compute_use,
         memory_efficiency_fraction=chip["memory_efficiency_fraction"],

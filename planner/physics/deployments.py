@@ -58,7 +58,7 @@ def deployment_columns(inputs: Inputs, replicas: Replicas) -> Deployments:
         monthly_person_h=inputs.fact("planning.keeping.person_time"),
         person_usd_per_h=hour,
         hours_h=inputs.period_h,
-        hours_per_year_h=inputs.hours_per_year_h,
+        year_h=inputs.year_h,
     )
     begun = derive(
         setting_up_usd,

@@ -33,6 +33,7 @@ ENGINE = {
     "expert_link_factor": "expert_link_factor",
     "imbalance_factor": "imbalance_factor",
     "imbalance_exponent": "imbalance_exponent",
+    "sends_to_all": "sends_to_all",
 }
 # Of the weights' precision; then of 16 bits, whatever the weights take.
 KERNELS = {

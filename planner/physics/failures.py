@@ -60,6 +60,9 @@ def stops_by_node_group(inputs: Inputs, failure_rate_per_node_h: Traced) -> Trac
     )
 
 
+OLDEST = "age of the oldest nodes of the node group at the horizon's start"
+
+
 def restart_by_node_group(inputs: Inputs, group: NDArray[np.intp]) -> Traced:
     """Time from a stop to running again, in the shape of a column of node groups; one where none is spot."""
     restart = inputs.yours("reliability.restart", inputs.scenario.reliability.restart_h, "h")
@@ -101,20 +104,25 @@ def _interruptions(inputs: Inputs) -> Traced:
 
 def failure_rate_by_node_group(inputs: Inputs) -> Traced:
     """Failures of a node an hour in each node group; nodes bought into a group of old nodes count as old."""
-    start = inputs.scenario.horizon.start
-    skus, sites = [sku.name for sku in inputs.skus], [site.name for site in inputs.scenario.sites]
-    ages = np.zeros(len(inputs.node_groups))
-    for cohort in inputs.scenario.fleet:
-        at = inputs.node_groups.index((skus.index(cohort.sku), sites.index(cohort.site)))
-        ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
     return derive(
         node_failure_rate_per_node_h,
         reference_rate_per_node_h=inputs.failure_rate(),
         accelerators=pick(inputs.server("accelerators"), inputs.node_group_sku),
         reference_accelerators=inputs.reference_accelerators(),
         ageing_fraction_per_y=inputs.fact("reliability.ageing"),
-        age_y=chosen("age_y", ages, "age of the oldest nodes of the node group at the horizon's start"),
+        age_y=chosen("age_y", ages_y(inputs), OLDEST),
     )
+
+
+def ages_y(inputs: Inputs) -> NDArray[np.float64]:
+    """Years that the oldest nodes of each node group are in service as the horizon begins."""
+    start = inputs.scenario.horizon.start
+    skus, sites = [sku.name for sku in inputs.skus], [site.name for site in inputs.scenario.sites]
+    ages = np.zeros(len(inputs.node_groups))
+    for cohort in inputs.scenario.fleet:
+        at = inputs.node_groups.index((skus.index(cohort.sku), sites.index(cohort.site)))
+        ages[at] = max(ages[at], (start - cohort.in_service).days / 365.25)
+    return ages
 
 
 def failure_rate_shape(inputs: Inputs) -> Traced | None:

@@ -31,7 +31,7 @@ def had_usd(
 
     Its space at the price of its site, or at the usual one where none is given.
     """
-    hour, year = one_hour(), chosen("hours_per_year_h", HOURS_PER_YEAR, "365.25 days")
+    hour, year = one_hour(), chosen("year_h", HOURS_PER_YEAR, "365.25 days")
     capital = derive(
         capital_charge_usd,
         price_usd=price,
@@ -39,14 +39,14 @@ def had_usd(
         life_y=life,
         residual_fraction=fact("finance.residual_value"),
         hours_h=hour,
-        hours_per_year_h=year,
+        year_h=year,
     )
     upkeep = derive(
         maintenance_usd,
         price_usd=price,
         maintenance_fraction=fact("finance.maintenance"),
         hours_h=hour,
-        hours_per_year_h=year,
+        year_h=year,
     )
     space = derive(
         space_usd,

@@ -103,12 +103,12 @@ def node_columns(inputs: Inputs) -> Nodes:
         [inputs.node_price(k, t) for k in range(len(inputs.skus)) for t in range(inputs.periods)],
         sku[:, None] * inputs.periods + np.arange(inputs.periods),
     )
-    year = inputs.hours_per_year_h
+    year = inputs.year_h
     maintenance = derive(
         maintenance_usd,
         price_usd=price,
         hours_h=hours,
-        hours_per_year_h=year,
+        year_h=year,
         maintenance_fraction=inputs.fact("finance.maintenance"),
     )
     pue = pick(inputs.pue, site[:, None])

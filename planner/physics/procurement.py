@@ -110,7 +110,7 @@ def deposit_interest(inputs: Inputs, price_usd: Traced) -> Traced:
         deposit_fraction=inputs.fact("finance.deposit"),
         discount_fraction=inputs.discount_rate(),
         lead_h=pick(each, inputs.node_group_sku[:, None]),
-        hours_per_year_h=inputs.hours_per_year_h,
+        year_h=inputs.year_h,
     )
 
 

@@ -103,10 +103,13 @@ def served_model(
     each: Traced = chosen("experts_per_token", 1.0, dense)
     routed: Traced = chosen("routed_parameters", 0.0, dense)
     narrowed: Traced = chosen("expert_hidden", 0.0, "tokens go to experts at their whole width")
+    without: Traced = chosen("dense_layers", 0.0, "every layer holds experts, or none does")
     if fact(f"{name}.experts").value:
         experts, each = fact(f"{name}.experts"), fact(f"{name}.experts_per_token")
         if inputs.catalogue.has(f"{name}.expert_hidden"):
             narrowed = fact(f"{name}.expert_hidden")
+        if inputs.catalogue.has(f"{name}.dense_layers"):
+            without = fact(f"{name}.dense_layers")
         routed = ((shape["parameters"] - fact(f"{name}.active_parameters")) / (1.0 - each / experts)).named(
             "routed_parameters",
             "Weights in experts: what a token leaves untouched lies in those that it does not choose",
@@ -136,6 +139,7 @@ def served_model(
         layers=shape["layers"],
         hidden=shape["hidden"],
         expert_hidden=narrowed,
+        dense_layers=without,
         attention_width=width,
         cache_width=read_width,
         kv_heads=kv_heads,
@@ -189,6 +193,7 @@ def _speech_model(
         parameters=fact(f"{name}.parameters"),
         routed_parameters=chosen("routed_parameters", 0.0, dense),
         expert_hidden=chosen("expert_hidden", 0.0, dense),
+        dense_layers=chosen("dense_layers", 0.0, dense),
         embedding_parameters=chosen(
             "embedding_parameters", 0.0, "the table of the input is that of the head"
         ),

@@ -116,7 +116,7 @@ def _of_batteries(inputs: Inputs, batteries: Sequence[Site | None]) -> tuple[Tra
             "residual_fraction", 0.0, "a battery is worth nothing at the end of its life"
         ),
         hours_h=inputs.period_h,
-        hours_per_year_h=inputs.hours_per_year_h,
+        year_h=inputs.year_h,
     )
     kgco2e = derive(
         calendar_share_kgco2e,

@@ -101,11 +101,11 @@ def holding_usd(
     value_to_usd: Column,
     discount_fraction: Column,
     hours_h: Column,
-    hours_per_year_h: Column,
+    year_h: Column,
 ) -> Column:
     """Capital cost of having a node through a period: interest on its value, and the fall of its value.
 
-    u = ln(1 + r) * V_mean * hours / hours_per_year + V_from - V_to,
+    u = ln(1 + r) * V_mean * hours / year + V_from - V_to,
     V_mean = (V_from - V_to) / ln(V_from / V_to)
 
     Spans add up: the charge of two periods is the sum of theirs. Discounted, the charges of all periods
@@ -118,7 +118,7 @@ def holding_usd(
     some = (first > 0) & (last > 0) & (np.abs(fall) > 1e-9 * np.abs(first))
     ratio = np.divide(first, last, out=np.full(first.shape, 2.0), where=some)
     mean = np.where(some, fall / np.log(ratio), (first + last) / 2.0)
-    charge: Column = np.log1p(discount_fraction) * mean * hours_h / hours_per_year_h + fall
+    charge: Column = np.log1p(discount_fraction) * mean * hours_h / year_h + fall
     return charge
 
 
@@ -142,7 +142,7 @@ def deposit_interest_usd(
     deposit_fraction: Column,
     discount_fraction: Column,
     lead_h: Column,
-    hours_per_year_h: Column,
+    year_h: Column,
 ) -> Column:
     """Interest on what is paid when a node is ordered, until it is delivered.
 
@@ -150,7 +150,7 @@ def deposit_interest_usd(
 
     Source: compound interest.
     """
-    grown = np.expm1(np.log1p(discount_fraction) * lead_h / hours_per_year_h)
+    grown = np.expm1(np.log1p(discount_fraction) * lead_h / year_h)
     return np.multiply(price_usd, deposit_fraction) * grown
 
 
@@ -303,7 +303,7 @@ def _value(
             value_to_usd=ends,
             discount_fraction=inputs.discount_rate(),
             hours_h=inputs.period_h,
-            hours_per_year_h=inputs.hours_per_year_h,
+            year_h=inputs.year_h,
         ),
         sale_usd=sale_of(begins),
         at=at,

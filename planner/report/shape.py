@@ -87,8 +87,12 @@ def _of_validation(document: Record) -> list[str]:
     ]
 
 
-def _of_comparison(document: Record) -> list[str]:
-    return [f"only {row['only']}: {row['text']}" for row in document["decisions"]]
+def decision_lines(document: Record) -> list[str]:
+    """What two plans decide differently, a line each."""
+    return [
+        f"{row['path']}: {row['before'] or 'none'} -> {row['after'] or 'none'}"
+        for row in document["decisions"]
+    ]
 
 
 def _checkpoint_title(document: Record) -> str:
@@ -178,7 +182,7 @@ FORMS: Mapping[str, Form] = {
         ("plans", "inputs", "facts", "versions", "decisions"),
         kept=("totals",),
         title=lambda document: " and ".join(plan["title"] for plan in document["plans"]),
-        headline=_of_comparison,
+        headline=decision_lines,
     ),
     "horizon": Form("plan", ("tornado",), kept=("title", "headline", "why", "totals")),
     "stated": Form(

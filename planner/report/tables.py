@@ -19,7 +19,7 @@ from planner.report.table_columns import (
 from planner.trace.currency import USD, currency_of, shown_unit, shown_value
 from planner.trace.explain import kept_step, rate_line
 from planner.trace.numbers import SPOKEN, exact_text, number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Document, Record, evenly_taken
+from planner.trace.records import Document, Record, first_and_evenly_taken
 
 OF_ONE = ("usd_per_unit", "kgco2e_per_unit")  # of one run, one hour, a million tokens: in one column
 READABLE, LONGEST = 1e-3, 1e7  # in the unit of a column: below it a number says little, above it too much
@@ -155,7 +155,7 @@ def across_periods(
     rows: Sequence[Record], keys: Sequence[str], value: str, periods: list[str]
 ) -> list[Record]:
     """One row for each place, one column for each of at most six periods."""
-    shown = evenly_taken(periods, MOST_PERIODS)
+    shown = first_and_evenly_taken(periods, MOST_PERIODS)
     places: dict[tuple[str, ...], Record] = {}
     for row in rows:
         place = tuple(row[key] for key in keys)
@@ -167,7 +167,7 @@ def across_periods(
 
 def of_periods(title: str, periods: Sequence[str]) -> str:
     """The title of such a table; where periods are left out, it says so."""
-    shown = len(evenly_taken(list(periods), MOST_PERIODS))
+    shown = len(first_and_evenly_taken(list(periods), MOST_PERIODS))
     return (
         title if shown == len(periods) else f"{title} in {shown} of {len(periods)} periods (--json has all)"
     )

@@ -208,6 +208,13 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | bool | int | float | Traced)
 
 
+def first_and_evenly_taken(items: list[Any], most: int) -> list[Any]:
+    """All items where there are so few, else the first one, where a plan begins, and others evenly."""
+    if len(items) <= most:
+        return items
+    return [*items[:1], *(evenly_taken(items[1:], most - 1) if most > 1 else [])]
+
+
 def evenly_taken(items: list[Any], most: int) -> list[Any]:
     """At most `most` of the items, evenly taken, the last one among them."""
     return items[:: -max(1, math.ceil(len(items) / most))][::-1]

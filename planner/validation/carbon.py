@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from carbon.attribution import lifetime_h
 from carbon.energy import energy_kwh
@@ -218,9 +219,37 @@ def device_carbon(*, power_mw: float, duty: float, years: float, grid_g_per_kwh:
 
 
 @BOOK.takes("grid_intensity", unit="kgCO2e/kWh", subject=GRIDS)
-def grid_of_region(*, region: str) -> float:
-    """Grid intensity of a region of the catalogue."""
-    return constant(f"grid.{region.lower()}.intensity", "grid_kgco2e_per_kwh")
+def grid_of_region(*, region: str, year: int | None = None) -> float:
+    """Grid intensity of a region of the catalogue, in the year that its fact is of."""
+    fact = load_catalogue().fact(f"grid.{grid_called(region)}.intensity")
+    known = re.search(r"year (\d{4})", fact.note)
+    if year is not None and known is not None and int(known[1]) != year:
+        raise NotUnderstood(f"the factor of '{region}' in the catalogue is of {known[1]}, not of {year}")
+    return constant(fact.key, "grid_kgco2e_per_kwh")
+
+
+def grid_called(region: str) -> str:
+    """The catalogue's grid of a region, by its name, an operator's, or the place that its fact names.
+
+    'CAMX' is a subregion of the US, 'us-central1' a region of Google, 'aws/us-east-1' one of AWS.
+
+    Raises:
+        NotUnderstood: no grid of that name, or several.
+    """
+    catalogue, low = load_catalogue(), region.strip().casefold()
+    for name in (low, f"us-{low}", f"gcp-{low}"):
+        if catalogue.has(f"grid.{name}.intensity"):
+            return name
+    grids = {one.grid for name, one in catalogue.regions.items() if low in (name, name.rpartition("/")[2])}
+    for name in catalogue.names("grid", "intensity"):
+        if catalogue.fact(f"grid.{name}.intensity").note.partition(";")[0].casefold() == low:
+            grids.add(name)
+    if len(grids) != 1:
+        several = f": {', '.join(sorted(grids))}" if grids else ""
+        raise NotUnderstood(
+            f"no one grid '{region}' in the catalogue{several}; `everfleet regions` lists regions"
+        )
+    return grids.pop()
 
 
 @BOOK.takes("grid_intensity", unit="kgCO2e/kWh", subject=GRIDS)

@@ -36,6 +36,9 @@ DATASETS = {
     "electricitymaps": Dataset(
         "grid_hourly_electricitymaps", "{zone}_{year}_hourly.csv", "electricitymaps.com, yearly files (ODbL)"
     ),
+    "owid": Dataset(
+        "grid_yearly_owid_ember", "carbon-intensity-electricity.csv", "ourworldindata.org (CC BY 4.0)"
+    ),
     "sc23": Dataset("grid_hourly_sc23", "{zone}_{year}.csv", "github.com/boringlee24/sc23-sustainability"),
 }
 

@@ -24,6 +24,7 @@ BOOK = Book(
         "gpu_hours": ("device_h", 1.0),
         "gpu_h": ("device_h", 1.0),
         "hours": ("duration_h", 1.0),
+        "days": ("duration_h", 24.0),
         "gpus": ("devices", 1.0),
         "tdp_w": ("power_kw", 1e-3),
         "server_kg": ("embodied_kgco2e", 1.0),
@@ -38,7 +39,9 @@ BOOK = Book(
         "hbm_gb": ("memory_gb", 1.0),
         "mem_gb": ("memory_gb", 1.0),
         "memory": ("memory_type", 1.0),
-        "die_mm2": ("die_cm2", 1e-2),
+        "mem_type": ("memory_type", 1.0),
+        "die_cm2": ("area_cm2", 1.0),
+        "die_mm2": ("area_cm2", 1e-2),
         "capacity_mwh": ("capacity_kwh", 1e3),
         "kg_per_kwh": ("battery_kgco2e_per_kwh", 1.0),
         "t_per_mwh": ("battery_kgco2e_per_kwh", 1.0),
@@ -74,6 +77,7 @@ def amortised(
     lifetime_y: float,
     device_h: float | None = None,
     duration_h: float | None = None,
+    devices: float = 1.0,
     accelerators_per_server: float = 1.0,
     utilisation_fraction: float = 1.0,
     hours_per_year: float | None = None,
@@ -84,6 +88,8 @@ def amortised(
     hours = device_h if device_h is not None else duration_h
     if hours is None:
         raise NotUnderstood("embodied_amortised needs gpu_hours or hours")
+    if device_h is not None and devices != 1.0:
+        raise NotUnderstood("embodied_amortised takes gpu_hours, or hours and gpus: not gpu_hours and gpus")
     life_h = (
         float(lifetime_h(lifetime_y=lifetime_y)) if hours_per_year is None else lifetime_y * hours_per_year
     )
@@ -92,7 +98,7 @@ def amortised(
             embodied_kgco2e=baseboard_share_kgco2e(
                 baseboard_kgco2e=embodied_kgco2e, accelerators=accelerators_per_server
             ),
-            used_h=hours,
+            used_h=hours * devices,
             lifetime_h=life_h,
             utilisation_fraction=utilisation_fraction,
         )
@@ -121,14 +127,14 @@ def share(*, memory_kg: float, total_kg: float) -> float:
 
 @BOOK.takes("embodied_component_engine", unit="kgCO2e", subject=DIES, labels=("gpu", "accelerator"))
 def component_engine(
-    *, node: str | float, die_cm2: float, memory_gb: float, power_kw: float, memory_type: str = "hbm"
+    *, node: str | float, area_cm2: float, memory_gb: float, power_kw: float, memory_type: str = "hbm"
 ) -> float:
     """Embodied carbon of one accelerator by the component engine, calibrated on one board only."""
     engine = "embodied.engine."
     family = re.sub(r"\d.*", "", memory_type.lower())  # hbm3e and hbm2 are hbm here, gddr6x is gddr
     return float(
         accelerator_kgco2e(
-            die_cm2=die_cm2,
+            die_cm2=area_cm2,
             memory_gb=memory_gb,
             tdp_kw=power_kw,
             silicon_kgco2e_per_cm2=constant(f"die.{_process(node)}.carbon_per_area", "kgco2e_per_cm2"),
@@ -245,6 +251,9 @@ def _gas(node: str | float | None, given: float | str | None) -> float:
     if isinstance(given, float):
         return given
     abated = constant("fab.abatement", "fraction") if given is None else float(given.rstrip("% ")) / 100.0
+    ends = {0.95: "gas_95", 0.99: "gas_99"}
+    if abated in ends:
+        return _of_node(node, ends[abated], None)  # authors of other nodes give one end alone
     return float(
         gas_kgco2e_per_cm2(
             abatement_fraction=abated,

@@ -1,4 +1,4 @@
-"""Adapters of hourly grids: a year's mean of a zone, and what moving work within its days could save."""
+"""Adapters of hourly and yearly grids: means of a zone, and what moving work within its days could save."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from carbon.grid import weighted_kgco2e_per_kwh
@@ -29,6 +30,17 @@ def grid_of_hours(*, zone: str, year: int, column: str = "LCA") -> float:
     """Plain mean of a zone's hours."""
     known = _hours(zone, year, _scope(column))
     return float(np.nanmean(known))
+
+
+@BOOK.takes("grid_intensity", unit="kgCO2e/kWh", subject=GRIDS)
+def grid_of_year(*, region: str, year: int) -> float:
+    """Yearly factor of a country, by its name or its code of three letters."""
+    table = _yearly(dataset_path("owid"))
+    named = (table["Entity"].str.casefold() == region.casefold()) | (table["Code"] == region.upper())
+    found = table.loc[named & (table["Year"] == year), "Carbon intensity of electricity per kWh"]
+    if len(found) != 1:
+        raise NotUnderstood(f"no yearly factor of '{region[:40]}' in {year}")
+    return float(found.iloc[0]) / 1e3
 
 
 @BOOK.takes("grid_shift", unit="kgCO2e/kWh", subject=GRIDS)
@@ -57,6 +69,11 @@ def _hours(zone: str, year: int, scope: str) -> NDArray[np.float64]:
     # The operator of Great Britain gives one signal, whatever a row calls its column.
     held = "direct" if zone == "UK-ESO" else scope
     return _read(dataset_path(name, zone=zone, year=year), held)
+
+
+@cache
+def _yearly(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path)
 
 
 @cache

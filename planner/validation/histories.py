@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from planner.validation.aliases import alias_of
 from planner.validation.datasets import dataset_path
 from planner.validation.forms import Book, NotUnderstood, Spellings
 from planner.validation.stated import StatedRepairs, StatedStops
@@ -76,9 +77,9 @@ FAMILIES: dict[str, Callable[..., Fit[Any]]] = {
 
 
 @BOOK.takes("rows", unit="1", subject=LIVES)
-def rows() -> float:
+def rows(*, batch: str = "any") -> float:
     """Lives on record."""
-    return float(len(_lives("any")))
+    return float(len(_lives(batch)))
 
 
 @BOOK.takes("dead", unit="1", subject=LIVES)
@@ -155,8 +156,11 @@ def km_survival(
 
 @BOOK.takes("weibull_fit", unit="1", subject=LIVES, only={"time": ("years",)})
 def weibull_fit(*, batch: str = "any", estimate: str = "shape") -> dict[str, float]:
-    """Shape or scale of the Weibull of highest likelihood."""
-    return _weibull(fit_weibull(**_columns(batch)).model, estimate)
+    """Shape or scale of the Weibull of highest likelihood, or the logarithm of that, of lives in years."""
+    fit = fit_weibull(**_columns(batch))
+    if estimate.replace("-", " ").replace("_", " ") == "log likelihood":
+        return {"1": float(fit.log_likelihood + fit.failures * np.log(_YEAR))}
+    return _weibull(fit.model, estimate)
 
 
 @BOOK.takes("weibull_fit_weighted", unit="1", subject=LIVES)
@@ -239,16 +243,27 @@ def median_repair_h(*, cause: str = "all") -> float:
 
 @BOOK.takes("weibull_shape_tbf", unit="1", subject=OUTAGES)
 def weibull_shape_of_gaps(
-    *, system_in_file: int, node_zero_based: int, first_day: str, last_day: str, drop_zero_gaps: bool = True
+    *,
+    system_in_file: int,
+    node_zero_based: int | None = None,
+    first_day: str,
+    last_day: str,
+    drop_zero_gaps: bool = True,
 ) -> float:
-    """Weibull shape of the times between the failures of one node."""
+    """Weibull shape of the times between failures: of one node, or of all of the system."""
     log = _log("lanl")
     if log.origin is None:
         raise NotUnderstood("the records carry no dates")
     days = (pd.Timestamp(day, tz="UTC") for day in (first_day, last_day))
     first, last = ((day - log.origin) / pd.Timedelta(hours=1) for day in days)
-    own = log.events[log.events["unit"] == f"{system_in_file}/{node_zero_based}"]["start_h"]
+    unit = log.events["unit"]
+    if node_zero_based is None:
+        own = log.events[unit.str.startswith(f"{system_in_file}/")]["start_h"].sort_values()
+    else:
+        own = log.events[unit == f"{system_in_file}/{node_zero_based}"]["start_h"]
     gaps = np.diff(own[own.between(first, last)].to_numpy(dtype=float))
+    if gaps.size < 2:
+        raise NotUnderstood(f"system {system_in_file} has {gaps.size + 1} failures in that time at most")
     kept = gaps[gaps > 0] if drop_zero_gaps else gaps
     return float(fit_weibull(duration_h=kept, observed=True).model.shape)
 
@@ -332,7 +347,7 @@ def _weibull(model: Any, estimate: str) -> dict[str, float]:
     if estimate == "scale":
         return _years(float(model.scale_h))
     if estimate != "shape":
-        raise NotUnderstood(f"estimate must be scale or shape, got '{estimate}'")
+        raise NotUnderstood(f"estimate must be scale, shape or log-likelihood, got '{estimate}'")
     return {"1": float(model.shape)}
 
 
@@ -360,8 +375,9 @@ def _outages(classes: str) -> pd.DataFrame:
 def _repairs_h(cause: str) -> pd.Series:
     events = _log("lanl").events
     known = events[events["end_h"].notna()]
-    if cause != "all":
-        known = known[known["cause"].str.lower() == cause.lower()]
+    if cause.lower() != "all":
+        named = alias_of("repair_cause", cause) or [cause]
+        known = known[known["cause"].str.lower().isin([one.lower() for one in named])]
     if known.empty:
         raise NotUnderstood(f"no repair of the cause '{cause}'")
     return known["end_h"] - known["start_h"]

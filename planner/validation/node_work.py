@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.performance.training_layer import shape_efficiency_fraction
 from planner.physics.equations.batches import busy_tflop
 from planner.validation.aliases import constant, constants
 from planner.validation.forms import NotUnderstood
@@ -33,6 +32,12 @@ def image_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str,
     )
 
 
+def detection_uses(chip: str, accelerators: float, images_per_s: float) -> dict[str, float]:
+    """What finding objects in images uses of an accelerator at a rate; values that it moves are left out."""
+    each = constant("benchmark.retinanet.multiplications", "multiplications")
+    return _uses(chip, images_per_s / accelerators, each, 0.0)
+
+
 def speech_uses(
     chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
 ) -> dict[str, float]:
@@ -41,7 +46,7 @@ def speech_uses(
     Every token reads the keys and values of all sounds. Weights of the decoder are read for many at once.
     """
     written = constant("benchmark.whisper.output_tokens", "tokens")
-    samples = samples_per_s or (tokens_per_s or 0.0) / written
+    samples = samples_per_s or (tokens_per_s or 0.0) / constant("benchmark.whisper.filed_tokens", "tokens")
     if not samples:
         raise NotUnderstood("a rate is needed: tokens_per_s or samples_per_s")
     names = ("encoder_layers", "decoder_layers", "hidden", "ffn", "encoder_tokens", "vocab")
@@ -58,31 +63,27 @@ def speech_uses(
     return _uses(chip, samples / accelerators, heard + kept * wide + written * token, moved)
 
 
-def denoiser_parts(chip: str, batch: float) -> dict[str, float]:
-    """What an accelerator does in a step of training Stable Diffusion v2, exchanges hidden."""
-    facts = constants("diffusion.sd2", {name: name for name in (*GENERATED, "width", "tokens")})
-    step = values(hardware(chip, "bf16"))
-    shape = shape_efficiency_fraction(
-        hidden=facts["width"],
-        tp=1.0,
-        rank_tokens=facts["tokens"] * batch,
-        **{name: step[name] for name in ("hidden_half_width", "tokens_half")},
-    )
-    matrices = (facts["linear"] + facts["convolution"]) / (step["matrix_efficiency_fraction"] * float(shape))
-    scores = facts["attention"] / step["attention_efficiency_fraction"]
-    moved = facts["block_values"] * step["elementwise_bytes_per_value"] + VALUE_BYTES * facts["norm_values"]
-    done = facts["linear"] + facts["convolution"] + facts["attention"]
-    return _parts(step, matrices + scores, moved, done)
+def classifier_parts(chip: str, batch: float) -> dict[str, float]:
+    """What an accelerator does in a step of training ResNet-50, its input hidden.
 
-
-def classifier_parts(chip: str) -> dict[str, float]:
-    """What an accelerator does in a step of training ResNet-50, exchanges and input hidden."""
+    Convolutions move their values while they multiply; times of both add up all the same.
+    """
     names = ("multiplications", "activations", "moves")
     facts = constants("vision.resnet-50", {name: name for name in names})
     step = values(hardware(chip, "bf16"))
     reached = constant("performance.vision.convolution_efficiency", "efficiency_fraction")
     moved = facts["activations"] * facts["moves"] * VALUE_BYTES / TRAINED
-    return _parts(step, facts["multiplications"] / reached, moved, facts["multiplications"])
+    each = _parts(step, facts["multiplications"] / reached, moved, facts["multiplications"])
+    total_s = batch * each["total_s"] + constant("vision.resnet-50.fixed_time", "fixed_s")
+    busy = batch * each["total_s"] / total_s
+    return {
+        "computing_s": batch * each["total_s"],
+        "moving_s": 0.0,
+        "total_s": total_s,
+        "compute_use_fraction": busy * each["compute_use_fraction"],
+        "memory_use_fraction": each["moving_s"] / each["total_s"] * step["memory_efficiency_fraction"],
+        "memory_efficiency_fraction": step["memory_efficiency_fraction"],
+    }
 
 
 def _parts(step: dict[str, float], full_rate: float, moved: float, done: float) -> dict[str, float]:

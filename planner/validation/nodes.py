@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from carbon.energy import energy_kwh
 from planner.inputs.aliases import accelerator_called
 from planner.inputs.catalogue import COOLING, Sku
@@ -19,11 +21,13 @@ from planner.performance.power import (
     training_power_kw,
 )
 from planner.performance.training import training_step_s
+from planner.physics.denoiser_training import denoiser_columns
 from planner.physics.nodes import POWER_CURVE, host_facts
 from planner.physics.training_step import LAYOUT, OUTSIDE_STEP, PRECISIONS
+from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.node_work import classifier_parts, denoiser_parts, image_uses, speech_uses
+from planner.validation.node_work import classifier_parts, detection_uses, image_uses, speech_uses
 from planner.validation.recommendation import (
     is_recommendation,
     query_uses,
@@ -32,11 +36,16 @@ from planner.validation.recommendation import (
     serve_benchmark,
 )
 from planner.validation.replicas import SCENARIOS, serve_system, served_uses
-from planner.validation.serving import POWER, accelerator_kw, generation_kw
+from planner.validation.serving import POWER, accelerator_kw, generation_kw, inputs_around, precision_of
 from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
-SCORED_OR_DRAWN = ("dlrm-v2-99", "dlrm-v2-99.9", "stable-diffusion-xl")  # benchmarks without tokens
+SCORED_OR_DRAWN = (
+    "dlrm-v2-99",
+    "dlrm-v2-99.9",
+    "stable-diffusion-xl",
+    "retinanet",
+)  # benchmarks without tokens
 CAPPED = " MaxQ"  # a node whose accelerators have a power limit set, as published for each benchmark
 
 BOOK = Book(
@@ -63,6 +72,8 @@ def node_training(*, workload: str, node: str, nodes: int) -> float:
     sku = _sku(node)
     what = alias_of("workload", workload) or _language_workload(workload, sku.accelerator)
     accelerators = nodes * round(constant(f"server.{sku.server}.accelerators", "accelerators"))
+    if what["model"] in load_catalogue().names("diffusion", "steps"):
+        return _node_kw(node, _denoiser_kw(sku.accelerator, accelerators, what))
     parts = _training_parts(what)
     return _node_kw(
         node,
@@ -86,10 +97,12 @@ def _language_workload(workload: str, chip: str) -> dict[str, Any]:
     Raises:
         NotUnderstood: no such model, or no benchmark fixes its length.
     """
-    words = [word for word in workload.split() if word.casefold() != "training"]
+    words = [word for word in re.split(r"[ _]+", workload.strip()) if word.casefold() != "training"]
     usual = "fp8" if load_catalogue().has(f"accelerator.{chip}.fp8_peak") else "bf16"
-    precision = next((word.casefold() for word in words if word.casefold() in PRECISIONS), usual)
-    named = " ".join(word for word in words if word != "LoRA" and word.casefold() not in PRECISIONS)
+    formats = [word for word in words if word.casefold() in ("fp4", *PRECISIONS)]
+    adapters = [word for word in words if word.casefold() == "lora"]
+    precision = precision_of(formats[0], chip) if formats else usual
+    named = " ".join(word for word in words if word not in (*formats, *adapters))
     length = alias_of("sequence_tokens", named)
     if length is None:
         known = ", ".join((*aliases("workload"), *aliases("sequence_tokens")))
@@ -99,17 +112,28 @@ def _language_workload(workload: str, chip: str) -> dict[str, Any]:
         "model": model,
         "precision": precision,
         "sequence_tokens": length,
-        "adapters": "LoRA" in words,
+        "adapters": bool(adapters),
     }
 
 
 def _training_parts(what: Mapping[str, Any]) -> Parts:
     """What finds out what an accelerator does in a step of a workload."""
     if what["model"] == "resnet-50":
-        return lambda chip, accelerators, what: classifier_parts(chip)
-    if what["model"] == "sd2":
-        return lambda chip, accelerators, what: denoiser_parts(chip, what["global_batch"] / accelerators)
+        return lambda chip, accelerators, what: classifier_parts(chip, what["global_batch"] / accelerators)
     return _recommendation_parts if is_recommendation(what["model"]) else _language_parts
+
+
+def _denoiser_kw(chip: str, accelerators: int, what: Mapping[str, Any]) -> float:
+    """Power of an accelerator that trains a denoiser, by the road of a plan."""
+    _, drawn = denoiser_columns(
+        inputs_around(chip),
+        what["model"],
+        "bf16",
+        np.zeros(1, dtype=np.intp),
+        chosen("samples", float(what["global_batch"]), "the batch of the benchmark"),
+        chosen("accelerators", float(accelerators), "stated by the row"),
+    )
+    return float(np.squeeze(drawn.value))
 
 
 def _language_parts(chip: str, accelerators: int, what: Mapping[str, Any]) -> dict[str, float]:
@@ -168,17 +192,19 @@ def node_serving(
     """
     (benchmark, scenario), sku = _served(workload), _sku(node)
     accelerators = constant(f"server.{sku.server}.accelerators", "accelerators")
-    generates = benchmark == "stable-diffusion-xl"
+    pictures = benchmark in ("stable-diffusion-xl", "retinanet")
     scored = benchmark.startswith("dlrm")
     if tokens_per_s is None and samples_per_s is None:
         system = {"benchmark": benchmark, "scenario": scenario, "gpu": sku.accelerator}
-        law, unit = (serve_benchmark, "samples/s") if generates or scored else (serve_system, "1/s")
+        law = serve_benchmark if pictures or scored else serve_system
+        unit = "samples/s" if pictures or scored or benchmark == "whisper" else "1/s"
         best = law(**system, accelerators=round(accelerators))[unit]
         tokens_per_s, samples_per_s = (None, best) if unit == "samples/s" else (best, None)
-    if generates or scored:
+    if pictures or scored:
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
-        uses_of = query_uses if scored else image_uses
+        seen = detection_uses if benchmark == "retinanet" else image_uses
+        uses_of = query_uses if scored else seen
         uses, mixture = uses_of(sku.accelerator, accelerators, samples_per_s), False
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
@@ -188,7 +214,7 @@ def node_serving(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
         mixture = is_model_mixture(catalogue_name("model", benchmark))
-    if generates:
+    if pictures:
         one = generation_kw(sku.accelerator, "image", **uses)
     else:
         one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "")
@@ -270,11 +296,11 @@ def _sku(node: str) -> Sku:
 
 
 def _counted_sku(node: str) -> Sku | None:
-    """The node that holds so many accelerators of a name: '8xH200-SXM-141GB' is 'h200-8'.
+    """The node that holds so many accelerators of a name: '8xH200-SXM-141GB' and 'DGX H200' are 'h200-8'.
 
     What follows a comma says how it is cooled: a way that is not known is another node.
     """
-    counted = re.fullmatch(r"(\d+) ?x ?([^,]+)", node, re.IGNORECASE)
+    counted = re.fullmatch(r"(\d+) ?[x×] ?([^,]+)", re.sub(r"^[DH]GX ", "8x ", node), re.IGNORECASE)
     catalogue = load_catalogue()
     chip = accelerator_called(counted[2], catalogue) if counted else None
     if counted is None or chip is None:

@@ -88,8 +88,12 @@ def serve_system(
     accelerators: int,
     precision: str | None = None,
     round: str = DEFAULT_ROUND,
+    engine: str | None = None,
 ) -> dict[str, float]:
     """Output tokens and requests a second of a whole system, always full or within the rules' targets.
+
+    An engine as it was released may serve in place of one that was tuned for the benchmark: it is of its own
+    age, and not of the round's.
 
     Offline is always full, on the best layout that fits. Server and Interactive hold as many requests as keep
     the benchmark's time per token, and give their first token in time; in large domains of links prompts may
@@ -104,9 +108,11 @@ def serve_system(
     filed, age = _filed(precision, chip, benchmark), age_of(round, benchmark)
     ring, pieces = ring_factor_of(round, benchmark, chip), pieces_of(chip, scenario)
     run = _Run(benchmark, chip, filed, age, ring, pieces)
+    if engine is not None:
+        run = _Run(benchmark, chip, filed, 1.0, engine=engine_name(engine))
     layouts = run.layouts(accelerators)
     found = [
-        pieces * accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
+        run.pieces * accelerators / (tp * dp * stages) * run.tokens_per_s(tp, dp, scenario, stages)
         for tp, dp in layouts
         for stages in run.stages(round)
         if tp * dp * stages <= accelerators
@@ -149,6 +155,7 @@ class _Run:
     age_factor: float  # time of a step over that of the newest round
     ring_factor: float = 1.0  # time of a ring over that of its volume
     pieces: float = 1.0  # replicas that run next to each other on one accelerator, each on its share of it
+    engine: str = MLPERF
 
     @property
     def beams(self) -> float:
@@ -173,7 +180,7 @@ class _Run:
 
     @property
     def chunk_tokens(self) -> float:
-        return _engine_number(MLPERF, self.chip, "chunk_tokens")
+        return _engine_number(self.engine, self.chip, "chunk_tokens")
 
     def interval_steps(self, scenario: str) -> float:
         """Steps that the engine of this chip schedules at once, prompts in the first of them alone."""
@@ -225,7 +232,7 @@ class _Run:
         Beams are compared and put in order after each token, which the host waits for.
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
-        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, MLPERF, cache, stages)
+        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, self.engine, cache, stages)
         if self.pieces != 1.0:
             names = ("peak_tflop_per_s", "half_peak_tflop_per_s", "memory_gb_per_s")
             shares = {name: getattr(parts["chip"], name) / self.pieces for name in names}
@@ -243,7 +250,7 @@ class _Run:
         parts = self.parts(tp, dp, stages)
         prompt = self._number("input_tokens") / self.beams
         context = prompt + self.kept_tokens
-        return dp * stages * held_requests(parts, self.chip, context, MLPERF, 1.0 / self.pieces)
+        return dp * stages * held_requests(parts, self.chip, context, self.engine, 1.0 / self.pieces)
 
     def targets_s(self, scenario: str) -> tuple[float, float]:
         """Times to the first token and for each further one that the rules ask for."""

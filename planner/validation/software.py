@@ -42,6 +42,10 @@ def stack_of_inputs(chip: str, dtype: str, sharding: int) -> str:
 
 def with_software(quantity: str, inputs: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Inputs of a row with the software of its publication, where they state none themselves."""
+    if quantity == "serve_system" and "engine" not in inputs:
+        released = (name for part, name in aliases("released_engine").items() if part in source)
+        found = next(released, None)
+        return {**inputs, "engine": found} if found else dict(inputs)
     stated = quantity not in DATED or "software" in inputs or "software_year" in inputs
     if stated or not isinstance(inputs.get("gpu"), str):
         return dict(inputs)

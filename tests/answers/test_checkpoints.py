@@ -33,6 +33,7 @@ from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.physics.equations.training import background_stall_h
+from planner.physics.failures import failure_rate_by_node_group
 from planner.program.assembly import assemble
 from planner.report.saving import ReportError
 from planner.trace.errors import InputError
@@ -310,6 +311,23 @@ def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
     assert inputs["host_write_min"] * 60 == pytest.approx(0.0245, rel=0.02)
     assert inputs["write_min"] * 60 == pytest.approx(0.0423 * 9.8, rel=0.02)
     assert inputs["persist_min"] * 60 == pytest.approx(9.8, rel=0.02)
+
+
+def test_standing_nodes_fail_as_a_plan_counts_them() -> None:
+    """Three and a half years of service make a run stop a quarter more often, by this door as by the plan."""
+    scenario = shipped("next-quarter")
+    inputs = Inputs(scenario, load_catalogue())
+    rates = failure_rate_by_node_group(inputs).value
+    found = scenario_document(scenario)["jobs"][0]["sizes"]
+
+    for row in found:
+        group = next(
+            number
+            for number, (sku, site) in enumerate(inputs.node_groups)
+            if (inputs.skus[sku].name, inputs.sites[site].name) == (row["sku"], row["site"])
+        )
+        assert row["mttf_h"] == pytest.approx(1.0 / (row["nodes"] * rates[group]))
+    assert len({row["mttf_h"] * row["nodes"] for row in found}) > 1
 
 
 @pytest.mark.slow

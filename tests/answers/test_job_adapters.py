@@ -190,7 +190,7 @@ def test_a_checkpoint_holds_the_adapters_alone() -> None:
     assert adapted.fine_tuning is not None
     inputs = training_inputs(setting_of(adapted, CATALOGUE), "fine_tuning", adapted.fine_tuning, "h100-8")
     speed = training_speed(inputs, training_candidates(inputs)[0])
-    terms = terms_of_job(inputs, inputs.scenario.training[0], 0, CheckpointQuestion())
+    terms = terms_of_job(inputs, inputs.scenario.training[0], inputs.node_groups[0], CheckpointQuestion())
 
     assert float(speed.checkpoint_gb.value[0]) == pytest.approx(weights * each / 1e9)
     assert float(checkpoints_of(terms, "h100-8", 1).size_gb.value) == pytest.approx(weights * each / 1e9)

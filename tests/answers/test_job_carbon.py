@@ -346,6 +346,21 @@ def test_a_stated_decline_carries_the_grid_to_the_jobs_year() -> None:
     assert float(then.embodied.value) == float(now.embodied.value)
 
 
+def test_a_job_of_later_years_says_that_a_plan_carries_the_grid_on() -> None:
+    """Plans let a factor fall by a fact, jobs by what they state: the same site had two factors, unsaid."""
+    later = SMALL.replace("pue = 1.1", "pue = 1.1\nstart = 2040-01-01") + HOURS
+    stated = later.replace("start", "grid_decline = 0.03\nstart")
+    notes = [job_document(job(text), CATALOGUE)["notes"] for text in (later, stated, SMALL + HOURS)]
+
+    assert [
+        any("a plan carries it on to 2040: grid_decline = 0.03" in one for one in each) for each in notes
+    ] == [
+        True,
+        False,
+        False,
+    ]
+
+
 @pytest.mark.slow
 def test_failed_work_is_part_of_the_run() -> None:
     """Carbon by state sums to the training phase; useful work is the effective time but for its power."""
@@ -548,6 +563,14 @@ def refused(text: str) -> list[str]:
             SMALL + TRAINING + 'power = "5 kW"\n',
             ["training.power: has no effect with model: it is predicted"],
         ),
+        (
+            SMALL + HOURS.replace("700 W", "5 kW"),
+            ["training.power: 5 kW are more than h100-8 draws: 10.2 kW a node, 1.275 kW for each of 8"],
+        ),
+        (
+            SMALL + TRAINING.replace("1e12", "300") + "batch_tokens = 4194304\n",
+            ["training.tokens: 300 are less than one step of the optimiser: write 4,194,304 or more"],
+        ),
         (SMALL + HOURS + 'energy = "5 MWh"\n', ["training: power and energy say the same thing twice"]),
         (SMALL + HOURS + "tokns = 5\n", ["training.tokns: is not known here; did you mean 'tokens'?"]),
         (SMALL + HOURS + "[trainng]\n", ["trainng: is not known here; did you mean 'training'?"]),
@@ -590,6 +613,13 @@ def test_wrong_files_are_refused_whole(text: str, messages: list[str]) -> None:
 
     for message in messages:
         assert message in said
+
+
+def test_another_word_is_no_slip_of_the_pen() -> None:
+    """`restart` was read as `start` too, and refused as a date."""
+    (said,) = refused(SMALL + HOURS + 'restart = "15 min"\n')
+
+    assert "training.restart: is not known here" in said
 
 
 def test_many_problems_come_at_once() -> None:

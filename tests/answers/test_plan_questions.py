@@ -178,7 +178,10 @@ def test_alternatives_cost_no_more_than_asked_and_decide_otherwise() -> None:
 
 
 def test_ties_stand_in_the_first_lines_and_the_plan_has_the_fewest_changes() -> None:
-    """Of all plans within 5 % of the bound that were found none asks for less to be done."""
+    """Of all plans within 5 % of the bound that were found none asks for less to be done.
+
+    But for one that a plan which it is compared with would beat.
+    """
     plan = plan_fleet(scenario(WIDE | {"solve.gap": "5 %"}))
     document = plan_document(plan)
     rows = document["tables"]["ties"]
@@ -186,16 +189,17 @@ def test_ties_stand_in_the_first_lines_and_the_plan_has_the_fewest_changes() -> 
 
     assert solution is not None
     assert rows
+    same_rules = [plan.baselines[name] for name in ("cost only", "no purchases", "keep everything")]
+    others = [objective_value(problem, one.solution) for one in same_rules if one.solution is not None]
+    assert others
     for row, tie in zip(rows, plan.ties, strict=True):
         weighted = row["cost_usd"] + 0.2 * row["carbon_kgco2e"]
         assert weighted == pytest.approx(objective(plan) * (1 + row["excess_fraction"]), rel=1e-6)
         assert weighted <= plan.answer.bound / 0.95 * (1 + 1e-6)
-        assert row["changes"] >= changes(problem, solution)
+        is_beaten = objective_value(problem, tie.solution) > min(others)
+        assert is_beaten or row["changes"] >= changes(problem, solution)
         assert verify(problem, tie.solution, 1e-6) == []
     assert plan.answer.gap_fraction <= 0.05
-    same_rules = [plan.baselines[name] for name in ("cost only", "no purchases", "keep everything")]
-    others = [objective_value(problem, one.solution) for one in same_rules if one.solution is not None]
-    assert others
     assert objective(plan) <= min(others) * (1 + 1e-9)
     near = f"{100 * abs(rows[0]['excess_fraction']):.2f} %"
     assert any(line.startswith(f"A tie, {near}") for line in document["headline"])

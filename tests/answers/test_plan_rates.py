@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import everfleet as ef
 from planner.answers.plan.rates import rate_sentences
 from planner.inputs.catalogue import make_fact
 from planner.inputs.fits import factor_fact, factor_key
@@ -173,8 +175,19 @@ def test_training_says_its_error_too():
     assert first.startswith(
         f"Rates of training on h100-8: ±{percent_text(fit.value, 0)}, at worst {percent_text(fit.high, 0)}"
     )
-    low, high = (percent_text(end / own.value - 1, 0, sign=True) for end in (own.low, own.high))
+    error = math.hypot(fit.high, max(own.high / own.value, own.value / own.low) - 1.0)
+    low, high = (percent_text(end, 0, sign=True) for end in (-error / (1.0 + error), error))
     assert f"{low} .. {high}, as no training run" in second
+
+
+def test_throughput_gives_the_same_range_of_a_chip_that_no_run_fixed():
+    """A plan gave both ends of an efficiency, `throughput` a factor: one chip, two ranges."""
+    row = ef.throughput("llama-3.1-8b", skus="gaudi3-8", nodes=8)["rows"][0]
+    ends = (
+        percent_text(row[end] / row["rate_per_s"] - 1, 0, sign=True) for end in ("low_per_s", "high_per_s")
+    )
+
+    assert " .. ".join(ends) in said(train=["gaudi3-8"])[0]
 
 
 def test_runs_by_samples_say_the_error_of_their_kind():

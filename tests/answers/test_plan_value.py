@@ -82,7 +82,7 @@ def test_the_charge_of_a_period_telescopes() -> None:
         value_to_usd=curve[1:],
         discount_fraction=RATE,
         hours_h=8.766,
-        hours_per_year_h=8766.0,
+        year_h=8766.0,
     )
     middle = (fine[:-1] + fine[1:]) / 2
     assert (each / (1 + RATE) ** middle).sum() == pytest.approx(330 - 201.3 / 1.08**2, abs=0.05)
@@ -91,7 +91,7 @@ def test_the_charge_of_a_period_telescopes() -> None:
         value_to_usd=curve[1000],
         discount_fraction=RATE,
         hours_h=8766.0,
-        hours_per_year_h=8766.0,
+        year_h=8766.0,
     )
     assert each[:1000].sum() == pytest.approx(float(whole), rel=1e-9)
 
@@ -105,7 +105,7 @@ def test_held_for_its_whole_life_a_node_costs_its_annuity() -> None:
         value_to_usd=curve[1:],
         discount_fraction=RATE,
         hours_h=8.766,
-        hours_per_year_h=8766.0,
+        year_h=8766.0,
     )
     present_value = (each / (1 + RATE) ** ((fine[:-1] + fine[1:]) / 2)).sum()
     annuity = (100 - 10 / 1.08**5) * RATE / (1 - 1.08**-5)

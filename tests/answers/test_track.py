@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import poisson
 
 from planner.answers.rolling_horizon import scenario_from_here
+from planner.answers.saved.tracking import tracked as tracked_file
 from planner.answers.telemetry import telemetry_answer
 from planner.answers.track import track_document, track_text
 from planner.inputs.actuals import read_actuals
@@ -280,6 +281,94 @@ def test_what_has_come_stands_in_the_scenario(plan: dict[str, Any], tmp_path: Pa
     late = read_actuals([actual(tmp_path, "2027-10,nodes,b200-8/oregon,3")], load_catalogue(), "USD")
     with pytest.raises(InputError, match="2027-10 is in the last period"):
         scenario_from_here(text, "x", plan, late)
+
+
+def test_what_comes_on_the_first_day_stands(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Four b200-8 come on 2027-10-01, with the scenario, one of them early: it was reported in September."""
+    rows = ("2027-09,nodes,b200-8/oregon,1", "2027-09,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    text, notes = scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)
+    new = tomllib.loads(text)["fleet"][-1]
+
+    assert (new["sku"], new["nodes"], str(new["in_service"])) == ("b200-8", 4, "2027-10-01")
+    assert any(
+        "3 nodes that the plan orders by 2027-06-23 come on 2027-10-01, and stand" in note for note in notes
+    )
+    assert not any("does not know of the order" in note for note in notes)
+
+
+def test_demand_grows_on_from_what_it_has_come_to(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Chat stated as 40 /s that doubles in a year is 80 /s / sqrt(2) at mid-year, reported or not."""
+    text = SCENARIO.read_text(encoding="utf-8")
+    stated = next(line for line in text.splitlines() if line.startswith("peak_rate"))
+    text = text.replace(stated, 'peak_rate = "40 /s"\ngrowth = "100 %/year"', 1)
+    done = "2027-06,done_fraction,pretrain-70b,1"
+    for row in plan["tables"]["services"]:
+        if row["service"] == "chat":
+            row["demand_per_s"] = 40 * 2 ** (int(row["period"][-1]) / 4 - 1 / 4)
+    as_planned = read_actuals([actual(tmp_path, done)], load_catalogue(), "USD")
+    twice = read_actuals(
+        [actual(tmp_path, done, f"2027-06,demand,chat,{80 * 2**0.25} /s")], load_catalogue(), "USD"
+    )
+    for actuals, expected in ((as_planned, "56.57 /s"), (twice, "113.1 /s")):
+        found, _ = scenario_from_here(text, "x", plan, actuals)
+        assert tomllib.loads(found)["services"][0]["peak_rate"] == expected
+        assert tomllib.loads(found)["services"][0]["growth"] == "100 %/year"
+
+
+def test_limits_on_the_horizon_are_what_is_left_of_them(plan: dict[str, Any], tmp_path: Path) -> None:
+    """A cap of 400 t, less 60 t of January and two months as planned; what is used up stays, and is told."""
+    text = SCENARIO.read_text(encoding="utf-8").replace(
+        "[policy]", '[policy]\ncarbon_cap = "400 t"\nmoney_cap = "1 USD"'
+    )
+    rows = ("2027-01,carbon,,60 t", "2027-03,done_fraction,pretrain-70b,0.8")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    found, notes = scenario_from_here(text, "x", plan, actuals)
+    first = plan["tables"]["by_period"][0]["carbon_kgco2e"]
+    policy = tomllib.loads(found)["policy"]
+
+    assert float(policy["carbon_cap"].split()[0]) == pytest.approx(4e5 - 6e4 - first * 59 / 90, rel=1e-3)
+    assert policy["money_cap"] == "1 USD"
+    assert any("policy.money_cap: all of 1.00 USD is used up" in note for note in notes)
+
+
+def test_what_a_report_leaves_open_is_told(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Progress of January is not that of March; a deadline has passed; a term that the plan began goes on."""
+    plan["tables"]["commitments"] = [
+        {"period": "2027 Q1", "location": "cloud", "nodes": 4, "ends": "2028-01-01", "signed": False},
+        {"period": "2027 Q1", "location": "old", "nodes": 4, "ends": "2028-01-01", "signed": True},
+    ]
+    text = SCENARIO.read_text(encoding="utf-8")
+    early = read_actuals(
+        [actual(tmp_path, "2027-01,done_fraction,pretrain-70b,0.3")], load_catalogue(), "USD"
+    )
+    late = read_actuals([actual(tmp_path, "2027-06,done_fraction,pretrain-70b,0.9")], load_catalogue(), "USD")
+    notes = scenario_from_here(text, "x", plan, early)[1]
+    passed = scenario_from_here(text, "x", plan, late)[1]
+
+    assert any(
+        note.endswith("as of 2027-01: what it does from then to 2027-04-01 is not counted") for note in notes
+    )
+    assert [note for note in notes if "signed = true" in note] == [
+        "cloud: 4 nodes that the plan reserves in 2027 Q1 are paid until 2028-01-01: "
+        "state them by signed = true and starts"
+    ]
+    assert "pretrain-70b: its deadline, 2027-06-30, has passed: state a later one" in passed
+
+
+def test_a_plan_that_only_rents_is_a_plan(plan: dict[str, Any], tmp_path: Path) -> None:
+    """It has no node of its own; one that was not found has no totals."""
+    path = tmp_path / "plan.json"
+    plan["tables"]["fleet"], plan["cells"]["fleet"] = [], []
+    for totals, fails in ((plan["totals"], False), ([], True)):
+        cells = plan["cells"] | ({"totals": []} if fails else {})
+        path.write_text(json.dumps(plan | {"totals": totals, "cells": cells}), encoding="utf-8")
+        files = [actual(tmp_path, "2027-01,cost,,254000")]
+        if fails:
+            with pytest.raises(InputError, match="is no plan that was found"):
+                tracked_file(str(path), files)
+        else:
+            assert tracked_file(str(path), files)[0]["rows"][0]["measure"] == "cost"
 
 
 def test_a_run_under_way_needs_its_share_done(plan: dict[str, Any], tmp_path: Path) -> None:

@@ -38,3 +38,17 @@ def test_no_text_holds_code(root):
     }
 
     assert found == {}
+
+
+def test_what_a_page_explains_it_has_written(root):
+    """A folder that `everfleet explain` opens is named by `--out` of a command above it."""
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
+    unwritten = {}
+    for page in pages:
+        blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        text = "\n".join(blocks)
+        for found in re.finditer(r"^everfleet explain (\S+)", text, re.MULTILINE):
+            if not re.search(rf"--out {re.escape(found[1])}\s", text[: found.start()]):
+                unwritten[page.name] = found[0]
+
+    assert unwritten == {}

@@ -58,7 +58,7 @@ def test_keys_are_well_formed_and_stand_once():
 
 BY_PRECISION = re.compile(
     r"accelerator\..+\.grouped_(efficiency|half_tokens)@(bf16|fp8|fp4)"
-    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-((vllm|tensorrt-llm)(-2025)?|sglang|mlperf))?"
+    r"|kernel\..+\.\w+@(bf16|fp8|fp8-tensor|fp4|w4a16|w4a8)(-((vllm|tensorrt-llm)(-202[45])?|sglang|mlperf))?"
 )
 BY_SIZE = re.compile(
     r"kernel\..+\.ring_(latency|share)@[248](-pcie)?|performance\.serving\.rate_(error|points)@.+"
@@ -330,10 +330,10 @@ def test_published_rows_can_be_read():
 def test_published_rows_are_unchanged(shared):
     """What is asked, what is expected and how far off it may be is the publication's.
 
-    The mixes of GPUs are cases there and no rows: test_melange.py compares them. Rows of public logs stand in
-    no other file.
+    The mixes of GPUs are cases there and no rows: test_melange.py compares them. Rows of public logs and of
+    public figures stand in no other file.
     """
-    ours = {DATA / "published" / name for name in ("program.csv", "public_logs.csv")}
+    ours = {DATA / "published" / name for name in ("program.csv", "public_logs.csv", "public_figures.csv")}
     for path in sorted(set((DATA / "published").glob("*.csv")) - ours):
         original = {row["id"]: row for row in read(shared / "validation" / path.name)}
         for row in read(path):

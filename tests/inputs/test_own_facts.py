@@ -202,6 +202,8 @@ def test_links_that_end_at_the_node_end_at_a_smaller_one_too(
     [
         (("--tdp", "900"), "--tdp: '900' has no unit"),
         (("--memory", "-5 GB"), "--memory:"),
+        (("--memory-bandwidth", "6 GB/s"), "--memory-bandwidth: 6 GB/s is far from the"),
+        (("--tdp", "90 kW"), "check the unit"),
         (("--like", "h1000"), "there is no SKU 'h1000'"),
         (("own-8", "h100-8"), "the catalogue has a SKU 'h100-8'"),
         (("own-8", "Own GPU"), "'Own GPU' is no name"),
@@ -337,7 +339,7 @@ def test_a_model_and_prices_are_added_and_used(
     assert main(["throughput", "ours-8b", "--sku", "own-8", "--nodes", "1", "--data", "my-facts"]) == ANSWER
     assert "facts of your own" in capsys.readouterr().out
     assert main(["add", "model", "ours-8b", "config.json"]) == WRONG_INPUT
-    assert "the catalogue has a model 'ours-8b'" in capsys.readouterr().err
+    assert "ours-8b.json holds your model 'ours-8b': change it there" in capsys.readouterr().err
     assert main(["add", "price", "h1-8", "1 USD"]) == WRONG_INPUT
     assert "is no SKU, region, grid or fact" in capsys.readouterr().err
 

@@ -192,13 +192,15 @@ def test_slower_kernels_make_slower_steps(name, part, batch):
 
 
 @pytest.mark.parametrize(
-    "name", [f.name for f in fields(Engine) if f.name not in ("stage_wait_fraction", "token_s")]
+    "name",
+    [f.name for f in fields(Engine) if f.name not in ("stage_wait_fraction", "token_s", "sends_to_all")],
 )
 def test_whatever_an_engine_spends_more_takes_longer(name):
     """No constant is read in vain: each of them, doubled, makes a step of a split mixture slower.
 
     How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`. What
-    runs beside the accelerators is a floor: `test_no_step_is_shorter_than_its_tokens_are_handed_out`.
+    runs beside the accelerators is a floor: `test_no_step_is_shorter_than_its_tokens_are_handed_out`. Whom
+    tokens are sent to is a choice: `test_tokens_sent_to_all_take_as_many_copies_as_accelerators`.
     """
     # Narrow matrices are so slow here that experts are kept whole, of which some are chosen more often.
     chip = served_chip(H100, grouped_half_weights=1e9)
@@ -271,6 +273,36 @@ def test_one_process_that_writes_for_all_groups_waits_for_the_requests_of_each()
     )
 
     assert together - alone == pytest.approx(48 * 80e-6, rel=1e-9)
+
+
+def test_tokens_sent_to_all_take_as_many_copies_as_accelerators():
+    """By hand: of two experts on eight accelerators 8 copies in place of 2; of 8 experts no difference."""
+    parts = {"layout": served_layout(H100, 2.0, 4.0), "tokens": 100.0}
+
+    def sent_s(sends_to_all, experts_per_token):
+        model = replace(MIXTRAL, experts_per_token=experts_per_token)
+        engine = replace(VLLM, sends_to_all=sends_to_all, link_latency_factor=0.0)
+        return float(exchange_s(**parts, model=model, engine=engine))
+
+    each_s = 2.0 * 7 / 8 * 1.5 * 100 * 4096 / 1e9 / parts["layout"].expert_gb_per_s
+    copy_s = VLLM.expert_link_factor * 32 * each_s
+
+    assert sent_s(1.0, 2.0) - sent_s(0.0, 2.0) == pytest.approx(6 * copy_s)
+    assert sent_s(1.0, 8.0) == sent_s(0.0, 8.0)
+
+
+def test_layers_without_experts_send_nothing_and_start_two_matrices_more():
+    """By hand: 16 of 32 layers dense halve what experts take for each, and hold 16 x 2 matrices more."""
+    engine = replace(VLLM, expert_layer_s=1e-3, expert_prompt_layer_s=1e-3)
+    parts = {"chip": served_chip(H100), "engine": engine, "layout": served_layout(H100, 1.0, 4.0)}
+    half = replace(MIXTRAL, dense_layers=16.0)
+    prompts = {"writing": 16.0, "prefill_tokens": 10.0, "context_tokens": 100.0, "prompt_tokens": 100.0}
+
+    whole, halved = (step_times(**parts, model=model, **prompts) for model in (MIXTRAL, half))
+
+    assert float(halved.exchange_s) == pytest.approx(float(whole.exchange_s) / 2.0)
+    assert float(whole.host_s - halved.host_s) == pytest.approx(16 * 2e-3)
+    assert float(halved.matrix_s - whole.matrix_s) == pytest.approx(32 * parts["chip"].matrix_s)
 
 
 def test_busiest_experts_cost_operations_and_no_bytes():

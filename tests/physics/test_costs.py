@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from planner.physics.equations.money import capital_charge_usd, energy_usd, maintenance_usd, space_usd
 
-YEAR = {"hours_h": 8766.0, "hours_per_year_h": 8766.0}
+YEAR = {"hours_h": 8766.0, "year_h": 8766.0}
 
 
 def test_five_year_annuity_at_eight_percent():
@@ -30,7 +30,7 @@ def test_charges_and_residual_repay_the_price(rate, years, residual):
 def test_charges_add_up_over_periods():
     hours = np.array([2160.0, 2184.0, 2208.0, 2214.0])
     kwargs = {"price_usd": 300e3, "discount_fraction": 0.08, "life_y": 5.0, "residual_fraction": 0.1}
-    parts = capital_charge_usd(hours_h=hours, hours_per_year_h=8766.0, **kwargs)
+    parts = capital_charge_usd(hours_h=hours, year_h=8766.0, **kwargs)
     assert np.sum(parts) == pytest.approx(capital_charge_usd(**kwargs, **YEAR))
 
 

@@ -263,7 +263,9 @@ def test_the_answer_on_checkpoints_writes_what_the_plan_writes(said: str) -> Non
     inputs = of((said, "2"))
     job = inputs.scenario.training[0]
     planned = training_speed(inputs, training_candidates(inputs)[0]).checkpoint_gb
-    asked = setting_of(terms_of_job(inputs, job, 0, CheckpointQuestion()), "h100-8", 2).size_gb
+    asked = setting_of(
+        terms_of_job(inputs, job, inputs.node_groups[0], CheckpointQuestion()), "h100-8", 2
+    ).size_gb
 
     assert float(asked.value) == pytest.approx(float(np.ravel(planned.value)[0]))
     assert job.model in choices_of(CATALOGUE)["models"]

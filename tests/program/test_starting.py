@@ -126,7 +126,7 @@ def test_a_least_number_that_leaves_no_plan_is_named(monkeypatch: pytest.MonkeyP
 
 def test_people_look_after_a_deployment_by_the_month_and_set_it_up_once() -> None:
     """8 h a month at 100 USD are 2,400 USD in a quarter of a year; 40 h are 4,000 USD, or none today."""
-    quarter = {"hours_h": 2190.0, "hours_per_year_h": 8760.0}
+    quarter = {"hours_h": 2190.0, "year_h": 8760.0}
     assert deployment_usd(monthly_person_h=8.0, person_usd_per_h=100.0, **quarter) == pytest.approx(2400.0)
     assert setting_up_usd(person_h=40.0, person_usd_per_h=100.0, charged_ratio=1.0) == 4000.0
     assert setting_up_usd(person_h=40.0, person_usd_per_h=100.0, charged_ratio=0.0) == 0.0

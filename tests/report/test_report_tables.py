@@ -154,6 +154,9 @@ def test_rows_of_periods_become_columns() -> None:
     assert oslo == {"site": "oslo", "p1": 0, "p3": 0, "p5": 0, "p7": 0}, "p6 is not shown"
     assert of_periods("Replicas", periods) == "Replicas in 4 of 7 periods (--json has all)"
     assert of_periods("Replicas", periods[:6]) == "Replicas"
+    months = [f"m{number}" for number in range(1, 13)]
+    (year,) = across_periods([{"site": "iowa", "period": "m1", "nodes": 4}], ["site"], "nodes", months)
+    assert year == {"site": "iowa", "m1": 4, "m3": 0, "m6": 0, "m9": 0, "m12": 0}, "the first month is shown"
 
 
 def test_columns_that_are_read_across_have_one_unit() -> None:

@@ -145,7 +145,7 @@ def test_no_number_of_a_plan_is_told_at_length(document: dict[str, Any]) -> None
     [
         ("standing_capital_usd", "standing capital"),
         ("maintenance_fraction", "maintenance"),
-        ("hours_per_year_h", "hours per year h"),
+        ("year_h", "year"),
         ("layout.pp", "pp"),
         ("nodes", "nodes"),
         ("rent_usd_per_node_h", "rent per node h"),

@@ -170,6 +170,18 @@ def test_a_zero_limit_is_measured_by_its_neighbours() -> None:
     ]
 
 
+def test_of_a_budget_of_nothing_there_is_no_share() -> None:
+    """Buying is forbidden in both periods: the amount is told, and no percentage of 0."""
+    case = changed(
+        problem(periods=2, **service([25.0, 25.0]), limits=limits(periods=2)), "limits", budget_usd=[0.0, 0.0]
+    )
+    found = {each.names[0]: each for each in explain(case).families}
+
+    assert [(give.amount, give.share) for give in found["budget"].gives] == [
+        (pytest.approx(1200.0), math.inf)
+    ]
+
+
 @pytest.mark.nightly
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=size(10, nightly=25), deadline=None, derandomize=True)

@@ -6,6 +6,7 @@ saved, against planning anew, and against files planned elsewhere.
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import multiprocessing
@@ -37,7 +38,8 @@ from planner.answers.futures.page import futures_text
 from planner.answers.plan.document import plan_document
 from planner.answers.saved import commands
 from planner.answers.saved import recompute as repeating
-from planner.answers.saved.compare import compare_plans
+from planner.answers.saved.commands import compared_text
+from planner.answers.saved.compare import NO_INPUTS, compare_plans, compare_sides, kept_side
 from planner.answers.saved.exporting import export_plan
 from planner.answers.saved.recompute import recompute, recompute_futures
 from planner.inputs.loading import data_folder, load_catalogue
@@ -53,6 +55,7 @@ from planner.inputs.scenario.bundle import KeptScenario, keep, restored
 from planner.program.plan import plan_fleet
 from planner.report.data import to_json
 from planner.report.saving import ReportError
+from planner.report.shape import answer_json
 from planner.store import Labels, Store, StoreError, addresses, labels_of, open_store, schema
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
@@ -490,8 +493,33 @@ def test_two_plans_are_compared(store: Store, scenario: Scenario, document: dict
     assert (cost["before"], cost["after"]) == tuple(d["totals"][0]["value"] for d in (document, other))
     assert cost["difference"] == cost["after"] - cost["before"]
     assert cost["difference_fraction"] == pytest.approx(cost["after"] / cost["before"] - 1)
-    assert {row["text"] for row in found["decisions"]} == {*document["headline"]} ^ {*other["headline"]}
+    jobs = [held["tables"]["jobs"][0] for held in (document, other)]
+    (row,) = [row for row in found["decisions"] if row["path"] == "run train-8b"]
+    assert [row[side].split()[0] for side in ("before", "after")] == [str(int(job["nodes"])) for job in jobs]
     assert (found["files"], found["versions"]) == ([], [])
+
+
+def test_the_same_plan_in_other_money_decides_the_same(document: dict[str, Any], tmp_path: Path) -> None:
+    """Sentences in EUR are other sentences; orders, runs and replicas are not. Folders are compared, too."""
+    other = copy.deepcopy(document) | {
+        "headline": [one.replace("USD", "EUR") for one in document["headline"]]
+    }
+    other["tables"]["purchases"][0]["nodes"] += 1
+    same, more = (compare_sides(kept_side(document), kept_side(one)) for one in (document, other))
+    bought = document["tables"]["purchases"][0]
+
+    assert same["decisions"] == []
+    assert "nothing differs" in compared_text(same)
+    assert [(row["path"], row["after"]) for row in more["decisions"]] == [
+        (
+            f"order {bought['sku']} at {bought['site']} in {bought['period']}",
+            f"{int(bought['nodes']) + 1} nodes",
+        )
+    ]
+    (tmp_path / "plan.json").write_text(answer_json(document), encoding="utf-8")
+    assert commands.compare_saved(None, str(tmp_path), str(tmp_path))[1].endswith(NO_INPUTS)
+    with pytest.raises(InputError, match="is no plan"):
+        kept_side({"title": "a fit"})
 
 
 @pytest.mark.nightly

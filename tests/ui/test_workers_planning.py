@@ -38,7 +38,7 @@ class Heard:
 
 def question(store: Path, **more: Any) -> dict[str, Any]:
     text = SCENARIO.read_text(encoding="utf-8")
-    return {"name": SCENARIO.name, "text": text, "files": {}, "store_address": str(store), **more}
+    return {"name": SCENARIO.name, "text": text, "files": {}, "store_address": str(store)} | more
 
 
 def go_on() -> bool:
@@ -141,6 +141,17 @@ def test_a_wrong_scenario_is_refused_in_the_words_of_the_check(tmp_path: Path) -
     wrong = question(tmp_path / "plans.sqlite") | {"text": 'title = "mine"\n', "name": "mine.toml"}
     with pytest.raises(InputError, match=r"mine\.toml: horizon"):
         plan(wrong, Heard(), go_on)
+
+
+def test_values_and_names_are_refused_together(tmp_path: Path) -> None:
+    """A grid that nobody knows was told only once the number of periods was right, unlike by `check`."""
+    text = question(tmp_path)["text"].replace("periods = ", "periods = 0  # ").replace('"se"', '"mars"')
+    for work in (plan, program):
+        with pytest.raises(InputError) as raised:
+            work(question(tmp_path, text=text), Heard(), go_on)
+        said = str(raised.value)
+        assert "horizon.periods: 0 is out of range" in said
+        assert "no grid region 'mars'" in said
 
 
 def test_asked_to_stop_at_once_it_ends_with_what_there_is(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import pytest
 
+from planner.validation.carbon import grid_called
+from planner.validation.datasets import NeedsData, looking_in
 from planner.validation.forms import NotUnderstood
 from planner.validation.nodes import node_serving
-from planner.validation.registry import evaluate
+from planner.validation.registry import evaluate, in_unit
 from planner.validation.replicas import serve_system
 
 SHAPE = {
@@ -165,3 +167,88 @@ def test_a_node_that_trains_a_model_in_other_words():
     assert 0.8 * listed < dense < 1.1 * listed
     with pytest.raises(NotUnderstood, match="no step model of the workload 'chess'"):
         ours("node_power_train", "W", workload="chess", **node)
+
+
+@pytest.mark.parametrize(
+    ("region", "grid"),
+    [
+        ("CAMX", "us-camx"),
+        ("us-CAMX", "us-camx"),
+        ("us-central1", "gcp-us-central1"),
+        ("aws/us-east-1", "us-srvc"),
+        ("France", "fr"),
+        ("United States", "us"),
+    ],
+)
+def test_a_grid_by_the_names_that_people_write(region, grid):
+    """Subregions of EPA, regions of clouds, and countries are one grid each; nothing is guessed."""
+    assert grid_called(region) == grid
+    with pytest.raises(NotUnderstood, match="no one grid 'Atlantis'"):
+        grid_called("Atlantis")
+
+
+def test_a_factor_of_another_year_is_refused_or_read(shared):
+    """Ember by Our World in Data: France had 53.26 g/kWh in 2023 and 40.48 in 2024."""
+    asked = {"region": "France"}
+
+    with looking_in([shared / "data"]):
+        found = [evaluate("grid_intensity", {**asked, "year": y}, "g/kWh")[0] for y in (2023, 2024)]
+        by_code = evaluate("grid_intensity", {"region": "FRA", "year": 2023}, "g/kWh")[0]
+    assert found == pytest.approx([53.26, 40.48])
+    assert by_code == found[0]
+    with looking_in([]), pytest.raises(NeedsData):
+        evaluate("grid_intensity", {"region": "France", "year": 2023}, "g/kWh")
+
+
+def test_causes_of_repairs_as_the_paper_prints_them(shared):
+    """Schroeder and Gibson, DSN 2006, Table 2: what the file calls Facilities and Undetermined."""
+    printed = {"Environment": 572, "Human": 163, "Network": 247, "Unknown": 398, "Hardware": 342}
+
+    with looking_in([shared / "data"]):
+        ours = {one: evaluate("mean_repair", {"cause": one}, "min")[0] for one in printed}
+        whole = {"system_in_file": 2, "from": "2000-01-01", "to": "2005-11-30"}
+        shape, _ = evaluate("weibull_shape_tbf", whole, "shape")
+    assert ours == pytest.approx(printed, rel=0.02)
+    assert shape == pytest.approx(0.78, abs=0.06)  # figure 6(d): failures of the whole system
+
+
+def test_gas_of_a_node_that_is_published_at_one_abatement():
+    """SC'23 gives 12 and 6 nm the gases at 95 % alone: V100 by ACT's equation, 815 mm2."""
+    card = {"area_cm2": 8.15, "ci_fab": 583, "fab_yield": 0.875, "mem_gb": 32, "mem_g_per_gb": 65}
+
+    ours, _ = evaluate(
+        "embodied_act", {**card, "node": "12nm", "gpa": "95%", "ics": 26, "pkg_g": 150}, "kgCO2e"
+    )
+    assert ours == pytest.approx(19.949, rel=1e-3)
+    with pytest.raises(NotUnderstood, match=r"die\.n12\.gas_99"):
+        evaluate("embodied_act", {**card, "node": "12nm", "ics": 26, "pkg_g": 150}, "kgCO2e")
+
+
+def test_area_by_any_name_and_hours_of_several():
+    engine = {"node": "4N", "hbm_gb": 80, "tdp_w": 700}
+    named = ({"die_cm2": 8.14}, {"die_mm2": 814}, {"area_mm2": 814, "mem_type": "HBM3"})
+
+    found = {round(evaluate("embodied_component_engine", {**engine, **one}, "kg")[0], 6) for one in named}
+    assert len(found) == 1
+    life = {"gpu_kg": 164, "lifetime_years": 4}
+    days = evaluate("embodied_amortised", {**life, "gpus": 8, "days": 10}, "kg")[0]
+    assert days == pytest.approx(evaluate("embodied_amortised", {**life, "gpu_hours": 1920}, "kg")[0])
+    with pytest.raises(NotUnderstood, match="not gpu_hours and gpus"):
+        evaluate("embodied_amortised", {**life, "gpus": 8, "gpu_hours": 1920}, "kg")
+
+
+@pytest.mark.parametrize(
+    ("own", "unit", "value"),
+    [
+        ("h", "million GPU-hours", 1e-6),
+        ("kgCO2e", "metric tons", 1e-3),
+        ("kgCO2e", "tCO2eq", 1e-3),
+        ("kgCO2e", "g", 1e3),
+        ("kgCO2e/kWh", "gCO2eq/kWh", 1e3),
+        ("kgCO2e/kWh", "kg/MWh", 1e3),
+        ("1/h", "failures/day", 24.0),
+        ("kgCO2e/y", "t/y", 1e-3),
+    ],
+)
+def test_units_as_cards_and_reports_write_them(own, unit, value):
+    assert in_unit({own: 1.0}, unit) == pytest.approx(value)

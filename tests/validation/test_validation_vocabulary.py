@@ -13,6 +13,7 @@ from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate, forms_of
 from planner.validation.replicas import reads_apart, serve_system
 from planner.validation.serving import lengths
+from planner.validation.software import with_software
 
 
 def ours(quantity, unit="1", **inputs):
@@ -438,6 +439,25 @@ def test_beams_cost_the_same_on_every_chip(gpu, published):
     got = ours("serve_system", "samples/s", **inputs, precision="fp8", round="v4.1")
 
     assert got == pytest.approx(published, rel=0.05)
+
+
+def test_an_engine_that_was_filed_as_released_serves_in_place_of_a_tuned_one():
+    """Red Hat, MLPerf v5.1, Llama 3.1 8B on one card: half the error of engines tuned for the benchmark."""
+    asked = {"kind": "serve_system", "benchmark": "llama3.1-8b", "precision": "fp8", "round": "v5.1"}
+    source = "closed/RedHat/results/XE8640_4xH100_vLLM/llama3.1-8b/Offline"
+    filed = with_software("serve_system", asked, source)
+    published = {("H100-80GB-SXM", "Offline"): 5777.08, ("L40S", "Server"): 1207.14}
+
+    def error(engine, gpu, scenario):
+        cards = {"gpu": gpu, "accelerators": 1, "scenario": scenario, "engine": engine}
+        rate = serve_system(benchmark="llama3.1-8b", precision="fp8", round="v5.1", **cards)["1/s"]
+        return abs(rate / published[gpu, scenario] - 1)
+
+    assert filed == {**asked, "engine": "vLLM 0.10"}
+    assert with_software("serve_system", {**asked, "engine": "mlperf"}, source)["engine"] == "mlperf"
+    assert "engine" not in with_software("serve_system", asked, "closed/AMD/results/8xMI300X")
+    as_released = sum(error("vLLM 0.10", *where) for where in published)
+    assert as_released < 0.5 * sum(error(None, *where) for where in published)
 
 
 def test_answers_that_spread_are_met_when_they_are_long(monkeypatch):

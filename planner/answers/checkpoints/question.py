@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.inputs.catalogue import Catalogue
@@ -12,14 +12,14 @@ from planner.inputs.job_question import CheckpointQuestion
 from planner.inputs.resolved import HOURS_PER_YEAR, Inputs
 from planner.inputs.scenario import TrainingJob
 from planner.physics.checkpoints import trained_parameters
-from planner.physics.failures import measured_bursts
+from planner.physics.failures import OLDEST, ages_y, measured_bursts
 from planner.physics.hours import electricity_of
 from planner.physics.requests import given
 from planner.physics.run_stops import loss_spikes, rollback
 from planner.physics.slow_steps import SlowSteps, slow_steps, slow_steps_of
 from planner.physics.training_options import adapters_of
 from planner.trace.errors import InputError
-from planner.trace.quantities import Fact, Traced
+from planner.trace.quantities import Fact, Traced, chosen
 
 # Parts of a restart that the asker may time, by the fact that is used otherwise.
 RESTART_PARTS = {
@@ -58,6 +58,7 @@ class Terms:
     spike_back_h: Traced | None = None
     slow: SlowSteps | None = None
     adapters: Traced | None = None  # their weights, where they alone are trained
+    age_y: Traced = field(default_factory=lambda: chosen("age_y", 0.0, "new nodes"))
 
 
 def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: CheckpointQuestion) -> Terms:
@@ -110,8 +111,11 @@ def terms_of_flags(catalogue: Catalogue, failures: str | FittedFleet, question: 
     return with_failures(terms, failures)
 
 
-def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: CheckpointQuestion) -> Terms:
-    """Terms of a scenario's training job at one of its sites, in the first period."""
+def terms_of_job(
+    inputs: Inputs, job: TrainingJob, group: tuple[int, int], question: CheckpointQuestion
+) -> Terms:
+    """Terms of a scenario's training job on the nodes of a SKU at a site, in the first period."""
+    site = group[1]
     scenario, catalogue = inputs.scenario, inputs.catalogue
     reliability, policy = scenario.reliability, scenario.policy
     life = inputs.yours("policy.node_life", policy.node_life_y, "y")
@@ -149,6 +153,7 @@ def terms_of_job(inputs: Inputs, job: TrainingJob, site: int, question: Checkpoi
         spike_back_h=rollback(inputs),
         slow=slow_steps_of(inputs),
         adapters=trained_parameters(inputs, job.model, held) if held else None,
+        age_y=chosen("age_y", float(ages_y(inputs)[inputs.node_groups.index(group)]), OLDEST),
     )
 
 

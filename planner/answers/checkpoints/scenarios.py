@@ -60,8 +60,8 @@ def scenario_document(scenario: Scenario, question: CheckpointQuestion = AS_USUA
     """Every training job of a scenario, size by size; with a SKU and a number of nodes, that size in full.
 
     Model, storage, restart, failures, repair, spares, prices and the site's grid are the scenario's, in its
-    first period and with new nodes. A SKU that may be at several sites is taken at the first of them.
-    Whether a size fits in memory is the plan's to say.
+    first period, with nodes as old as they are then. A SKU that may be at several sites is taken at the first
+    of them. Whether a size fits in memory is the plan's to say.
 
     Raises:
         InputError: no such job, SKU or fleet, or the job may not use the SKU.
@@ -78,10 +78,10 @@ def scenario_document(scenario: Scenario, question: CheckpointQuestion = AS_USUA
     sections = []
     for each in _jobs(scenario, question.job):
         places = _places(inputs, each, sku)
-        terms = {name: terms_of_job(inputs, each, site, question) for name, site in places.items()}
+        terms = {name: terms_of_job(inputs, each, group, question) for name, group in places.items()}
         if fleet is not None:
             terms = {name: with_failures(one, fleet) for name, one in terms.items()}
-        sites = {name: inputs.sites[site].name for name, site in places.items()}
+        sites = {name: inputs.sites[site].name for name, (_, site) in places.items()}
         sizes = each.nodes if nodes is None else (nodes,)
         lines = {(name, size): _line(terms[name], name, size) for name in places for size in sizes}
         rows = [{"sku": name, "site": sites[name], **line} for (name, _), (line, _) in lines.items()]
@@ -141,15 +141,15 @@ def _jobs(scenario: Scenario, job: str | None) -> tuple[TrainingJob, ...]:
     return tuple(each for each in scenario.training if job in (None, each.name))
 
 
-def _places(inputs: Inputs, job: TrainingJob, sku: str | None) -> dict[str, int]:
-    """First site of each SKU that the job may use."""
+def _places(inputs: Inputs, job: TrainingJob, sku: str | None) -> dict[str, tuple[int, int]]:
+    """SKU and first site of each SKU that the job may use."""
     sites = [site.name for site in inputs.sites]
-    found: dict[str, int] = {}
+    found: dict[str, tuple[int, int]] = {}
     for index, site in inputs.node_groups:
         name = inputs.skus[index].name
         allowed = (job.skus is None or name in job.skus) and (job.sites is None or sites[site] in job.sites)
         if allowed and sku in (None, name):
-            found.setdefault(name, site)
+            found.setdefault(name, (index, site))
     if not found:
         raise InputError(
             f"training.{job.name}: " + (f"may not use SKU '{sku}'" if sku else "no SKU at any of its sites")

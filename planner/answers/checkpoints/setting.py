@@ -101,7 +101,7 @@ def setting_of(terms: Terms, sku: str, nodes: int) -> Setting:
         accelerators=count,
         reference_accelerators=terms.reference_accelerators,
         ageing_fraction_per_y=fact("reliability.ageing"),
-        age_y=chosen("age_y", 0.0, "new nodes"),
+        age_y=terms.age_y,
     )
     state_gb = checkpoint_gb(fact, terms.catalogue, terms.model, terms.question.state, terms.adapters)
     storage = f"checkpoint_storage.{terms.storage}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,18 +23,20 @@ from planner.answers.job.ledger import (
 from planner.answers.job.model_card import card_of
 from planner.answers.job.published import published_rows
 from planner.answers.job.scores import Named, failures_of, market_based, scores_of, whole_kgco2e
-from planner.answers.job.setting import setting_of
+from planner.answers.job.setting import Setting, setting_of
 from planner.answers.job.what_if import changes_of, swings_of
 from planner.answers.job.work import FAILURES, STORAGE
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.job.reading import with_cards
 from planner.inputs.job.schema import PHASES, Job
 from planner.inputs.job.schema_work import Work
-from planner.inputs.loading import load_catalogue
+from planner.inputs.loading import CatalogueError, load_catalogue
 from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
+from planner.inputs.resolved import data_year
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
+from planner.trace.numbers import written_text
 from planner.trace.origins import facts_of
 from planner.trace.quantities import Fact, Traced, convert, total
 from planner.trace.records import Record, fact_record, numbered, plain_rows, total_records
@@ -195,12 +197,31 @@ def _predicted(footprint: Footprint) -> list[Record]:
     ]
 
 
+def _carried_on(setting: Setting) -> Iterator[str]:
+    """That a plan would take another factor for the year of the job, whose own is of an earlier one."""
+    site = setting.job.site
+    if site.grid is None or site.start is None or site.grid_decline_fraction is not None:
+        return
+    facts = setting.catalogue.facts  # looked at, and no part of the answer
+    try:
+        year = data_year(facts[f"grid.{site.grid}.intensity"])
+    except CatalogueError:
+        return  # a row of one's own may name no year, which a job does not ask for
+    if site.start.year > year:
+        fall = written_text(float(facts["grid.decline"].value))
+        yield (
+            f"the grid is that of {year}, as published; a plan carries it on to {site.start.year}: "
+            f"grid_decline = {fall} does so here"
+        )
+
+
 def _notes(footprint: Footprint) -> list[str]:
     """What has to be said of the files that were read."""
     series = footprint.setting.hours
     said = [] if series is None else list(series.notes)
     if series is not None and (start := footprint.setting.job.site.start) and start.year != series.first.year:
         said.append(f"hours of {start.year} are taken from the series of {series.first.year}")
+    said += _carried_on(footprint.setting)
     for phase in footprint.phases:
         said += () if phase.federated is None else phase.federated.notes
         if phase.done is None:

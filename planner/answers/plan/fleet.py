@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import reduce
+from itertools import groupby
 from operator import sub
 
 import numpy as np
@@ -269,7 +270,7 @@ def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
     records = plain_rows(rental_records(plan, solution))
     for place in dict.fromkeys((one["sku"], one["location"]) for one in records):
         mine = [one for one in records if (one["sku"], one["location"]) == place]
-        steps = ", ".join(f"{one['nodes']} in {one['period']}" for one in mine)
+        steps = ", ".join(_at_once(mine, plan.inputs.scenario.horizon.period_labels))
         hours, paid = (sum(one[key] for one in mine) for key in ("node_h", "rent_usd"))
         parts = _parts_usd(plan, solution, *place)
         whole = (
@@ -281,6 +282,15 @@ def rental_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
             f"Rent {place[0]} at {place[1]} by the hour, at most so many nodes at once: {steps}; in all "
             f"{count_text(hours)} node-hours for {money(paid)}.{whole}"
         )
+
+
+def _at_once(rows: Sequence[Record], labels: Sequence[str]) -> Iterator[str]:
+    """Nodes by period, those of as many on end as one: `2 in 2027-01 to 2027-05`."""
+    nodes = {row["period"]: row["nodes"] for row in rows}
+    for count, run in groupby(labels, key=lambda label: nodes.get(label, 0)):
+        if count:
+            first, *later = run
+            yield f"{count} in {first}" + (f" to {later[-1]}" if later else "")
 
 
 def _parts_usd(plan: Plan, solution: Solution, sku: str, location: str) -> float:

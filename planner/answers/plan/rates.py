@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.answers.throughput.equations import joint_error_fraction
 from planner.answers.throughput.setting import FITTED as TRAINED
-from planner.answers.throughput.setting import OUT_OF_SAMPLE
+from planner.answers.throughput.setting import OUT_OF_SAMPLE, spread_fraction
 from planner.inputs.resolved import Inputs
 from planner.physics.chance import TRAINING_ERROR, error_key
 from planner.physics.measured_serving import factors_of, rate_error, rate_error_text
@@ -84,10 +85,14 @@ def _training(inputs: Inputs, sku: int, key: str) -> str:
         return (
             f"{title}: ±{percent_text(fit.value, 0)}{most}, from published runs, each publication left out."
         )
-    ends = (
-        f"{percent_text(own.low / own.value - 1.0, 0, sign=True)} .. "
-        f"{percent_text(own.high / own.value - 1.0, 0, sign=True)}"
+    error = float(
+        joint_error_fraction(
+            fit_error_fraction=fit.high or fit.value,
+            hardware_error_fraction=spread_fraction(own),
+            model_error_fraction=0.0,
+        )
     )
+    ends = f"{percent_text(-error / (1.0 + error), 0, sign=True)} .. {percent_text(error, 0, sign=True)}"
     return f"{title}: {ends}, as no training run fixes its efficiency ({own.source.title})."
 
 

@@ -161,7 +161,7 @@ class Recourse:
         """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""
         inputs, problem, prices = self.plan.inputs, self.at.problem, self.prices
         labels, groups = inputs.scenario.horizon.period_labels, problem.node_groups
-        year_h = float(inputs.hours_per_year_h.value)
+        year_h = float(inputs.year_h.value)
         rented: list[More] = []
         for p in np.flatnonzero(np.isfinite(prices.hourly["usd"]).all(axis=1)).tolist():
             k = int(groups.sku[p])

@@ -354,7 +354,7 @@ def life_records(views: Views, cost: Traced) -> list[Record]:
                 value_to_usd=ends,
                 discount_fraction=views.inputs.discount_rate(),
                 hours_h=chosen("hours_h", np.diff(edges)[None, :], "steps of a year at most"),
-                hours_per_year_h=views.inputs.hours_per_year_h,
+                year_h=views.inputs.year_h,
             )
             kept = np.repeat(one.kept[:, -1:], len(edges) - 1, axis=1)
             if not kept.any():

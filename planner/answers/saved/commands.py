@@ -9,11 +9,12 @@ from typing import Any
 
 from planner.answers.futures.page import futures_text
 from planner.answers.opening import open_answer
-from planner.answers.saved.compare import compare_plans
+from planner.answers.saved.compare import NO_INPUTS, compare_sides, kept_side, saved_side
 from planner.answers.saved.exporting import export_futures, export_plan
 from planner.answers.saved.recompute import Repeat, recompute
 from planner.inputs.scenario import Scenario
 from planner.report import findings
+from planner.report.shape import decision_lines
 from planner.report.text import to_terminal
 from planner.store.labels import Labels
 from planner.store.store import Fit, SavedFuturesPlan, SavedPlan, Store, open_store
@@ -89,9 +90,18 @@ def show_saved(address: str | None, digest: str) -> Said:
 
 
 def compare_saved(address: str | None, before: str, after: str) -> Said:
-    """Two saved plans: what was asked and what came out differently."""
-    found = compare_plans(open_store(address), before, after)
-    return found, compared_text(found)
+    """Two plans, saved or in a folder: what was asked and what came out differently."""
+    kept = [open_answer(Path(named)) for named in (before, after)]
+    store = open_store(address) if None in kept else None
+    sides = [
+        saved_side(store, named) if store is not None and document is None else kept_side(document or {})
+        for named, document in zip((before, after), kept, strict=True)
+    ]
+    known = all(side.inputs for side in sides)
+    if not known:
+        sides = [replace(side, inputs={}) for side in sides]
+    found = compare_sides(*sides)
+    return found, "\n".join([compared_text(found), *([] if known else ["", NO_INPUTS])])
 
 
 @in_its_currency
@@ -102,7 +112,7 @@ def compared_text(found: Record) -> str:
         for which, plan in zip(("before", "after "), found["plans"], strict=True)
     ]
     parts = [_part(title, lines) for title, lines in compared_lines(found).items()]
-    return "\n".join([*heads, *filter(None, parts)])
+    return "\n".join([*heads, *(list(filter(None, parts)) or ["", "nothing differs"])])
 
 
 def compared_lines(found: Record) -> dict[str, list[str]]:
@@ -113,7 +123,7 @@ def compared_lines(found: Record) -> dict[str, list[str]]:
         "facts": [_change_line(row) for row in found["facts"]],
         "versions": [_change_line(row) for row in found["versions"]],
         "totals": [_total_line(row) for row in found["totals"] if row["difference"] != 0],
-        "decisions": [f"only {row['only']}: {row['text']}" for row in found["decisions"]],
+        "decisions": decision_lines(found),
     }
 
 

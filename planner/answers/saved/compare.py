@@ -1,7 +1,8 @@
-"""Two saved plans side by side: what was asked differently, and what came out differently."""
+"""Two plans side by side: what was asked differently, and what came out and was decided differently."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,13 @@ from planner.inputs.scenario.problems import label
 from planner.inputs.scenario.writing import tables
 from planner.store.packing import versions_here
 from planner.store.store import SavedPlan, Store
+from planner.trace.errors import InputError
 from planner.trace.explain import Gathered, Step, packed
-from planner.trace.numbers import share_of
+from planner.trace.numbers import energy, how_many, number_text, share_of
 from planner.trace.records import Record, is_number
+
+NO_INPUTS = "a plan out of a file keeps no scenario: inputs are not compared"
+FIGURES = 3  # of amounts that are no counts: what differs further on decides nothing
 
 
 def compare_plans(store: Store, before: str, after: str) -> Record:
@@ -57,12 +62,11 @@ def compare_sides(before: Side, after: Side) -> Record:
     """What differs between two plans, as `compare_plans` has it."""
     sides = (before, after)
     documents = [side.document for side in sides]
-    only = (("before", documents[0], documents[1]), ("after", documents[1], documents[0]))
     totals, changed = list(_totals(*documents)), _changed(*(side.inputs for side in sides))
     steps = Gathered()
     cells = {"totals": _cells_of_totals(totals, documents, steps), "inputs": _stated(changed, sides, steps)}
     return {
-        "everfleet_comparison": 1,
+        "everfleet_comparison": 2,
         **common_currency(documents),
         "plans": [dict(side.head) for side in sides],
         "inputs": changed,
@@ -70,15 +74,46 @@ def compare_sides(before: Side, after: Side) -> Record:
         "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
         "versions": _changed(*(side.versions for side in sides)),
         "totals": totals,
-        "decisions": [
-            {"only": which, "text": text}
-            for which, own, other in only
-            for text in own["headline"]
-            if text not in other["headline"]
-        ],
+        "decisions": _changed(*(decisions_in(document["tables"]) for document in documents)),
         "cells": cells,
         "steps": packed(steps.steps),
     }
+
+
+def decisions_in(tables: Mapping[str, Sequence[Record]]) -> dict[str, str]:
+    """What a plan decides, by what it is about: without money, so that another price is no other decision."""
+    nodes: Counter[str] = Counter()
+    for row in tables.get("purchases", ()):
+        nodes[f"order {row['sku']} at {row['site']} in {row['period']}"] += row["nodes"]
+    for row in tables.get("disposals", ()):
+        nodes[f"{row['what'].lower()} {row['sku']} at {row['site']} in {row['period']}"] += row["nodes"]
+    for row in tables.get("moves", ()):
+        nodes[f"move {row['sku']} from {row['from']} to {row['to']} in {row['period']}"] += row["nodes"]
+    for row in tables.get("commitments", ()):
+        term = f"{row['commitment']}, from {row['period']}"
+        nodes[f"reserve {row['sku']} at {row['location']} for {term}"] += row["nodes"]
+    for row in tables.get("rental", ()):
+        nodes[f"rent {row['sku']} at {row['location']} in {row['period']}"] += row["nodes"]
+    found = {about: how_many(int(count), "node") for about, count in nodes.items()}
+    for row in tables.get("jobs", ()):
+        found[f"run {row['job']}"] = (
+            f"{number_text(row['nodes'])} nodes of {row['sku']} at {row['site']} from {row['start']}, "
+            f"a checkpoint every {number_text(row['interval_min'], FIGURES)} min"
+        )
+    work: Counter[tuple[str, str]] = Counter()
+    for row in tables.get("services", ()):
+        of = f"serve {row['service']} on {row['sku']} at {row['site']} in {row['period']}"
+        work[of, "replicas"] += row["replicas"]
+    for table, name in (("pools", "pool"), ("pausable", "job")):
+        for row in tables.get(table, ()):
+            work[f"do {row[name]} on {row['sku']} at {row['site']} in {row['period']}", "node-hours"] += row[
+                "node_h"
+            ]
+    found |= {about: f"{number_text(much, FIGURES)} {unit}" for (about, unit), much in work.items()}
+    for row in tables.get("site_energy", ()):
+        if row.get("battery_kwh"):
+            found[f"battery at {row['site']}"] = energy(row["battery_kwh"])
+    return found
 
 
 def _cells_of_totals(
@@ -147,6 +182,21 @@ def head_of(plan: SavedPlan) -> Record:
         "tags": list(plan.tags),
         "owner": plan.owner,
     }
+
+
+def kept_side(document: Record, inputs: Mapping[str, Any] | None = None) -> Side:
+    """A plan that is not saved as one side: it has no day and no files of its own.
+
+    Raises:
+        InputError: it is another answer.
+    """
+    if "horizon" not in document or "scenario_digest" not in document:
+        raise InputError(
+            f"'{document.get('title', '')}' is no plan: compare plans that `plan` wrote or saved"
+        )
+    digest, status = document["scenario_digest"], document["status"]["name"]
+    head = {"digest": digest, "title": document["title"], "saved": "", "status": status}
+    return Side(head, document, inputs or {}, {}, versions_here() | {"everfleet": document["everfleet"]})
 
 
 def made_side(kept: KeptScenario, document: Record) -> Side:

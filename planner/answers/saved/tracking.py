@@ -47,7 +47,7 @@ def tracked(
         held = kept.document(named)
         text = kept.scenario(kept.plan(named).scenario).text if text is None else text
     plan = written(held)
-    if plan["kind"] != "plan" or not plan["tables"].get("fleet"):
+    if plan["kind"] != "plan" or not plan["totals"]:
         raise InputError(f"{named}: is no plan that was found: name one that `plan` wrote")
     document, actuals = tracked_plan(plan, files, interval_s=interval_s)
     if not again:

@@ -120,13 +120,13 @@ def training_error(setting: Setting, sku: Indices, mixture: bool) -> Traced:
         fits.append(measured or worst(setting.fact(OUT_OF_SAMPLE), "the worst publication left out"))
         own = setting.fact(f"accelerator.{one.accelerator}.matrix_efficiency")
         outside = measured is None and own.source.name != FITTED
-        spread = _spread(own) if outside else 0.0
+        spread = spread_fraction(own) if outside else 0.0
         reason = f"range of {own.key}, set without training runs" if outside else "within the fit's error"
         chips.append(chosen("hardware_error_fraction", spread, reason))
     expert = setting.calibration() if mixture else None
     model = chosen(
         "model_error_fraction",
-        0.0 if expert is None else _spread(expert),
+        0.0 if expert is None else spread_fraction(expert),
         "the fit is of dense models" if expert is None else f"range of {expert.key}",
     )
     return derive(
@@ -153,7 +153,7 @@ def ranged(rate: Traced, error: Traced) -> dict[str, Traced]:
     }
 
 
-def _spread(fact: Fact) -> float:
+def spread_fraction(fact: Fact) -> float:
     """The factor from a fact to the further end of its range, less one: results run over x/(1+e)..x(1+e)."""
     low, high = (fact.value if end is None else end for end in (fact.low, fact.high))
     return float(max(high / fact.value, fact.value / low) - 1.0)

@@ -9,6 +9,7 @@ from planner.inputs.job.schema_work import Work
 from planner.inputs.scenario import Problem
 from planner.inputs.scenario.parts import reported
 from planner.inputs.scenario.problems import rank_without_adapters
+from planner.inputs.scenario.training_checks import less_than_a_step_text
 
 # Ways to say what a phase of work took, and what belongs to each alone.
 _DESCRIBED = ("model", "tokens")
@@ -59,7 +60,7 @@ EXAMPLES = {
     "download": '"8 s"',
     "devices": "{ us = 0.5, in = 0.5 }",
 }
-_ON_NODES = ("data", "training", "fine_tuning", "inference", "experimentation")
+ON_NODES = ("data", "training", "fine_tuning", "inference", "experimentation")
 
 
 def problems_between(job: Job) -> Iterator[Problem]:
@@ -125,6 +126,9 @@ def _work(name: str, work: Work | None) -> Iterator[Problem]:
             reason = "it is predicted" if described else "nothing is predicted from hours"
             yield Problem(f"{name}.{said}", f"has no effect with {(described or measured)[0]}: {reason}")
     yield from _data_price(name, work)
+    for key, step in (("tokens", "batch_tokens"), ("samples", "batch_samples")):
+        if work.reads(key, step) and getattr(work, key) < (least := getattr(work, step)):
+            yield Problem(f"{name}.{key}", less_than_a_step_text(getattr(work, key), least))
     if described and not work.has("nodes"):
         yield Problem(f"{name}.nodes", f"is missing: write for example {name}.nodes = 64")
     if work.has("power_kw", "energy_kwh"):
@@ -309,7 +313,7 @@ def _on_nodes(job: Job) -> Iterator[Problem]:
     """What rests on nodes needs their kind."""
     if job.hardware.has("sku"):
         return
-    for name in _ON_NODES:
+    for name in ON_NODES:
         table = getattr(job, name)
         if table is not None and "sku" not in table.model_fields_set:
             yield Problem("hardware.sku", f'is missing, and [{name}] needs it: write sku = "h100-8"')
@@ -319,7 +323,7 @@ def _on_nodes(job: Job) -> Iterator[Problem]:
 def _shares(job: Job) -> Iterator[Problem]:
     """What rests on the other phases needs one of those."""
     for name in ("network", "building", "end_of_life"):
-        if job.has(name) and not {*_ON_NODES} & job.model_fields_set:
+        if job.has(name) and not {*ON_NODES} & job.model_fields_set:
             yield Problem(name, "is a share of work on nodes, and there is none: add [training] or another")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
 from planner.inputs.catalogue import Catalogue, OwnFacts
 from planner.inputs.consistency import cards_of, doubled_figures, known_names
 from planner.inputs.fits import is_fit, no_fleet, read_fit
-from planner.inputs.job.checks import problems_between
+from planner.inputs.job.checks import ON_NODES, problems_between
 from planner.inputs.job.schema import PHASES, TABLES, Job
 from planner.inputs.job_question import FLAGS, JobQuestion
 from planner.inputs.kind_checks import answer_problems, job_kind_problems
@@ -22,7 +23,7 @@ from planner.inputs.scenario.fields import CARD, Frame
 from planner.inputs.scenario.files import read_text, read_toml
 from planner.inputs.scenario.known_names import own_fact_problems, own_facts
 from planner.inputs.scenario.own import own_in, with_regions
-from planner.inputs.scenario.parts import keys_of, once, read_far, read_part, without_slips
+from planner.inputs.scenario.parts import keys_of, once, read_far, read_part, reported, without_slips
 from planner.inputs.scenario.problems import near_or_own, nearest_remedy, shown
 from planner.trace.errors import InputError
 from planner.trace.numbers import EXACT, many_text, number_text, written_text
@@ -178,7 +179,7 @@ def read_job(
             *job_kind_problems(document, catalogue),
             *answer_problems(document, catalogue),
         ],
-        problems_between(job),
+        [*problems_between(job), *reported((partial(_drawn, catalogue=catalogue),), job)],
         empty,
         doubled_figures(own_facts(document), catalogue),
     )
@@ -278,6 +279,28 @@ PLACES = {
     "pue": "site.pue",
     "lifetime_y": "hardware.lifetime",
 }
+
+
+def _drawn(job: Job, catalogue: Catalogue) -> Iterator[Problem]:
+    """Power that no node of the SKU draws: that of a whole node, or in another unit."""
+    for phase in ON_NODES:
+        work = getattr(job, phase)
+        if work is None or not work.has("power_kw"):
+            continue
+        name = getattr(work, "sku", None) or job.hardware.sku
+        sku = catalogue.skus.get(name or "")
+        if sku is None or not catalogue.has(f"server.{sku.server}.max_power"):
+            continue
+        whole, chips = (
+            float(catalogue.fact(f"server.{sku.server}.{of}").value) for of in ("max_power", "accelerators")
+        )
+        if work.power_kw > whole / chips:
+            yield Problem(
+                f"{phase}.power",
+                f"{number_text(work.power_kw)} kW are more than {name} draws: {number_text(whole)} kW a "
+                f"node, {number_text(whole / chips)} kW for each of {number_text(chips)} accelerators",
+            )
+
 
 # Phases that need nothing stated: each is a share of the others, by facts of the catalogue.
 WITHOUT_INPUTS = ("experimentation", "ingestion", "network", "building", "end_of_life")

@@ -17,7 +17,7 @@ from carbon.signals import GridSignal
 from planner.inputs.catalogue import COLUMNS, Catalogue
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.models import model_facts
-from planner.inputs.own.classes import Prior, accelerator_priors, class_of, server_priors
+from planner.inputs.own.classes import Prior, accelerator_priors, beyond_all, class_of, server_priors
 from planner.inputs.own.facts import OwnDataError
 from planner.inputs.own.reading import csv_line, joined, read_own
 from planner.inputs.scenario.files import write_toml
@@ -107,7 +107,10 @@ def add_gpu(gpu: Gpu, folder: Path, catalogue: Catalogue) -> Added:
     Raises:
         InputError: every number that is wrong, or what is wrong with the folder.
     """
-    name, problems = _named(gpu.name, catalogue.skus, "SKU"), list[str]()
+    name, problems = (
+        _named(gpu.name, catalogue.skus, "SKU", folder / f"facts/gpu-{gpu.name}.csv"),
+        list[str](),
+    )
     texts = {
         "bf16_peak": ("--bf16", gpu.bf16, "TFLOP/s"),
         "memory": ("--memory", gpu.memory, "GB"),
@@ -123,6 +126,8 @@ def add_gpu(gpu: Gpu, folder: Path, catalogue: Catalogue) -> Added:
             room = "server" if prop == "price" else "accelerator"
             if outside := catalogue.ranges.problem(f"{room}.{name}.{prop}", (stated[prop],), unit):
                 problems.append(f"{flag}: {outside}")
+            elif room == "accelerator" and (far := beyond_all(prop, stated[prop], unit, catalogue)):
+                problems.append(f"{flag}: {far}")
         except ValueError as error:
             problems.append(f"{flag}: {error}")
     if problems:
@@ -183,7 +188,7 @@ def add_model(name: str, config: Path, folder: Path, catalogue: Catalogue) -> Ad
     Raises:
         InputError: it is not understood, or what is wrong with the folder.
     """
-    _named(name, catalogue.names("model", "layers"), "model")
+    _named(name, catalogue.names("model", "layers"), "model", folder / f"models/{name}.json")
     model_facts(name, config)
     return _write(folder, catalogue, {}, {}, {f"models/{name}.json": config}, use=f'model = "{name}"')
 
@@ -194,7 +199,10 @@ def add_region(place: Place, folder: Path, catalogue: Catalogue) -> Added:
     Raises:
         InputError: every value that is wrong, or what is wrong with the folder.
     """
-    name, problems = _named(place.name, catalogue.regions, "region"), list[str]()
+    name, problems = (
+        _named(place.name, catalogue.regions, "region", folder / f"facts/region-{place.name}.csv"),
+        list[str](),
+    )
     if (place.factor is None) == (place.hourly is None):
         raise InputError("give --factor or --hourly: one of the two")
     signal = ""
@@ -417,11 +425,13 @@ def _put_tables(path: Path, entries: Mapping[str, Record]) -> None:
         )
 
 
-def _named(name: str, known: object, what: str) -> str:
+def _named(name: str, known: object, what: str, file: Path) -> str:
     if not _NAME.fullmatch(name):
         raise InputError(
             f"'{name}' is no name: write small letters, digits, '.', '-' and '_', such as my-gpu"
         )
+    if file.is_file():
+        raise InputError(f"{file} holds your {what} '{name}': change it there, or choose another name")
     if name in known:  # type: ignore[operator]  # names of any kind
         raise InputError(f"the catalogue has a {what} '{name}': choose another name, such as own-{name}")
     return name

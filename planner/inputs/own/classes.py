@@ -15,6 +15,7 @@ from planner.inputs.catalogue import Catalogue, Sku
 from planner.inputs.own.reading import needed_of
 from planner.inputs.ranges import COUNTED
 from planner.trace.errors import InputError
+from planner.trace.numbers import number_text
 from planner.trace.quantities import Fact
 
 # What a property is in proportion to; the others are taken as they are.
@@ -33,6 +34,8 @@ FOLLOWS = {
 _LEFT_OUT = ("launch", "process_node", "die_area")
 _WITHOUT_ALTERNATIVES = ("embodied", "price")
 
+NEAR = 10.0  # times what is known: a chip to come, not a wrong unit
+
 
 @dataclass(frozen=True, slots=True)
 class Prior:
@@ -45,6 +48,19 @@ class Prior:
     unit: str
     locator: str
     boundary: Mapping[str, str]
+
+
+def beyond_all(prop: str, value: float, unit: str, catalogue: Catalogue) -> str:
+    """What is wrong with a property that no accelerator of the catalogue comes near; empty where some do."""
+    every = [
+        float(catalogue.fact(f"accelerator.{sku.accelerator}.{prop}").value)
+        for sku in catalogue.skus.values()
+        if catalogue.has(f"accelerator.{sku.accelerator}.{prop}")
+    ]
+    if min(every) / NEAR <= value <= max(every) * NEAR:
+        return ""
+    ends = f"{number_text(min(every))} to {number_text(max(every))} {unit}"
+    return f"{number_text(value)} {unit} is far from the {ends} of what is known: check the unit"
 
 
 def class_of(name: str | None, stated: Mapping[str, float], catalogue: Catalogue) -> Sku:

@@ -71,8 +71,8 @@ def without_slips(root: type[Part], document: Mapping[str, Any]) -> Meant:
                 at = place((*loc, key), document)
                 unknown.append(Problem(at, f"is not known here; {nearest_remedy(key, keys)}"))
                 close = difflib.get_close_matches(key[:64], keys.keys() - held.keys(), 1, _MISSPELT)
-                if not close or close[0] in found:
-                    continue
+                if not close or close[0] in found or close[0][0] != key[0]:
+                    continue  # `restart` is no slip for `start`
                 key = close[0]
                 written[place((*loc, key), document)] = at
             found[key] = inner(kind, keys[key], value, (*loc, key))

@@ -14,6 +14,7 @@ from planner.inputs.scenario.data_mix import (
 from planner.inputs.scenario.problems import Problem
 from planner.inputs.scenario.schema import Horizon
 from planner.inputs.scenario.schema_training import TrainingJob
+from planner.trace.numbers import EXACT, number_text
 
 TOKENS = {"tokens": "2e12", "sequence_tokens": "8192", "batch_tokens": "4e6"}
 SAMPLES = {"samples": "4e12", "batch_samples": "65536"}
@@ -71,16 +72,18 @@ def partial_without_price(job: TrainingJob, at: str) -> Iterator[Problem]:
 
 
 def less_than_a_step(job: TrainingJob, at: str) -> Iterator[Problem]:
-    """A job that may pause does whole steps of the optimiser."""
+    """A job does whole steps of the optimiser."""
     stated = job.samples is not None or job.tokens is not None
     if not stated or (job.batch_samples is None and job.batch_tokens is None):
         return
-    if job.pausable and job.amount < job.step_amount:
-        yield Problem(
-            f"{at}.{job.amount_key}",
-            f"{job.amount:g} are less than one step of the optimiser, which is all "
-            f"that a pausable job can do at once: write {job.step_amount:g} or more",
-        )
+    if job.amount < job.step_amount:
+        yield Problem(f"{at}.{job.amount_key}", less_than_a_step_text(job.amount, job.step_amount))
+
+
+def less_than_a_step_text(amount: float, step: float) -> str:
+    """That tokens, or samples, do not fill one step."""
+    least = number_text(step, EXACT)
+    return f"{number_text(amount, EXACT)} are less than one step of the optimiser: write {least} or more"
 
 
 def leaving_out(job: TrainingJob, at: str) -> Iterator[Problem]:

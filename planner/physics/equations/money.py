@@ -14,11 +14,11 @@ def capital_charge_usd(
     life_y: Column,
     residual_fraction: Column,
     hours_h: Column,
-    hours_per_year_h: Column,
+    year_h: Column,
 ) -> Column:
     """Annualised capital cost of a purchase over some of its hours.
 
-    A = P * (r + (1 - rho) * r / ((1 + r)^L - 1)) * hours / hours_per_year
+    A = P * (r + (1 - rho) * r / ((1 + r)^L - 1)) * hours / year
 
     The price less the residual value is recovered as an annuity; the residual value ties up capital.
     At r = 0 this is straight-line depreciation. Tax and insurance are left out.
@@ -33,20 +33,20 @@ def capital_charge_usd(
     yearly = price_usd * (
         rate * np.where(rate > 0, residual_fraction, 0.0) + (1 - residual_fraction) * (rate + annuity)
     )
-    charge: Column = yearly * hours_h / hours_per_year_h
+    charge: Column = yearly * hours_h / year_h
     return charge
 
 
 def maintenance_usd(
-    *, price_usd: Column, maintenance_fraction: Column, hours_h: Column, hours_per_year_h: Column
+    *, price_usd: Column, maintenance_fraction: Column, hours_h: Column, year_h: Column
 ) -> Column:
     """Support contract, parts and hands for a node in service, as a share of its price a year.
 
-    M = P * m * hours / hours_per_year
+    M = P * m * hours / year
 
     Source: share of the purchase price a year, the usual form of a support contract.
     """
-    return price_usd * maintenance_fraction * hours_h / hours_per_year_h
+    return price_usd * maintenance_fraction * hours_h / year_h
 
 
 def bought_data_usd(

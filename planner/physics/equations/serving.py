@@ -234,17 +234,17 @@ def deployment_usd(
     monthly_person_h: Column,
     person_usd_per_h: Column,
     hours_h: Column,
-    hours_per_year_h: Column,
+    year_h: Column,
 ) -> Column:
     """People's time that keeping a deployment takes in a period: on call, releases, watching it.
 
-    M = w * h * 12 * hours / hours_per_year
+    M = w * h * 12 * hours / year
 
     It is the same for one replica and for a hundred.
 
     Source: definition.
     """
-    return person_usd_per_h * monthly_person_h * 12 * np.asarray(hours_h) / hours_per_year_h
+    return person_usd_per_h * monthly_person_h * 12 * np.asarray(hours_h) / year_h
 
 
 def setting_up_usd(*, person_h: Column, person_usd_per_h: Column, charged_ratio: Column) -> Column:

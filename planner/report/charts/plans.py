@@ -28,7 +28,7 @@ from planner.report.charts.drawing import (
 )
 from planner.report.charts.hours import hours
 from planner.trace.numbers import how_many, number_text, percent_text, quantity_text, scale_of
-from planner.trace.records import Document, Record, evenly_taken
+from planner.trace.records import Document, Record, first_and_evenly_taken
 
 MOST_PERIODS, MOST_BARS = 12, 600
 WIDE_PERIODS = 6  # bars of more are too narrow for a name across
@@ -42,7 +42,8 @@ TIMELINE_KEY = (
 def mix(document: Document) -> Picture | None:
     """Nodes in service over time, by SKU and site."""
     periods, fleet = document["horizon"]["periods"], document["tables"]["fleet"]
-    kept = evenly_taken(periods, max(1, min(MOST_PERIODS, MOST_BARS * len(periods) // max(1, len(fleet)))))
+    most = max(1, min(MOST_PERIODS, MOST_BARS * len(periods) // max(1, len(fleet))))
+    kept = first_and_evenly_taken(periods, most)
     rows = [
         {key: row[key] for key in ("period", "site", "sku")} | {"nodes": row["in_service_nodes"]}
         for row in sorted(fleet, key=lambda row: (periods.index(row["period"]), str(row["site"]), row["sku"]))

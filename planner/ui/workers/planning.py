@@ -29,19 +29,16 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
     Raises:
         InputError: the scenario is wrong, or names what nobody knows.
     """
+    from planner.answers.check import laid_out
     from planner.answers.plan.limit_prices import with_prices
     from planner.answers.plan.verified import with_verification
-    from planner.inputs.consistency import check_scenario
     from planner.inputs.exchange import shown_in
-    from planner.inputs.loading import load_catalogue
-    from planner.inputs.scenario.bundle import restored, unsaved
     from planner.performance.simulation import Stopped
     from planner.program.plan import plan_fleet
     from planner.store.searches import kept_searches
 
     name, text, files = arguments["name"], arguments["text"], arguments.get("files") or {}
-    with restored(unsaved(name, text, files)) as scenario:
-        check_scenario(scenario, load_catalogue())
+    with laid_out(text, name, files) as scenario:
         tell(part={"unit": _objective_unit(scenario)} | currency_record(shown_in(scenario)))
         made = plan_fleet(
             scenario,
@@ -78,16 +75,15 @@ def plan(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Reco
 
 def program(arguments: Record, tell: Tell, should_stop: Callable[[], bool]) -> Record:
     """The integer program of a scenario as the text of an LP file, to be solved elsewhere."""
-    from planner.inputs.consistency import check_scenario, with_cards
+    from planner.answers.check import laid_out
+    from planner.inputs.consistency import with_cards
     from planner.inputs.loading import load_catalogue
     from planner.inputs.resolved import Inputs
-    from planner.inputs.scenario.bundle import restored, unsaved
     from planner.program.assembly import assemble
     from planner.program.searches import write_program
 
-    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
-    with restored(kept) as scenario, TemporaryDirectory(prefix="everfleet-") as folder:
-        check_scenario(scenario, load_catalogue())
+    checked = laid_out(arguments["text"], arguments["name"], arguments.get("files"))
+    with checked as scenario, TemporaryDirectory(prefix="everfleet-") as folder:
         tell("writing the program down")
         assembled = assemble(Inputs(scenario, with_cards(scenario, load_catalogue())))
         path = Path(folder) / "program.lp"

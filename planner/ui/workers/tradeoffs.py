@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from planner.program.draws import Stop
@@ -168,14 +168,8 @@ def _tornado(own: Plan) -> Record:
     }
 
 
-@contextmanager
-def checked_scenario(arguments: Record) -> Iterator[Scenario]:
-    """The scenario of the arguments with its files, checked."""
-    from planner.inputs.consistency import check_scenario
-    from planner.inputs.loading import load_catalogue
-    from planner.inputs.scenario.bundle import restored, unsaved
+def checked_scenario(arguments: Record) -> AbstractContextManager[Scenario]:
+    """The scenario of the arguments with its files, checked as every door checks it."""
+    from planner.answers.check import laid_out
 
-    kept = unsaved(arguments["name"], arguments["text"], arguments.get("files") or {})
-    with restored(kept) as scenario:
-        check_scenario(scenario, load_catalogue())
-        yield scenario
+    return laid_out(arguments["text"], arguments["name"], arguments.get("files"))

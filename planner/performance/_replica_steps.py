@@ -132,7 +132,6 @@ class Steps:
             share_fraction=self.share[..., 0],
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
-            parts=np.sum(self.share * self.chunks, axis=-2)[..., 0],
             others=(self.stage_wait * (self.stages - 1.0))[..., 0, 0],
             servers=np.broadcast_to(np.asarray(pooled, dtype=np.float64), limit.shape),
         )

@@ -9,13 +9,14 @@ a server that serves what it finds at the start of a round (gated), and whose ro
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc
+from scipy.special import gammainc, ndtri
 
 from planner.performance._checks import require_not_negative, require_positive
 from planner.performance.columns import Column, Floats
 from planner.performance.queueing import erlang_c_fraction
 
-_ROUNDS = 4  # of Newton's method for the mean step: to 1e-6 of it
+_TERMS = 4  # of the share of steps without a prompt: to a few percent where it is least known, to 1e-4 else
+_ROUNDS = 4  # of the same, and of Newton's method for the mean step of several batches
 _HEAVIEST = 0.99  # share of time that reading takes, from which on the queue counts as without end
 _LEAST = 1e-12
 
@@ -27,9 +28,9 @@ class PromptReading:
     `found` are the states in which times are known: so many inside, the arrival counted. `own_s` (candidates,
     classes of prompts, states) reads a prompt next to them, `calm_s` is a step without a prompt, of which
     `hidden_s` is hidden where prompts are read. `work_s` (candidates, classes) is what a prompt adds to
-    a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state, `parts`
-    the steps that read a prompt. So many `others` are batches on other stages that read prompts of their own,
-    for which this one waits. So many `servers` read the prompts of one queue: 1 where each has its own.
+    a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state. So many
+    `others` are batches on other stages that read prompts of their own, for which this one waits. So many
+    `servers` read the prompts of one queue: 1 where each has its own.
     """
 
     found: Floats
@@ -40,7 +41,6 @@ class PromptReading:
     share_fraction: Floats
     chunk_s: Floats
     limit: Floats
-    parts: Floats
     others: Floats
     servers: Floats
 
@@ -53,6 +53,8 @@ class StepMoments:
     met_s: Floats
     met_s2: Floats
     calm_fraction: Floats  # of steps, which read no prompt
+    often_ratio: Floats  # prompts that stretch steps, over those of one batch
+    spread_ratio: Floats  # variance of what they add, over that of so many prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,54 +78,168 @@ def step_moments(
     arrivals_per_s: Column,
     calm_s: Column,
     hidden_s: Column,
-    work_s: Column,
-    work_s2: Column,
-    work_s3: Column,
+    work_s: Floats,
+    share_fraction: Column,
+    others: Column = 0.0,
 ) -> StepMoments:
     """Moments of steps that read every prompt which arrived during the step before.
 
-    E[S] = t + rho E[S] - h (1 - z),  z = e^(-lambda E[S]),  rho = lambda b_1,  r = rho - h lambda z
+    E[S] = (c + h z)/(1 - rho),  c = t - h,  rho = lambda b_1
 
-    V[S] = (lambda b_2 E[S] + h^2 z (1-z))/(1 - r^2)
+    E[S^2] = (c^2 + 2 c rho E[S] + lambda b_2 E[S] + z (t^2 - c^2))/(1 - rho^2)
 
-    C[S] = (lambda b_3 E[S] + 3 r lambda b_2 V[S])/(1 - r^3)
+    E[S^3] = (c^3 + 3 c^2 rho E[S] + 3 c A_2 + lambda b_3 E[S] + 3 rho lambda b_2 E[S^2] + z (t^3 - c^3))
+    /(1 - rho^3),  A_2 = lambda b_2 E[S] + rho^2 E[S^2]
+
+    z = phi(lambda),  phi(s) = z (e^(-st) - e^(-sc)) + e^(-sc) phi(lambda (1 - beta(s)))
 
     An arrival meets a step by its length: E[L] = E[S^2]/E[S], E[L^2] = E[S^3]/E[S]. b_n are the moments of
-    the time that a prompt adds, t is a step without a prompt, and h what the first prompt of a step saves
-    (weights are read while it is computed). C is the third central moment. Exact for Poisson arrivals and
-    h = 0; else steps without prompts are as many as at the mean step, and what the first prompt saves does
-    not depend on how many follow.
+    the time that a prompt adds and beta its transform, t is a step without a prompt, h what the first prompt
+    of a step saves (weights are read while it is computed), and z the share of steps without prompts. Exact
+    for Poisson arrivals but for the last phi of a few, which is that of a gamma law.
+
+    Batches on other stages read prompts of their own, and all wait for the fullest: p batches (`others` and
+    one) are as one whose prompts come y times as often, with c longer by rho E[S] (1 + e - y):
+
+    e = (p-1)/sqrt(u),  y = 1 + (p-1) (1 + (u-1)/2)/u^(3/2),  u = 1 + ((p-1)/k)^2 lambda E[S] b_1^2/b_2
+
+    max_i A_i = (1 + e) rho E[S] in the mean, k the mean of the largest of p normal numbers: p times one where
+    prompts are few, k standard deviations more where they are many; variance v lambda b_2 E[S] with
+    v = v_1 + (p - v_1)/u,  v_1 = 1/(1 + k^2).
 
     Source: gated service of one queue, Takagi, "Queueing Analysis", vol. 1, 1991, section 2.3; length-biased
-    sampling, Cox, "Renewal Theory", 1962, section 5.4.
+    sampling, Cox, "Renewal Theory", 1962, section 5.4; k: Blom, "Statistical Estimates and Transformed
+    Beta-Variables", 1958; e, y and v between their limits: straight in neither, checked on drawn steps.
     """
-    require_not_negative(hidden_s=hidden_s, work_s=work_s, work_s2=work_s2, work_s3=work_s3)
+    require_not_negative(hidden_s=hidden_s, work_s=work_s, others=others)
     require_positive(arrivals_per_s=arrivals_per_s, calm_s=calm_s)
     load = np.asarray(arrivals_per_s, dtype=np.float64)
-    return _moments(load, calm_s, hidden_s, np.asarray(work_s), np.asarray(work_s2), np.asarray(work_s3))
+    return _moments(load, calm_s, hidden_s, np.asarray(share_fraction), np.asarray(work_s), others)
 
 
 def _moments(
-    load: Floats, calm_s: Column, hidden_s: Column, work_s: Floats, work_s2: Floats, work_s3: Floats
+    load: Floats, calm_s: Column, hidden_s: Column, share: Floats, work_s: Floats, others: Column
 ) -> StepMoments:
     """`step_moments` of what was checked."""
-    busy = np.minimum(load * work_s, _HEAVIEST)
-    idle = 1.0 - busy
-    step = np.asarray(calm_s / idle)
+    calm_s, fixed_s = np.asarray(calm_s), np.asarray(calm_s) - hidden_s
+    first, second, third = _work_moments(share, work_s)
+    # No queue without end has moments: reading takes as much of the time as is looked at.
+    load = np.minimum(load, _HEAVIEST / np.maximum(first, _LEAST))
+    fullest = _fullest(load, calm_s, fixed_s, first, second, others)
+    load, fixed_s = load * fullest.often_ratio, fixed_s + fullest.longer_s
+    second, third = second * fullest.spread_ratio, third * fullest.spread_ratio**2
+    busy = np.minimum(load * first, _HEAVIEST)
+
+    def of_calm(calm: Floats) -> tuple[Floats, Floats]:
+        """E[S] and E[S^2] where so many steps are without prompts."""
+        step = (fixed_s + (calm_s - fixed_s) * calm) / (1.0 - busy)
+        square = fixed_s**2 + 2.0 * fixed_s * busy * step + load * second * step
+        return step, (square + calm * (calm_s**2 - fixed_s**2)) / (1.0 - busy**2)
+
+    # phi(lambda) = z: the sums of the terms with z and without, down to a small s.
+    at, kept, without = load, np.ones_like(busy), np.ones_like(busy)
+    for _ in range(_TERMS):
+        falls = np.exp(-at * fixed_s)
+        without = without + kept * (falls - np.exp(-at * calm_s))
+        kept = kept * falls
+        at = load * (1.0 - np.sum(share * np.exp(-at[..., None] * work_s), axis=-1))
+    calm = np.exp(-load * calm_s / (1.0 - busy))
     for _ in range(_ROUNDS):
-        saved = hidden_s * np.exp(-load * step)
-        step = np.maximum(step - (step * idle - calm_s + hidden_s - saved) / (idle + load * saved), calm_s)
-    calm = np.exp(-load * step)
-    again = busy - hidden_s * load * calm
-    spread = load * work_s2 * step + hidden_s**2 * calm * (1.0 - calm)
-    variance = np.maximum(spread, 0.0) / (1.0 - again**2)
-    third = (load * work_s3 * step + 3.0 * again * load * work_s2 * variance) / (1.0 - again**3)
+        step, square = of_calm(calm)
+        scv = np.maximum(square / step**2 - 1.0, _LEAST)
+        calm = np.minimum(kept * np.exp(-np.log1p(at * step * scv) / scv) / without, 1.0)
+    step, square = of_calm(calm)
+    added2 = load * second * step + busy**2 * square
+    cube = fixed_s**3 + 3.0 * fixed_s**2 * busy * step + 3.0 * fixed_s * added2 + load * third * step
+    cube = cube + 3.0 * busy * load * second * square + calm * (calm_s**3 - fixed_s**3)
     return StepMoments(
         mean_s=step,
-        met_s=variance / step + step,
-        met_s2=np.maximum(third / step + 3.0 * variance + step**2, (variance / step + step) ** 2),
+        met_s=square / step,
+        met_s2=cube / (1.0 - busy**3) / step,
         calm_fraction=calm,
+        often_ratio=fullest.often_ratio,
+        spread_ratio=fullest.spread_ratio,
     )
+
+
+def _work_moments(share: Floats, work_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """First three moments of what a prompt adds."""
+    weighed = share * work_s
+    first, second, third = (np.einsum("...j,...j->...", weighed, work_s**n) for n in (0, 1, 2))
+    return first, second, third
+
+
+@dataclass(frozen=True, slots=True)
+class _Fullest:
+    """What the fullest of several batches adds to a step: as of `step_moments`, y, v/y and c."""
+
+    often_ratio: Floats
+    spread_ratio: Floats
+    longer_s: Floats
+
+
+def _fullest(
+    load: Floats, calm_s: Floats, fixed_s: Floats, first: Floats, second: Floats, others: Column
+) -> _Fullest:
+    """At the mean step, which Newton's method finds from above."""
+    none = np.zeros(np.broadcast_shapes(load.shape, calm_s.shape, np.shape(others)))
+    if not np.any(np.asarray(others) > 0):
+        return _Fullest(none + 1.0, none + 1.0, none)
+    more = np.maximum(others, _LEAST)
+    largest = _largest_of(more)
+    busy, bend = load * first, (more / largest) ** 2 * load * first**2 / np.maximum(second, _LEAST)
+    root = largest * np.sqrt(load * second)
+    step = ((root + np.sqrt(root**2 + 4.0 * (1.0 - busy) * calm_s)) / (2.0 * (1.0 - busy))) ** 2
+    for _ in range(_ROUNDS):
+        calm = (calm_s - fixed_s) * np.exp(-(1.0 + more) * load * step)
+        u = 1.0 + bend * step
+        excess, often = more / np.sqrt(u), 1.0 + more * (1.0 + u) / 2.0 / u**1.5
+        beyond = step - fixed_s - calm - busy * step * (1.0 + excess)
+        slope = 1.0 + (1.0 + more) * load * calm - busy * often
+        step = np.maximum(step - beyond / np.maximum(slope, 1.0 - _HEAVIEST), calm_s)
+    u = 1.0 + bend * step
+    often, spread = 1.0 + more * (1.0 + u) / 2.0 / u**1.5, _spread_of(more, u)
+    met, low, of_low = step, step, more / np.sqrt(u)
+    for _ in range(_ROUNDS):
+        variance = spread * load * second * step / (1.0 - np.minimum(often * busy, _HEAVIEST) ** 2)
+        met = np.sqrt(met * (step + variance / step))
+        low = np.maximum(2.0 * step - met, np.minimum(calm_s, step))
+        of_low = more / np.sqrt(1.0 + bend * low)
+        u = 1.0 + bend * met
+        of_met, spread = more / np.sqrt(u), _spread_of(more, u)
+        often = 1.0 + (met * of_met - low * of_low) / (met - low)
+    return _Fullest(none + often, none + spread / often, none + busy * low * (1.0 + of_low - often))
+
+
+def _largest_of(others: Floats) -> Floats:
+    """Mean of the largest of so many normal numbers and one more."""
+    result: Floats = ndtri((others + 0.625) / (others + 1.25))
+    return result
+
+
+def _spread_of(others: Floats, u: Floats) -> Floats:
+    """Variance of the fullest batch over that of one."""
+    normal = 1.0 / (1.0 + _largest_of(others) ** 2)
+    result: Floats = normal + (1.0 + others - normal) / u
+    return result
+
+
+def _read_with(load: Floats, met_s: Floats, first: Floats, second: Floats, others: Column) -> Floats:
+    """Reading next to a prompt, over that of its own batch in the step met: the fullest of all counts.
+
+    r = 1 + x^2/(1 + x)/n,  x = e n,  n = lambda E[L] b_1^2/b_2
+
+    One prompt of another batch hides behind the prompt itself; of many the excess over one is waited for.
+
+    Source: checked on the largest of Poisson numbers.
+    """
+    if not np.any(np.asarray(others) > 0):
+        return np.ones_like(met_s)
+    more = np.maximum(others, _LEAST)
+    prompts = np.maximum(load * met_s * first**2 / np.maximum(second, _LEAST), _LEAST)
+    excess = more * prompts / np.sqrt(1.0 + (more / _largest_of(more)) ** 2 * prompts)
+    result: Floats = 1.0 + excess**2 / (1.0 + excess) / prompts
+    return result
 
 
 def prompt_wait(
@@ -137,6 +253,7 @@ def prompt_wait(
     empty_fraction: Column,
     arrival_scv_ratio: Column,
     servers: Column = 1.0,
+    others: Column = 0.0,
 ) -> PromptWait:
     """What an arriving prompt waits for other prompts and for the step in progress.
 
@@ -158,6 +275,10 @@ def prompt_wait(
     `empty_fraction` finds nobody. Where c servers take prompts from one queue, fewer are delayed and for a
     shorter time beyond the step in progress: q' = q C(c, c rho)/rho, D' = t/2 + (D - t/2)/c, C Erlang's.
 
+    Where so many `others` are batches on other stages that read prompts of their own, all wait for the
+    fullest (`step_moments`). What comes on top of one batch by itself, X = W_p - W_1, is no longer than a
+    chunk and its fixed part: W = W_1 + a X/sqrt(1 + (a X/(C + t - h))^2), a = E[b min(b, C)]/E[b^2].
+
     Source: gated service, Takagi, "Queueing Analysis", vol. 1, 1991, section 2.3; chunks, Agrawal et al.,
     "Sarathi-Serve", OSDI 2024; bursts, Kraemer and Langenbach-Belz, "Approximate formulae for the delay in
     the queueing system GI/G/1", ITC 8, 1976, and Whitt, "The queueing network analyzer", BSTJ 1983, section
@@ -166,9 +287,9 @@ def prompt_wait(
     """
     load = np.asarray(arrivals_per_s, dtype=np.float64)
     weighed = share_fraction * work_s
-    first, second, third = (np.einsum("...j,...j->...", weighed, work_s**n) for n in (0, 1, 2))
+    first, second = (np.einsum("...j,...j->...", weighed, work_s**n) for n in (0, 1))
     work_scv = np.maximum(second / np.maximum(first, _LEAST) ** 2 - 1.0, 0.0)
-    calm = _delay(load, calm_s, hidden_s, (first, second, third), chunk_s)
+    calm = _delay(load, calm_s, hidden_s, np.asarray(share_fraction), work_s, chunk_s, others)
     bursty = _pooled(_in_bursts(calm, calm_s, work_scv, arrival_scv_ratio), calm_s, servers)
     delayed_s = np.where(load * first >= 1.0, np.inf, bursty.mean_s)
     alone = np.minimum(empty_fraction, 1.0 - bursty.fraction)
@@ -194,28 +315,62 @@ class _Delay:
 
 
 def _delay(
-    load: Floats, calm_s: Column, hidden_s: Column, work: tuple[Floats, Floats, Floats], chunk_s: Column
+    load: Floats,
+    calm_s: Column,
+    hidden_s: Column,
+    share: Floats,
+    work_s: Floats,
+    chunk_s: Column,
+    others: Column,
 ) -> _Delay:
     """Delays under Poisson arrivals, from the first two moments of the wait of all."""
-    busy = np.minimum(load * work[0], _HEAVIEST)
+    first, second, _ = _work_moments(share, work_s)
+    busy = np.minimum(load * first, _HEAVIEST)
     # Work beyond chunks, as far as it is known before its steps are: of steps that hide nothing.
-    behind_s = busy * (calm_s + load * work[1] / (1.0 - busy**2)) / 2.0
+    behind_s = busy * (calm_s + load * second / (1.0 - busy**2)) / 2.0
     delayed = 1.0 - (1.0 - busy) * np.exp(-load * calm_s)
     room = chunk_s / (chunk_s + 2.0 * behind_s / delayed)
-    longer = 1.0 + (1.0 - room) * np.maximum(calm_s - hidden_s, 0.0) / chunk_s
-    first, second, third = (moment * longer**n for n, moment in enumerate(work, start=1))
-    met = _moments(load, calm_s, hidden_s, first, second, third)
-    busy = np.minimum(load * first, _HEAVIEST)
+    fixed_s = np.maximum(calm_s - hidden_s, 0.0)
+    longer = (1.0 + (1.0 - room) * fixed_s / chunk_s)[..., None]
+    at_once, mean, square = _waited(load, calm_s, hidden_s, share, work_s * longer, chunk_s, 0.0)
+    if np.any(np.asarray(others) > 0):
+        at_once, more, more2 = _waited(load, calm_s, hidden_s, share, work_s * longer, chunk_s, others)
+        # No batch reads more than a chunk in a step, and each keeps pace once it reads as much itself.
+        variance, beyond = square - mean**2, np.maximum(more - mean, 0.0)
+        cut = np.minimum(work_s, np.asarray(chunk_s)[..., None])
+        part = np.einsum("...j,...j->...", share * work_s, cut) / second
+        part = part / np.sqrt(1.0 + (part * beyond / (fixed_s + chunk_s)) ** 2)
+        variance = variance + part**2 * np.maximum(more2 - more**2 - variance, 0.0)
+        mean = mean + part * beyond
+        square = variance + mean**2
+    delay = np.maximum(mean - at_once * calm_s / 2.0, _LEAST) / (1.0 - at_once)
+    spread = (square - at_once * calm_s**2 / 3.0) / (1.0 - at_once) / delay**2 - 1.0
+    busy = np.minimum(load * first * longer[..., 0], _HEAVIEST)
+    return _Delay(1.0 - at_once, delay, np.maximum(spread, _LEAST), busy)
+
+
+def _waited(
+    load: Floats,
+    calm_s: Column,
+    hidden_s: Column,
+    share: Floats,
+    work_s: Floats,
+    chunk_s: Column,
+    others: Column,
+) -> tuple[Floats, Floats, Floats]:
+    """Share of arrivals that wait for a step without prompts alone, E[W] and E[W^2] of all."""
+    first, second, _ = _work_moments(share, work_s)
+    met = _moments(load, calm_s, hidden_s, share, work_s, others)
     in_calm = -np.expm1(-load * calm_s) / (load * calm_s)
     at_once = np.minimum(calm_s * met.calm_fraction / met.mean_s * in_calm, 1.0 - _LEAST)
+    more = _read_with(load, met.met_s, first, second, others)
+    busy = np.minimum(load * first, _HEAVIEST) * more
     behind_s = busy * met.met_s / 2.0
     room = chunk_s / (chunk_s + 2.0 * behind_s / (1.0 - at_once))
     mean = (1.0 + busy) / 2.0 * met.met_s + room * behind_s
     both = 1.0 + busy + busy**2 + room * busy * (2.0 + busy) + (room * busy) ** 2
-    square = met.met_s2 * both / 3.0 + load * second * met.met_s * (1.0 + room**2) / 2.0
-    delay = np.maximum(mean - at_once * calm_s / 2.0, _LEAST) / (1.0 - at_once)
-    variance = (square - at_once * calm_s**2 / 3.0) / (1.0 - at_once) - delay**2
-    return _Delay(1.0 - at_once, delay, np.maximum(variance / delay**2, _LEAST), busy)
+    square = met.met_s2 * both / 3.0 + load * second * more * met.met_s * (1.0 + room**2) / 2.0
+    return at_once, mean, square
 
 
 def _in_bursts(calm: _Delay, calm_s: Column, work_scv: Floats, arrival_scv: Column) -> _Delay:
@@ -246,24 +401,6 @@ def _pooled(own: _Delay, calm_s: Column, servers: Column) -> _Delay:
         own.scv,
         own.busy_fraction,
     )
-
-
-def waiting_calm_s(
-    *, reading: PromptReading, arrivals_per_s: Floats, own_s: Floats, calm_s: Floats
-) -> Floats:
-    """A step in which one batch reads no prompt, lengthened by those of batches on other stages.
-
-    t' = t + (1 - e^(-(p-1) lambda c t/(1-rho))) (sum_j w_j r_j/c - t),  c parts of a prompt
-
-    Source: Poisson arrivals at each batch during a step; all stages wait for the slowest.
-    """
-    if not np.any(reading.others > 0):
-        return calm_s
-    read_s = np.sum(reading.share_fraction * own_s, axis=-1) / reading.parts
-    busy = np.minimum(arrivals_per_s * np.sum(reading.share_fraction * reading.work_s, axis=-1), _HEAVIEST)
-    often = -np.expm1(-reading.others * arrivals_per_s * reading.parts * calm_s / (1.0 - busy))
-    result: Floats = calm_s + often * np.maximum(read_s - calm_s, 0.0)
-    return result
 
 
 def wait_in_time_fraction(*, wait: PromptWait, own_s: Floats, spare_s: Column) -> Floats:

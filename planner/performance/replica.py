@@ -18,7 +18,6 @@ from planner.performance.prefill_queue import (
     prompt_times,
     prompt_wait,
     wait_in_time_fraction,
-    waiting_calm_s,
 )
 from planner.performance.queueing import ReplicaState, chain_of_log_ratios, departures_per_s
 
@@ -167,7 +166,7 @@ def _with_axis(replica: MixedReplica) -> MixedReplica:
     reading = replica.reading
     if reading is not None:
         behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "share_fraction": 1}
-        behind |= {"chunk_s": 0, "limit": 0, "parts": 0, "others": 0, "servers": 0}
+        behind |= {"chunk_s": 0, "limit": 0, "others": 0, "servers": 0}
         more = {name: np.expand_dims(getattr(reading, name), -1 - axes) for name, axes in behind.items()}
         reading = dataclasses.replace(reading, **more)
     return dataclasses.replace(replica, **wide, reading=reading)
@@ -256,12 +255,9 @@ def _prompts(
 ) -> tuple[PromptWait, Floats]:
     """Wait for other prompts, and time to read one's own by class, next to so many others."""
     found = at_state(times, reading, others + 1.0)
-    calm_s = waiting_calm_s(
-        reading=reading, arrivals_per_s=load, own_s=found[..., :-2], calm_s=found[..., -2]
-    )
     wait = prompt_wait(
         arrivals_per_s=load,
-        calm_s=calm_s,
+        calm_s=found[..., -2],
         hidden_s=found[..., -1],
         work_s=reading.work_s,
         share_fraction=reading.share_fraction,
@@ -269,6 +265,7 @@ def _prompts(
         empty_fraction=empty_fraction,
         arrival_scv_ratio=arrival_scv_ratio,
         servers=reading.servers,
+        others=reading.others,
     )
     return wait, found[..., :-2]
 
@@ -286,12 +283,14 @@ def first_tokens_in_time_fraction(
 
     P = sum_{k<B} p[k] F + p[B] sum_j w_j G(x_j),  F = sum_j w_j P(W_p + r_j <= T)
 
-    G(x) = sum_{i<n} r^i P(Erlang(i+1) <= x),  x_j = mu(B) (T - prefill_j(B) - E[W_p])/f
+    G(x_j) = min(sum_{i<n} r^i P(Erlang(i+1) <= x_j), P(W_p + r_j <= T) sum_{i<n} r^i)
 
-    W_p and r_j as of `mixed_state`; without `reading` F(k+1) = sum_j w_j 1(prefill_j(k+1) <= T) instead. r =
-    lambda/mu(B), n places to wait. Who finds the replica full waits for departures at rate mu(B), so
-    that the states beyond B fall by r each and the sum over them is closed
-    (`_waited_in_time`).
+    x_j = mu(B) (T - r_j(B))/f
+
+    W_p and r_j as of `mixed_state`; without `reading` F(k+1) = sum_j w_j 1(prefill_j(k+1) <= T), r_j(B) =
+    prefill_j(B) and no W_p. r = lambda/mu(B), n places to wait. Who finds the replica full waits for
+    departures at rate mu(B), so that the states beyond B fall by r each and the sum over them is closed
+    (`_waited_in_time`). Prompts ahead are read meanwhile: the longer of both waits counts, not their sum.
 
     Source: Wolff, Operations Research 1982 (arrivals see time averages); Erlang waiting times of M/M/c.
     """
@@ -309,7 +308,9 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
         in_time = np.sum(share[..., None] * (replica.class_prefill_s <= target[..., None]), axis=-2)
         at_once_in_time = np.where(free, in_time, 0.0)
     admitted = (np.arange(replica.running.shape[-1]) < replica.places[..., None]).astype(np.float64)
-    spare_s = target - replica.class_prefill_s[..., -1]
+    # Other prompts are waited for in `prompts`; without, reading one takes as long as all that join with it.
+    last_s = (replica.class_prefill_s if replica.reading is None else replica.reading.own_s)[..., -1]
+    spare_s = target - last_s
     places = (replica.places - replica.batch_limit)[..., None]
     queue = np.maximum(places, 1.0)
     last = replica.batch_limit[..., None].astype(np.intp)
@@ -319,20 +320,20 @@ def _in_time(replica: MixedReplica, ttft_target_s: Column) -> Callable[[MixedSta
         seen = state.probability_fraction[..., :-1]
         accepted = _weighed(seen, admitted)
         at_once = _weighed(seen[..., :states], at_once_in_time)
-        left_s = spare_s
+        of_prompts = np.ones_like(share)
         if state.prompts is not None and state.own_s is not None:
-            kept = wait_in_time_fraction(wait=state.prompts, own_s=state.own_s, spare_s=target[..., 0])
-            at_once = at_once * np.sum(share * kept, axis=-1)
-            left_s = spare_s - state.prompts.mean_s[..., None]
+            of_prompts = wait_in_time_fraction(wait=state.prompts, own_s=state.own_s, spare_s=target[..., 0])
+            at_once = at_once * np.sum(share * of_prompts, axis=-1)
         chance = state.probability_fraction
         full = np.take_along_axis(chance, np.broadcast_to(last, (*chance.shape[:-1], 1)), axis=-1)[..., 0]
         if np.all(full < _NEGLIGIBLE):
             return np.asarray(at_once / accepted)
         full_rate = state.full_departures_per_s
         ratio = (np.asarray(arrivals_per_s) / full_rate)[..., None]
-        reach = np.clip(left_s * (full_rate / replica.wait_factor)[..., None], 0.0, 1e12)
+        reach = np.clip(spare_s * (full_rate / replica.wait_factor)[..., None], 0.0, 1e12)
         waited = _waited_in_time(ratio=ratio, places=queue, reach=reach)
-        queued = np.where((left_s >= 0) & (places > 0), waited, 0.0)
+        some = _waited_in_time(ratio=ratio, places=queue, reach=np.full_like(ratio, 1e12))
+        queued = np.where((spare_s >= 0) & (places > 0), np.minimum(waited, some * of_prompts), 0.0)
         result: Floats = (at_once + full * np.sum(share * queued, axis=-1)) / accepted
         return result
 

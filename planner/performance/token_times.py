@@ -12,7 +12,7 @@ from scipy.special import gammainc
 
 from planner.performance._checks import require_open_share, require_positive
 from planner.performance.columns import Floats
-from planner.performance.prefill_queue import at_state, prompt_times, step_moments, waiting_calm_s
+from planner.performance.prefill_queue import at_state, prompt_times, step_moments
 from planner.performance.replica import MixedReplica, mixed_state
 
 _STATES = 16  # equally likely ones that a request meets
@@ -42,7 +42,8 @@ def token_time_quantile_s(
     by e, and what arrived in it is read in the first step of the answer. g(x) = (Ca^2-1)/2 (1 - e^(-4 p (1-p)
     lambda x)) are the arrivals beyond lambda x that follow an arrival of a bursty stream, p = (1 + sqrt(
     (Ca^2-1)/(Ca^2+1)))/2. Y is zero or has a gamma law with these two moments, and no step reads more than a
-    chunk. b_n, rho, S and L as of `step_moments`; t and ITL are those next to what a request finds.
+    chunk. b_n, rho, S and L as of `step_moments`; t and ITL are those next to what a request finds. Where
+    other stages read prompts of their own, lambda counts y times in V[Y] and P(Y = 0).
 
     Args:
         replica: with `reading`.
@@ -76,16 +77,24 @@ def _share_in_time(
     found = _found(replica, load)
     times = prompt_times(reading)
     at = np.array([at_state(times, reading, np.array([1.0 + k]))[0] for k in found])
-    own_s, hidden_s = at[:, :-2], at[:, -1]
-    calm_s = waiting_calm_s(reading=reading, arrivals_per_s=np.array(load), own_s=own_s, calm_s=at[:, -2])
+    own_s, calm_s, hidden_s = at[:, :-2], at[:, -2], at[:, -1]
     work, part = np.ravel(reading.work_s), np.ravel(reading.share_fraction)
-    first, second, third = (float(part @ work**n) for n in (1, 2, 3))
+    first, second = (float(part @ work**n) for n in (1, 2))
     busy = min(load * first, _HEAVIEST)
-    step = step_moments(
-        arrivals_per_s=load, calm_s=calm_s, hidden_s=hidden_s, work_s=first, work_s2=second, work_s3=third
+    alone, all_stages = (
+        step_moments(
+            arrivals_per_s=load,
+            calm_s=calm_s,
+            hidden_s=hidden_s,
+            work_s=work,
+            share_fraction=part,
+            others=others,
+        )
+        for others in (0.0, np.ravel(reading.others))
     )
-    longer_s = np.maximum(own_s @ part - calm_s, 0.0) + busy * (step.met_s - step.mean_s)
-    spread_s2 = second - first**2 + busy**2 * (step.met_s2 - step.met_s**2) + load * step.met_s * second
+    often = all_stages.often_ratio[:, None]
+    longer_s = np.maximum(own_s @ part - calm_s, 0.0) + busy * (alone.met_s - alone.mean_s)
+    spread_s2 = second - first**2 + busy**2 * (alone.met_s2 - alone.met_s**2) + load * alone.met_s * second
 
     several = answers > 1.0
     tokens, kept = answers[several] - 1.0, share[several] / np.sum(share[several])
@@ -95,9 +104,9 @@ def _share_in_time(
     more = longer_s[:, None]
     mean = whole - plain + (busy * more + _following(scv, load * whole) * first) / (1.0 - busy)
     mean = np.maximum(mean, _LEAST)
-    variance = load * (second + (scv - 1.0) * first**2) * (whole + more) / (1.0 - busy) ** 2
+    variance = often * load * (second + (scv - 1.0) * first**2) * (whole + more) / (1.0 - busy) ** 2
     variance += ((busy / (1.0 - busy)) ** 2 * spread_s2)[:, None]
-    none = np.exp(-load * (plain + np.maximum(step.mean_s + longer_s - calm_s, 0.0)[:, None]))
+    none = np.exp(-often * load * (plain + np.maximum(alone.mean_s + longer_s - calm_s, 0.0)[:, None]))
     some_s = mean / (1.0 - none)
     some_s2 = np.maximum((variance + mean**2) / (1.0 - none) - some_s**2, _LEAST)
     shape, scale_s = some_s**2 / some_s2, some_s2 / some_s

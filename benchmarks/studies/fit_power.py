@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.fit_power
 
-Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv; mixtures on B200 in experts_power.csv,
+Runs of vLLM in the ML.ENERGY benchmark v3 (data/fit/serving.csv; mixtures in experts_power.csv,
 images and films in images.csv): what a step reads, multiplies and exchanges is the engine's
 (`average_step`), over the time that the step was measured to take, so that the law alone is fitted.
 power_constants.csv next to the runs says where the search starts and its bounds. The script prints and
@@ -28,7 +28,7 @@ from planner.performance.bundles import Limits, Measured, Requests
 from planner.performance.capacity import average_step, replica_use, step_uses
 from planner.performance.power import accelerator_power_kw, generation_power_kw, served_power_kw
 from planner.physics.nodes import GENERATION_CURVE, TURN
-from planner.physics.serving_power import SERVING_CURVE
+from planner.physics.serving_power import SERVING_CURVE, law_of
 from planner.validation.aliases import constant, constants
 from planner.validation.recommendation import generation_uses
 from planner.validation.serving import answer_scv, lengths, replica_of
@@ -41,12 +41,12 @@ STAGES = {
     "power-h100": "h100",
     "power-b200": "b200",
     "power-experts": "h100-experts",
+    "power-scaled": "h100-scaled",
     "power-experts-b200": "b200-experts",
     "power-image-h100": "h100-image",
     "power-image": "b200-image",
 }
-# Mixtures on B200 have runs of their own.
-OTHER = {"h100": (), "b200": ("qwen3-30b",), "h100-experts": (), "b200-experts": ()}
+DENSE = ("h100", "b200")
 USES = ("memory_use_fraction", "compute_use_fraction", "exchange_fraction")
 SOFT_ERROR = 0.05  # beyond it an error weighs by its size, not its square
 TURNS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
@@ -89,10 +89,7 @@ def measured_rows(path: Path = ROWS) -> tuple[Row, ...]:
 
 def curve(row: Row) -> str:
     """The law that a run is of: mixtures have their own where one was measured."""
-    chip, mixture = row["chip"].partition("-")[0], f"model.{row['model']}.experts"
-    own = f"{chip}-experts"
-    is_own = load_catalogue().fact(mixture).value > 0 and own in STAGES.values()
-    return own if is_own else chip
+    return law_of(load_catalogue(), row["chip"].partition("-")[0], row["model"], row["weights"])
 
 
 def curve_of(name: str) -> Mapping[str, str]:
@@ -123,8 +120,8 @@ def runs_of(name: str) -> Runs:
     """Runs of one law, at the time that their steps took."""
     if name.endswith("-image"):
         return _image_runs(name.partition("-")[0])
-    path = EXPERTS if name == "b200-experts" else ROWS
-    rows = [row for row in measured_rows(path) if curve(row) == name and row["family"] not in OTHER[name]]
+    path = ROWS if name in DENSE else EXPERTS
+    rows = [row for row in measured_rows(path) if curve(row) == name]
     uses = []
     for row in rows:
         parts, batch = _parts(row), float(row["batch"])

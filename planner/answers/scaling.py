@@ -20,10 +20,11 @@ from planner.performance.scaling import (
 from planner.physics.requests import given
 from planner.trace.errors import InputError
 from planner.trace.explain import Steps
-from planner.trace.numbers import number_text, percent_text
+from planner.trace.numbers import SHOWN, many_text, number_text, percent_text
 from planner.trace.quantities import Traced, chosen, derive
 from planner.trace.records import Record
 
+MOST_IN_WORDS = 1e15  # beyond thousands of billions words end
 SHARE = 0.9  # of the range that is shown
 METHOD = "bounded least squares of relative errors"
 _LAW = ("scale_loss", "exponent", "floor_loss", "reference")
@@ -123,12 +124,17 @@ def scaling_text(document: Record) -> str:
     return "\n".join(document["headline"])
 
 
+def _size(value: float) -> str:
+    """A size to the digits that a fit may have: '172.8 billion'; compute with its exponent."""
+    return number_text(value) if value >= MOST_IN_WORDS else many_text(value, "", SHOWN).strip()
+
+
 def _said(document: Record, row: Record) -> list[str]:
     unit, axis = _OF[row["axis"]], row["axis"]
     floor = f"c = {number_text(row['floor_loss'])} ± {number_text(row['floor_error'])}"
     said = [
         f"{document['file']}: loss = {number_text(row['scale_loss'])} ({axis} / "
-        f"{number_text(row['reference'])})^-{number_text(row['exponent'])} + c, {floor}, through "
+        f"{_size(row['reference'])})^-{number_text(row['exponent'])} + c, {floor}, through "
         f"{number_text(row['runs'])} runs, which lie within "
         f"{percent_text(row['largest_error_fraction'], 2)} of it "
         f"({METHOD})."
@@ -142,10 +148,10 @@ def _said(document: Record, row: Record) -> list[str]:
         ]
     quantile = student_quantile(runs=int(row["runs"]), share_fraction=SHARE)
     certain = row["target_loss"] - row["floor_loss"] > quantile * row["floor_error"]
-    high = number_text(row["needed_high"]) if certain else "no end, for the floor may be above it"
+    high = _size(row["needed_high"]) if certain else "no end, for the floor may be above it"
     said.append(
-        f"A loss of {target} takes {number_text(row['needed'])} {unit}; in {percent_text(SHARE, 0)} of cases "
-        f"{number_text(row['needed_low'])} to {high}."
+        f"A loss of {target} takes {_size(row['needed'])} {unit}; in {percent_text(SHARE, 0)} of cases "
+        f"{_size(row['needed_low'])} to {high}."
     )
     if row["needed"] > row["largest_size"]:
         said.append(
@@ -153,7 +159,5 @@ def _said(document: Record, row: Record) -> list[str]:
             "holds as far as the law does."
         )
     if "tokens" in row:
-        said.append(
-            f"For {document['model']} these are {number_text(row['tokens'])} tokens, at 6 FLOP a weight."
-        )
+        said.append(f"For {document['model']} these are {_size(row['tokens'])} tokens, at 6 FLOP a weight.")
     return said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -57,7 +59,9 @@ def main(given: Sequence[str] | None = None) -> int:
     if not given:
         parser().print_help()
         return ANSWER
-    options = parser().parse_args(given)
+    options, unknown = parser().parse_known_args(given)
+    if unknown:
+        options.command.error(_unknown(options.command, unknown))
     try:
         with own_data_here(getattr(options, "own_data", None)):
             code: int = options.run(options)
@@ -71,6 +75,19 @@ def main(given: Sequence[str] | None = None) -> int:
         nobody_reads()
         return ANSWER
     return code
+
+
+def _unknown(command: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    """What a command does not take, and what it takes that is written alike; its usage stands above."""
+    options = re.findall(r"--[\w-]+", command.format_help())
+    near = [
+        found
+        for one in unknown
+        if one.startswith("--")
+        for found in difflib.get_close_matches(one.partition("=")[0], options, 1)
+    ]
+    said = f"unrecognized arguments: {' '.join(unknown)}"
+    return f"{said}; did you mean {' or '.join(dict.fromkeys(near))}?" if near else said
 
 
 class _Version(argparse.Action):
@@ -102,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
         added.add_argument("--json", action="store_true", help="print the answer as JSON")
         if name not in WITHOUT_DATA:
             arguments.data_option(added)
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, command=added)
         return added
 
     for subject in SUBJECTS:

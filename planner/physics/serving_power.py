@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import replica_capacity, replica_use
 from planner.performance.power import capped_power_kw, served_power_kw
 from planner.physics.nodes import POWER_CURVE
 from planner.physics.power_caps import at_least_cap_kw, cap_of, clock_under
 from planner.physics.replica_questions import Arguments
-from planner.physics.training_options import UNCAPPED, is_mixture
+from planner.physics.training_options import UNCAPPED
 from planner.trace.quantities import Traced, derive, derive_parts, pick, rows
 
 # The law of training, and what exchanges take off it.
@@ -108,15 +109,28 @@ def on_loads(column: Traced, loads: bool) -> Traced:
 
 
 def _serving_curve(inputs: Inputs, service: NDArray[np.intp], sku: NDArray[np.intp]) -> dict[str, Traced]:
-    """Coefficients of the power law: mixtures of experts have their own where one was measured."""
+    """Coefficients of the power law of each service on each SKU."""
     pairs, index = np.unique(np.stack([service, sku]), axis=1, return_inverse=True)
     laws = []
     for i, k in pairs.T:
-        law = f"performance.power.{inputs.skus[k].power_curve}"
-        own = f"{law}-experts"
-        mixture = is_mixture(inputs, inputs.scenario.services[i].model) and inputs.catalogue.has(f"{own}.c0")
-        laws.append(own if mixture else law)
+        served = inputs.scenario.services[i]
+        laws.append(law_of(inputs.catalogue, inputs.skus[k].power_curve, served.model, served.precision))
     return {
-        parameter: pick([inputs.fact(f"{law}.{name}") for law in laws], index)
+        parameter: pick([inputs.fact(f"performance.power.{law}.{name}") for law in laws], index)
         for parameter, name in SERVING_CURVE.items()
     }
+
+
+def law_of(catalogue: Catalogue, curve: str, model: str, precision: str) -> str:
+    """The power law of a model at a precision, of those that were measured on a generation (`curve`).
+
+    Mixtures of experts have their own. Hopper widens weights of 4 bits and scales blocks of weights in 8 bits
+    (`fp8_block`) outside its matrix units, which draws more; Blackwell's units do both.
+    """
+    experts = f"model.{model}.experts"
+    if not catalogue.has(experts) or catalogue.fact(experts).value <= 0:
+        return curve
+    scaled = precision == "w4a16" or (precision == "fp8" and catalogue.has(f"model.{model}.fp8_block"))
+    kinds = ("scaled", "experts") if scaled else ("experts",)
+    known = (f"{curve}-{kind}" for kind in kinds if catalogue.has(f"performance.power.{curve}-{kind}.c0"))
+    return next(known, curve)

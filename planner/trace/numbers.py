@@ -102,11 +102,13 @@ def scale_of(unit: str, values: Iterable[float | None]) -> tuple[float, str]:
 
 
 def quantity_text(value: float | None, unit: str, digits: int = SHOWN) -> str:
-    """A number in the unit in which it reads best: '6.352 MUSD', '913 USD'."""
+    """A number in the unit in which it reads best: '6.352 MUSD', '913 USD'; nothing has no unit."""
+    if not _known(value):
+        return NONE
     divisor, name = scale_of(unit, [value])
     if unit == USD and name == shown().code:
         digits = min(digits, SPOKEN)
-    return f"{number_text(value / divisor if _known(value) else None, digits)} {name}".rstrip()
+    return f"{number_text(value / divisor, digits)} {name}".rstrip()
 
 
 def quantities_text(values: Iterable[float | None], unit: str) -> list[str]:

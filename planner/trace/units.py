@@ -254,13 +254,13 @@ def canonical(value: float, unit: str) -> tuple[float, str]:
     return value * convert_factor(unit, target), target
 
 
-def parse_quantity(text: str, unit: str) -> float:
-    """Number in `unit` from a text such as `"2 MW"`.
+def parse_quantity(text: str, unit: str, example: str = "") -> float:
+    """Number in `unit` from a text such as `"2 MW"`; messages show an example, else one of the unit.
 
     Raises:
         UnitError: the text has no number, no unit, an unknown unit or one of another dimension.
     """
-    example = _EXAMPLES.get(unit, f"1 {unit.removeprefix('1')}")  # '1 /y', as '1 1/y' is no quantity
+    example = example or _EXAMPLES.get(unit, f"1 {unit.removeprefix('1')}")  # '1 /y': '1 1/y' is no quantity
     match = _NUMBER.match(text)
     if match is None:
         raise UnitError(f"'{text}' is not a number with a unit: write for example '{example}'")

@@ -128,12 +128,21 @@ def job_water(
     offsite_l_per_kwh: float = 0.0,
     it_energy_kwh: float | None = None,
     device_h: float | None = None,
+    duration_h: float | None = None,
+    devices: float | None = None,
     power_kw: float | None = None,
     gpu: str | None = None,
     pue: float = 1.0,
 ) -> float:
     """Water of a job, on site by IT energy and at power stations by facility energy."""
-    it_kwh = job_kwh(it_energy_kwh=it_energy_kwh, device_h=device_h, power_kw=power_kw, gpu=gpu)
+    it_kwh = job_kwh(
+        it_energy_kwh=it_energy_kwh,
+        device_h=device_h,
+        duration_h=duration_h,
+        devices=devices,
+        power_kw=power_kw,
+        gpu=gpu,
+    )
     metered_kwh = facility_energy_kwh(it_energy_kwh=it_kwh, pue=pue)
     at_site = onsite_water_l(it_energy_kwh=it_kwh, onsite_l_per_kwh=onsite_l_per_kwh)
     at_stations = offsite_water_l(facility_energy_kwh=metered_kwh, offsite_l_per_kwh=offsite_l_per_kwh)

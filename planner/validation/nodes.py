@@ -35,9 +35,16 @@ from planner.validation.recommendation import (
     recommendation_step,
     serve_benchmark,
 )
-from planner.validation.replicas import SCENARIOS, serve_system, served_uses
-from planner.validation.serving import POWER, accelerator_kw, generation_kw, inputs_around, precision_of
-from planner.validation.steps import adapted, is_model_mixture, model_step, planned, values
+from planner.validation.replicas import SCENARIOS, filed_precision, serve_system, served_uses
+from planner.validation.serving import (
+    POWER,
+    accelerator_kw,
+    generation_kw,
+    inputs_around,
+    precision_of,
+    served_law,
+)
+from planner.validation.steps import adapted, model_step, planned, values
 
 Parts = Callable[[str, int, Mapping[str, Any]], dict[str, float]]
 SCORED_OR_DRAWN = (
@@ -196,28 +203,29 @@ def node_serving(
     scored = benchmark.startswith("dlrm")
     if tokens_per_s is None and samples_per_s is None:
         system = {"benchmark": benchmark, "scenario": scenario, "gpu": sku.accelerator}
-        law = serve_benchmark if pictures or scored else serve_system
+        rate_of = serve_benchmark if pictures or scored else serve_system
         unit = "samples/s" if pictures or scored or benchmark == "whisper" else "1/s"
-        best = law(**system, accelerators=round(accelerators))[unit]
+        best = rate_of(**system, accelerators=round(accelerators))[unit]
         tokens_per_s, samples_per_s = (None, best) if unit == "samples/s" else (best, None)
     if pictures or scored:
         if samples_per_s is None:
             raise NotUnderstood(f"'{workload}' needs samples_per_s")
         seen = detection_uses if benchmark == "retinanet" else image_uses
         uses_of = query_uses if scored else seen
-        uses, mixture = uses_of(sku.accelerator, accelerators, samples_per_s), False
+        uses, law = uses_of(sku.accelerator, accelerators, samples_per_s), ""
     elif benchmark == "whisper":
         rates = {"tokens_per_s": tokens_per_s, "samples_per_s": samples_per_s}
-        uses, mixture = speech_uses(sku.accelerator, accelerators, **rates), False
+        uses, law = speech_uses(sku.accelerator, accelerators, **rates), ""
     else:
         uses = served_uses(
             benchmark, sku.accelerator, accelerators, tokens_per_s=tokens_per_s, samples_per_s=samples_per_s
         )
-        mixture = is_model_mixture(catalogue_name("model", benchmark))
+        precision = filed_precision(None, sku.accelerator, benchmark)
+        law = served_law(sku.accelerator, catalogue_name("model", benchmark), precision)
     if pictures:
         one = generation_kw(sku.accelerator, "image", **uses)
     else:
-        one = accelerator_kw(sku.accelerator, **uses, work="experts" if mixture else "")
+        one = accelerator_kw(sku.accelerator, **uses, law=law)
     if _words(node)[1]:
         limit = f"benchmark.{benchmark}.maxq_limit"
         if load_catalogue().has(limit):

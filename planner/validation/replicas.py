@@ -105,7 +105,7 @@ def serve_system(
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
-    filed, age = _filed(precision, chip, benchmark), age_of(round, benchmark)
+    filed, age = filed_precision(precision, chip, benchmark), age_of(round, benchmark)
     ring, pieces = ring_factor_of(round, benchmark, chip), pieces_of(chip, scenario)
     run = _Run(benchmark, chip, filed, age, ring, pieces)
     if engine is not None:
@@ -129,7 +129,7 @@ def served_uses(
     benchmark: str, chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
 ) -> dict[str, float]:
     """What a benchmark's requests use of an accelerator at a stated rate."""
-    run = _Run(benchmark, chip, _filed(None, chip, benchmark), 1.0)
+    run = _Run(benchmark, chip, filed_precision(None, chip, benchmark), 1.0)
     rate = tokens_per_s or (samples_per_s or 0.0) * run.kept_tokens
     if not rate:
         raise NotUnderstood("a rate is needed: tokens_per_s or samples_per_s")
@@ -401,7 +401,7 @@ def held_requests(
     )
 
 
-def _filed(precision: str | None, chip: str, benchmark: str) -> str:
+def filed_precision(precision: str | None, chip: str, benchmark: str) -> str:
     """Format of the weights: as filed, or the narrowest that the accelerator multiplies.
 
     Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened

@@ -22,7 +22,7 @@ from planner.physics.engines import served_replica
 from planner.physics.nodes import GENERATION_CURVE, TURN
 from planner.physics.precisions import FORMATS
 from planner.physics.requests import inputs_of
-from planner.physics.serving_power import SERVING_CURVE
+from planner.physics.serving_power import SERVING_CURVE, law_of
 from planner.trace.errors import InputError
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
 from planner.validation.forms import Book, NotUnderstood
@@ -98,8 +98,9 @@ def serve_power(*, chat: Chat, accelerators: int = 1) -> float:
     step, chip = chat_step(chat)
     uses = step_uses(times=step, chip=chip, step_s=step.total_s)
     plain = {key: float(np.squeeze(value)) for key, value in uses.items()}
-    name, experts = catalogue_name("accelerator", chat.gpu), float(np.squeeze(step.expert_s)) > 0
-    return accelerators * accelerator_kw(name, **plain, work="experts" if experts else "")
+    name = catalogue_name("accelerator", chat.gpu)
+    law = served_law(name, served_name(chat.model), precision_of(chat.weights, name))
+    return accelerators * accelerator_kw(name, **plain, law=law)
 
 
 @BOOK.takes("energy_per_token", unit="kWh", subject=POWER, labels=("max_num_seqs",))
@@ -289,6 +290,18 @@ def power_curve(chip: str) -> str | None:
     return next((sku.power_curve for sku in load_catalogue().skus.values() if sku.accelerator == chip), None)
 
 
+def served_law(chip: str, model: str, precision: str) -> str:
+    """The power law of a model at a precision on an accelerator, as in a plan."""
+    return law_of(load_catalogue(), _curve_of(chip), model, precision)
+
+
+def _curve_of(chip: str) -> str:
+    curve = power_curve(chip)
+    if curve is None:
+        raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
+    return curve
+
+
 def accelerator_kw(
     chip: str,
     memory_use_fraction: float,
@@ -296,17 +309,10 @@ def accelerator_kw(
     exchange_fraction: float = 0.0,
     compute_root_fraction: float | None = None,
     *,
-    work: str = "",
+    law: str = "",
 ) -> float:
-    """Power of one accelerator that steps all the time, by the law that its SKU names.
-
-    `work` "experts" has its own law where one was measured.
-    """
-    curve = power_curve(chip)
-    if curve is None:
-        raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
-    if work and load_catalogue().has(f"performance.power.{curve}-{work}.c0"):
-        curve = f"{curve}-{work}"
+    """Power of one accelerator that steps all the time, by a law of its generation, else its common one."""
+    curve = law or _curve_of(chip)
     compute = min(compute_use_fraction, 1.0)
     return float(
         served_power_kw(
@@ -326,9 +332,7 @@ def generation_kw(
     chip: str, what: str, *, memory_use_fraction: float, compute_use_fraction: float, **_: float
 ) -> float:
     """Power of one accelerator that makes images or films all the time (`what` "image" or "video")."""
-    curve = power_curve(chip)
-    if curve is None:
-        raise NotUnderstood(f"no power law is assigned to '{chip}' in data/skus.toml")
+    curve = _curve_of(chip)
     return float(
         generation_power_kw(
             tdp_kw=constant(f"accelerator.{chip}.tdp", "tdp_kw"),

@@ -33,7 +33,8 @@ def test_a_target_is_told_in_tokens_with_its_range(capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     (row,) = scaling_document(SAMPLE, target=2.1)["fits"]
 
-    assert "A loss of 2.1 takes 1.329e+12 tokens; in 90 % of cases 1.174e+12 to 1.506e+12." in said
+    needed = "1.329 trillion tokens; in 90 % of cases 1.174 trillion to 1.506 trillion"
+    assert f"A loss of 2.1 takes {needed}." in said
     assert row["needed_low"] < 1e10 * (1.02 / 0.3) ** 4 < row["needed_high"]
 
 

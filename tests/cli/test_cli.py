@@ -906,3 +906,23 @@ def test_a_reader_that_leaves_early_is_no_error(command: tuple[str, ...]) -> Non
 
     assert done.returncode == ANSWER
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["check", "x.toml", "--set", "a=b"], "everfleet check: error: unrecognized arguments: --set a=b"),
+        (["throughput", "llama-3.1-8b", "--request-per-s", "3"], "did you mean --requests-per-second?"),
+    ],
+)
+def test_an_unknown_option_is_answered_by_its_command(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The usage is that of the command, not of everfleet, which takes no option but two."""
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    told = capsys.readouterr().err
+
+    assert ended.value.code == 2
+    assert told.startswith(f"usage: everfleet {given[0]} ")
+    assert said in told

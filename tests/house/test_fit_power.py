@@ -40,7 +40,8 @@ def test_the_turn_is_as_sharp_as_models_left_out_show():
 
 
 @pytest.mark.parametrize(
-    ("stage", "key"), [("power-h100", ""), ("power-b200", "@b200"), ("power-experts", "@experts")]
+    ("stage", "key"),
+    [("power-h100", ""), ("power-b200", "@b200"), ("power-experts", "@experts"), ("power-scaled", "@scaled")],
 )
 def test_stated_errors_are_those_of_models_left_out(stage, key):
     """The facts that widen a figure's range are the mean errors on models that the fit did not see."""

@@ -86,9 +86,10 @@ POOLS = {
             planner/physics/pool_ways.py planner/physics/README.md planner/program/one_off_costs.py
             planner/answers/plan/chosen_ways.py planner/physics/egress.py planner/inputs/unstated.py
             planner/physics/curtailment.py planner/program/chosen_work.py planner/program/ledger.py
-            planner/physics/training_options.py
+            planner/physics/training_options.py planner/answers/saved/compare.py
             """,
         "pools": """
+            planner/answers/saved/compare.py
             planner/answers/plan/data_mix.py planner/inputs/scenario/data_mix.py
             planner/inputs/scenario/writing.py
             planner/report/standards/kueue.py

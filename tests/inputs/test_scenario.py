@@ -811,7 +811,7 @@ def test_a_default_earliest_follows_the_horizon(whole: Scenario) -> None:
         (
             "sites.south.power_cap",
             "2000",
-            "sites.south.power_cap: '2000' has no unit: write one, for example '2000 kW'",
+            "sites.south.power_cap: '2000' has no unit: write one, for example '2 MW'",
         ),
         ("sites.south.name", "east", "fleet[0].site: 'south' is no site here; there is North 1.a, east"),
         (

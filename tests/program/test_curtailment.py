@@ -173,9 +173,9 @@ def test_an_obliged_contract_that_cannot_be_kept_says_by_how_much() -> None:
     document = plan_document(plan_fleet(one))
     said = document["headline"][0]
     assert "the power that here is obliged to stop (sites.here.curtailment)" in said
-    assert "sites.here.curtailment from 200 kW to 16 kW" in said
+    assert "sites.here.curtailment from 200 kW to 14 kW" in said
     [row] = document["clash"]["families"][0]["rows"]
     changes = repair_changes(one, [row])
-    assert changes == {"sites.here.curtailment": "16 kW"}
+    assert changes == {"sites.here.curtailment": "14 kW"}
     assert plan_fleet(with_changes(one, changes), baselines=False).answer.solution is not None
     assert repair_changes(one, [row | {"by": 199.9}]) == {"sites.here.curtailment_obliged": False}

@@ -263,7 +263,8 @@ def test_amounts_that_a_solver_cannot_tell_from_none_are_refused(path: str, valu
 
 def test_a_pausable_job_has_a_step_to_do() -> None:
     changes = {"training.train.tokens": 1000.0, "training.train.pausable": True}
-    with pytest.raises(ScenarioError, match=r"training.train.tokens: 1000 are less than one step .* 4.1943"):
+    said = r"training.train.tokens: 1,000 are less than one step .* 4,194,304"
+    with pytest.raises(ScenarioError, match=said):
         with_changes(parse_scenario(SMALL, "drawn"), changes)
 
 

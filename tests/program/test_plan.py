@@ -453,7 +453,7 @@ def test_a_carbon_price_buys_carbon_with_money() -> None:
 
 def test_a_tighter_power_cap_is_never_cheaper() -> None:
     """A plan under the tighter cap also keeps the wider one."""
-    caps = ("300 kW", "22.5 kW", "20 kW", "5 kW")
+    caps = ("300 kW", "22.5 kW", "20.5 kW", "5 kW")
     plans = [planned(JOB, {DEADLINE: date(2027, 2, 15), "sites.stockholm.power_cap": cap}) for cap in caps]
     costs = [cost(plan) for plan in plans]
 

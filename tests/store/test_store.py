@@ -56,6 +56,7 @@ from planner.program.plan import plan_fleet
 from planner.report.data import to_json
 from planner.report.saving import ReportError
 from planner.report.shape import answer_json
+from planner.report.standards import write_as
 from planner.store import Labels, Store, StoreError, addresses, labels_of, open_store, schema
 from planner.store.addresses import engine_for, parsed, shown
 from planner.store.packing import content_digest, packed
@@ -520,6 +521,19 @@ def test_the_same_plan_in_other_money_decides_the_same(document: dict[str, Any],
     assert commands.compare_saved(None, str(tmp_path), str(tmp_path))[1].endswith(NO_INPUTS)
     with pytest.raises(InputError, match="is no plan"):
         kept_side({"title": "a fit"})
+
+
+def test_no_plan_next_to_one_says_why(scenario: Scenario, document: dict[str, Any]) -> None:
+    """Not every order of the plan "-> none"; nor is it written as bills that are empty."""
+    none = plan_document(plan_fleet(with_changes(scenario, {"policy.carbon_cap": "1 kg"}), baselines=False))
+    found = compare_sides(kept_side(document), kept_side(none))
+
+    (row,) = found["decisions"]
+    assert (row["path"], row["before"]) == ("the plan", "found")
+    assert row["after"].startswith("No plan exists that keeps every limit.")
+    assert "MUSD -> –" in compared_text(found) or "kUSD -> –" in compared_text(found)
+    with pytest.raises(ReportError, match="focus is written of a plan that was found"):
+        write_as(none, "focus")
 
 
 @pytest.mark.nightly

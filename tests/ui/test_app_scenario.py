@@ -122,7 +122,7 @@ def test_what_does_not_check_is_kept_on_screen_and_not_taken(page: AppTest) -> N
 
     assert [error.value.replace("\\", "") for error in page.error] == [
         "Not applied: the scenario has problems with this change. The value before it is kept.",
-        "'25' has no unit: write one, for example '250 kUSD'",
+        "'25' has no unit: write one, for example '25 MUSD'",
     ]
     assert page.code[0].value.startswith("next-quarter.toml: policy.budget: '25' has no unit")
     assert value(page, BUDGET) == "25"

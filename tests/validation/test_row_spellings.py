@@ -233,6 +233,10 @@ def test_area_by_any_name_and_hours_of_several():
     life = {"gpu_kg": 164, "lifetime_years": 4}
     days = evaluate("embodied_amortised", {**life, "gpus": 8, "days": 10}, "kg")[0]
     assert days == pytest.approx(evaluate("embodied_amortised", {**life, "gpu_hours": 1920}, "kg")[0])
+    water = {"power_w": 500, "pue": 1.1, "wue_onsite": 0.2, "wue_offsite_l_per_kwh": 1.8}
+    litres = ours("job_water", "L", **water, gpus=8, days=10)
+    assert litres == pytest.approx(ours("job_water", "L", **water, gpu_hours=1920))
+    assert litres == pytest.approx(960 * (0.2 + 1.1 * 1.8))
     with pytest.raises(NotUnderstood, match="not gpu_hours and gpus"):
         evaluate("embodied_amortised", {**life, "gpus": 8, "gpu_hours": 1920}, "kg")
 

@@ -61,7 +61,6 @@ MISSED = {
     "PM051": TUNED,
     "PM052": TUNED,
     "PM053": TUNED,
-    "PM054": TUNED,
     "PM058": "MI325X is filed at 1.31 times MI300X, by its matrices 1.19; there we are 6 % low",
     "PM056": "4-bit kernels reach 0.39 of the peak with the largest experts, where the law says 0.46",
     "PM096": "512 accelerators for 70 B of adapters lose a third by their size",

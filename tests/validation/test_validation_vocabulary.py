@@ -550,17 +550,17 @@ def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
     assert serve_system(**asked, gpu="A100-80GB-SXM", precision="fp16") == serve_system(
         **asked, gpu="A100-80GB-SXM", precision="bf16"
     )
-    assert replicas._filed(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
-    assert replicas._filed(None, "b200-sxm-180gb", "whisper") == "bf16"
+    assert replicas.filed_precision(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
+    assert replicas.filed_precision(None, "b200-sxm-180gb", "whisper") == "bf16"
 
 
 def test_engines_of_one_maker_file_what_their_values_are():
     """Intel's scripts: weights of 4 bits by values of 8, whatever was filed; a Xeon's Whisper is in 8."""
     for filed in ("int8", "uint4"):
-        assert replicas._filed(filed, "arc-pro-b60", "llama2-70b-99") == "w4int8"
-    assert replicas._filed("int4", "xeon-6980p", "llama3.1-8b") == "w4int8"
-    assert replicas._filed("int8", "xeon-6980p", "whisper") == "int8"
-    assert replicas._filed("int4", "l4-24gb", "llama3.1-8b") == "w4a16"
+        assert replicas.filed_precision(filed, "arc-pro-b60", "llama2-70b-99") == "w4int8"
+    assert replicas.filed_precision("int4", "xeon-6980p", "llama3.1-8b") == "w4int8"
+    assert replicas.filed_precision("int8", "xeon-6980p", "whisper") == "int8"
+    assert replicas.filed_precision("int4", "l4-24gb", "llama3.1-8b") == "w4a16"
 
 
 def test_layers_of_llama_on_arc_lie_on_stages_in_a_row():

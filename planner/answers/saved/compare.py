@@ -74,10 +74,19 @@ def compare_sides(before: Side, after: Side) -> Record:
         "facts": [row for row in _changed(*map(fact_values, documents)) if None not in row.values()],
         "versions": _changed(*(side.versions for side in sides)),
         "totals": totals,
-        "decisions": _changed(*(decisions_in(document["tables"]) for document in documents)),
+        "decisions": _decided(documents),
         "cells": cells,
         "steps": packed(steps.steps),
     }
+
+
+def _decided(documents: Sequence[Record]) -> list[Record]:
+    """What is decided differently; where one side has no plan, that and why."""
+    if all(document["totals"] for document in documents):
+        return _changed(*(decisions_in(document["tables"]) for document in documents))
+    return _changed(
+        *({"the plan": "found" if one["totals"] else " ".join(one["headline"])} for one in documents)
+    )
 
 
 def decisions_in(tables: Mapping[str, Sequence[Record]]) -> dict[str, str]:

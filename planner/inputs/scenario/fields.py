@@ -241,7 +241,7 @@ def quantity_in(value: object, unit: str, example: str) -> float:
     if not quantity_like(str(value)):
         raise ValueError(refused)
     try:
-        return parse_quantity(str(value), unit)
+        return parse_quantity(str(value), unit, example.strip('"'))
     except UnitError:
         raise
     except (ValueError, ArithmeticError):

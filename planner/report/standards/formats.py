@@ -137,6 +137,8 @@ def write_as(document: Record, name: str) -> Files:
             f"{name} is written of a {form.of}, and this is a {shaped['kind']}"
             + (f": choose {fitting}" if fitting else "")
         )
+    if form.of == "plan" and not shaped["totals"] and name != "frictionless":
+        raise StandardError(f"{name} is written of a plan that was found, and here none was")
     return form.write(shaped)
 
 

@@ -93,18 +93,17 @@ class Steps:
         writing = np.maximum(self.running - 1.0, 0.0)
         return self._step(writing, self.prompts / self.chunks, self._one_part_each(writing))[1]
 
-    def reading(
-        self, own_s: Floats, found: Floats, limit: Floats, interval_steps: Floats, pooled: Column
-    ) -> PromptReading:
+    def reading(self, found: Floats, limit: Floats, interval_steps: Floats, pooled: Column) -> PromptReading:
         """What prompts wait for one another: steps without one, and with a chunk full of them.
 
         a_j = (T(C) - T(C/2))/(C/2) at the length of class j,  b_j = a_j isl_j,  h = T(0) - (T(C) - a C)
 
         Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them. Where
         prompts are read in every m-th step, what is read at once waits for m steps without: t = m T(0).
+        Other groups, and batches of each on the stages, step together: all wait for the fullest.
         """
         writing = np.maximum(self.running - 1.0, 0.0)
-        others = self._one_part_each(writing)
+        others = self._others(writing, np.zeros_like(writing))
         met = np.sum(self.share * self.prompts**2, axis=-2, keepdims=True) / np.sum(
             self.share * self.prompts, axis=-2, keepdims=True
         )
@@ -125,14 +124,14 @@ class Steps:
         saved = np.sum(self.share * np.minimum(hidden, work), axis=-2)
         return PromptReading(
             found=found,
-            own_s=own_s,
+            own_s=self.chunks * self._step(writing, self.prompts / self.chunks, others)[1],
             calm_s=(interval_steps * calm)[..., 0, :],
             hidden_s=saved,
             work_s=work[..., 0],
             share_fraction=self.share[..., 0],
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
-            others=(self.stage_wait * (self.stages - 1.0))[..., 0, 0],
+            others=(self.groups * (1.0 + self.stage_wait * (self.stages - 1.0)) - 1.0)[..., 0, 0],
             servers=np.broadcast_to(np.asarray(pooled, dtype=np.float64), limit.shape),
         )
 

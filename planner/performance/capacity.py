@@ -156,7 +156,7 @@ def replica_queue(
         queue_places=np.floor(limits.queue_places),
         arrival_scv_ratio=arrival_scv_ratio,
         tpot_spread_s=None if spread_s is None else between_states(spread_s[..., 0, :], tried, limit),
-        reading=step.reading(own_s, tried, limit, wide(limits.interval_steps), limits.pooled),
+        reading=step.reading(tried, limit, wide(limits.interval_steps), limits.pooled),
     )
 
 

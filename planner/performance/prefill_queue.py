@@ -29,8 +29,9 @@ class PromptReading:
     classes of prompts, states) reads a prompt next to them, `calm_s` is a step without a prompt, of which
     `hidden_s` is hidden where prompts are read. `work_s` (candidates, classes) is what a prompt adds to
     a step that reads others, `chunk_s` what a chunk full of prompts adds, `limit` the largest state. So many
-    `others` are batches on other stages that read prompts of their own, for which this one waits. So many
-    `servers` read the prompts of one queue: 1 where each has its own.
+    `others` are batches of other groups and stages that read prompts of their own, for which this one waits;
+    its own times are those while they read none. So many `servers` read the prompts of one queue: 1 where
+    each has its own.
     """
 
     found: Floats
@@ -98,8 +99,8 @@ def step_moments(
     of a step saves (weights are read while it is computed), and z the share of steps without prompts. Exact
     for Poisson arrivals but for the last phi of a few, which is that of a gamma law.
 
-    Batches on other stages read prompts of their own, and all wait for the fullest: p batches (`others` and
-    one) are as one whose prompts come y times as often, with c longer by rho E[S] (1 + e - y):
+    Batches of other groups and stages read prompts of their own, and all wait for the fullest: p batches
+    (`others` and one) are as one whose prompts come y times as often, with c longer by rho E[S] (1 + e - y):
 
     e = (p-1)/sqrt(u),  y = 1 + (p-1) (1 + (u-1)/2)/u^(3/2),  u = 1 + ((p-1)/k)^2 lambda E[S] b_1^2/b_2
 
@@ -275,7 +276,7 @@ def prompt_wait(
     `empty_fraction` finds nobody. Where c servers take prompts from one queue, fewer are delayed and for a
     shorter time beyond the step in progress: q' = q C(c, c rho)/rho, D' = t/2 + (D - t/2)/c, C Erlang's.
 
-    Where so many `others` are batches on other stages that read prompts of their own, all wait for the
+    Where so many `others` step together with this batch and read prompts of their own, all wait for the
     fullest (`step_moments`). What comes on top of one batch by itself, X = W_p - W_1, is no longer than a
     chunk and its fixed part: W = W_1 + a X/sqrt(1 + (a X/(C + t - h))^2), a = E[b min(b, C)]/E[b^2].
 

@@ -43,7 +43,7 @@ def token_time_quantile_s(
     lambda x)) are the arrivals beyond lambda x that follow an arrival of a bursty stream, p = (1 + sqrt(
     (Ca^2-1)/(Ca^2+1)))/2. Y is zero or has a gamma law with these two moments, and no step reads more than a
     chunk. b_n, rho, S and L as of `step_moments`; t and ITL are those next to what a request finds. Where
-    other stages read prompts of their own, lambda counts y times in V[Y] and P(Y = 0).
+    other groups and stages read prompts of their own, lambda counts y times in V[Y] and P(Y = 0).
 
     Args:
         replica: with `reading`.
@@ -81,7 +81,7 @@ def _share_in_time(
     work, part = np.ravel(reading.work_s), np.ravel(reading.share_fraction)
     first, second = (float(part @ work**n) for n in (1, 2))
     busy = min(load * first, _HEAVIEST)
-    alone, all_stages = (
+    alone, together = (
         step_moments(
             arrivals_per_s=load,
             calm_s=calm_s,
@@ -92,7 +92,7 @@ def _share_in_time(
         )
         for others in (0.0, np.ravel(reading.others))
     )
-    often = all_stages.often_ratio[:, None]
+    often = together.often_ratio[:, None]
     longer_s = np.maximum(own_s @ part - calm_s, 0.0) + busy * (alone.met_s - alone.mean_s)
     spread_s2 = second - first**2 + busy**2 * (alone.met_s2 - alone.met_s**2) + load * alone.met_s * second
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,7 +221,7 @@ def test_prompts_on_stages_wait_for_the_fullest_batch(
     taken = drawn_on_stages_s(
         load=load, work_s=work_s, hidden_s=hidden_s, chunk_s=chunk_s, batches=batches, prompts=12_000
     )
-    at = {"arrivals_per_s": load, "calm_s": CALM_S, "hidden_s": hidden_s, "work_s": work_s}
+    at: dict[str, Any] = {"arrivals_per_s": load, "calm_s": CALM_S, "hidden_s": hidden_s, "work_s": work_s}
     at |= {"share_fraction": np.ones(1), "chunk_s": chunk_s, "empty_fraction": 0.0, "arrival_scv_ratio": 1.0}
     wait = prompt_wait(**at, others=batches - 1.0)
     own_s = CALM_S - hidden_s + work_s

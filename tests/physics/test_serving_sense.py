@@ -227,9 +227,9 @@ BETTER = {
 }
 # More room for requests is no such thing: each that runs slows the prompts of the others.
 TOLERANCE = 1e-4
-# What several stages wait for the fullest of is known by two moments: of 5,000 questions three on one stage
-# carry up to 0.07 % less with fewer bytes, 20 on several up to 0.31 %. Prompts in drawn steps wait no longer.
-SHARING = {"fewer bytes": (1e-3, 5e-3)}
+# What batches of several groups and stages wait for is known by two moments: of 5,000 questions 26 carry less
+# with fewer bytes, at most 0.23 % on one stage and 0.31 % on several. Prompts in drawn steps wait no longer.
+SHARING = {"fewer bytes": (3e-3, 5e-3)}
 # One of 5,000 loses 0.1 %, at a full replica.
 SHORTER = 2e-3
 # Nobody asks for a time per token: that of a request rises with shorter answers, since the step that read its
@@ -252,13 +252,12 @@ def test_what_is_better_never_carries_less(what: str) -> None:
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_shorter_answers_carry_no_fewer_requests_of_any_kind() -> None:
-    """Within ten minutes to the first token, and within the target of each where one group answers."""
-    half, one_group = np.maximum(questions()["answer"] / 2, 1.0), questions()["dp"] == 1
-    for wait, asked in ((600.0, np.ones(len(half), dtype=bool)), (questions()["wait"], one_group)):
+    """Within ten minutes to the first token, and within the target of each question."""
+    half = np.maximum(questions()["answer"] / 2, 1.0)
+    for wait in (600.0, questions()["wait"]):
         targets = {"wait": wait, "token": NO_TOKEN_TIME}
-        shorter, longer = largest(**targets, answer=half), largest(**targets)
 
-        assert only_where((shorter >= (1 - SHORTER) * longer) | ~asked) == []
+        assert only_where(largest(**targets, answer=half) >= (1 - SHORTER) * largest(**targets)) == []
 
 
 def test_a_part_of_a_prompt_waits_for_one_part_of_each_other_group() -> None:

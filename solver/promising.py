@@ -20,6 +20,7 @@ from solver.tables import Flags, Floats, Whole
 BEST_OF_EACH = 3  # options that every job, and every service in each period, keeps in any case
 MOST_OF_EACH = 12  # options that it keeps where they are close
 CLOSE = 0.02  # how far from the best an option may be, in shares of what jobs and services cost on average
+MOSTLY = 0.5  # a larger part of a rebate is taken as all of it
 SOME = 1e-6  # less than this of a variable is none
 
 
@@ -65,7 +66,8 @@ def bar_the_rest(program: Program, relaxed: Relaxation, *, any_pace: bool = Fals
 def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
     """For each job, once or as often as there are of it: the option that the relaxation uses most.
 
-    Of equal ones the cheapest. Of each SKU the rebate that its orders in the relaxation reach.
+    Of equal ones the cheapest. Of each SKU the rebate that its orders in the relaxation reach, or that
+    is taken there for more than a half.
     """
     problem, read = program.problem, reader(relaxed.values)
     run_price, pausable_price, _ = _prices(program, relaxed)
@@ -75,14 +77,15 @@ def likeliest(program: Program, relaxed: Relaxation) -> dict[str, float]:
     first = order[np.unique(job[order], return_index=True)[1]]
     start = {variable.name: 0.0 for part in (options, program.tier) for variable in part}
     start |= {options[row].name: float(problem.jobs.count[job[row]]) for row in first}
-    return start | {program.tier[row].name: 1.0 for row in reached(problem, read(program.order))}
+    taken = reached(problem, read(program.order), read(program.tier))
+    return start | {program.tier[row].name: 1.0 for row in taken}
 
 
-def reached(problem: Problem, orders: Floats) -> list[int]:
-    """The last tier of each SKU that these orders reach, if any."""
+def reached(problem: Problem, orders: Floats, parts: Floats) -> list[int]:
+    """The last tier of each SKU that these orders reach, or that is taken for more than a half, if any."""
     groups, tiers = problem.node_groups, problem.tiers
     nodes = account.totals_by(groups.sku, len(problem.sku_names), orders * groups.order_unit_nodes[:, None])
-    rows = np.flatnonzero(nodes.sum(axis=1)[tiers.sku] >= tiers.from_nodes)
+    rows = np.flatnonzero((nodes.sum(axis=1)[tiers.sku] >= tiers.from_nodes) | (parts > MOSTLY))
     last = {int(tiers.sku[row]): int(row) for row in rows[np.argsort(tiers.from_nodes[rows], kind="stable")]}
     return list(last.values())
 

@@ -24,7 +24,7 @@ from solver.choosing import choose, with_rebates
 from solver.floor import MANY, Floor
 from solver.problem import Solution
 from solver.program import Program
-from solver.promising import bar_the_rest, likeliest
+from solver.promising import MOSTLY, bar_the_rest, likeliest
 from solver.steps import (
     STEPS,
     Range,
@@ -43,7 +43,6 @@ from solver.verify import objective_value
 from solver.whole import improve, make_whole
 
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
-MOSTLY = 0.5  # a larger part of a rebate is taken as all of it
 FEW = 30_000  # open variables below which a search of all lifts the bound: of 15,000, and not of 71,000
 NEARBY = 0.3  # of the time left, for plans near to one where nodes have spares, before all is searched
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more

@@ -48,7 +48,7 @@ def test_an_h100_node_by_state_against_logs():
     host = fact("server.hgx-h100.host_power@immersion")
     training = node_power_kw(host_kw=host, accelerators=8, accelerator_kw=rated)
     idle = node_power_kw(
-        host_kw=fact("server.hgx-h100.host_idle_power"),
+        host_kw=fact("server.hgx-h100.host_idle_power@immersion"),
         accelerators=8,
         accelerator_kw=fact("accelerator.h100-sxm-80gb.idle_power"),
     )

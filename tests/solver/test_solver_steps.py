@@ -21,7 +21,7 @@ from solver.choosing import choose
 from solver.fitting import Fitted
 from solver.problem import Problem, Services
 from solver.program import Program
-from solver.promising import bar_the_rest, likeliest
+from solver.promising import bar_the_rest, likeliest, reached
 from solver.start import first_plan
 from solver.verify import objective_value, verify
 from solver.whole import improve, make_whole
@@ -223,6 +223,20 @@ def test_a_job_keeps_every_pace_of_a_node_group() -> None:
 
     assert more.sum() > few.sum()
     assert more.tolist() == np.isin(place, place[few]).tolist()
+
+
+def test_a_rebate_that_is_mostly_taken_is_taken_whole() -> None:
+    """With no orders at all a tier is taken where more than half of it is; a smaller part is none."""
+    case = fleet("S")
+    first, last = (np.flatnonzero(case.tiers.sku == 0)[place] for place in (0, -1))
+    parts = np.zeros(len(case.tiers.sku))
+    nothing = np.zeros((len(case.node_groups), case.periods))
+
+    assert reached(case, nothing, parts) == []
+    parts[[first, last]] = 0.4, 0.6
+    assert reached(case, nothing, parts) == [last]
+    parts[[first, last]] = 0.6, 0.4
+    assert reached(case, nothing, parts) == [first]
 
 
 def test_making_whole_leaves_the_program_as_it_was() -> None:

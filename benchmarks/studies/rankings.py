@@ -50,13 +50,13 @@ def rankings(rows: Sequence[Mapping[str, Any]]) -> list[Ranked]:
     """The benchmarks with enough chips, by name."""
     found: dict[str, dict[str, list[tuple[int, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        asked = json.loads(row["inputs"])
-        if row["status"] not in (INSIDE, OUTSIDE) or asked.get("kind") not in SYSTEMS:
+        question = json.loads(row["inputs"])
+        if row["status"] not in (INSIDE, OUTSIDE) or question.get("kind") not in SYSTEMS:
             continue
-        name = " ".join(asked[key] for key in ("benchmark", "model", "scenario") if key in asked)
-        size = asked["gpus"]
+        name = " ".join(question[key] for key in ("benchmark", "model", "scenario") if key in question)
+        size = question["gpus"]
         rates = row["expected"] / size, row["ours"] / size
-        found[f"{name}, {SYSTEMS[asked['kind']]}"][asked["gpu"]].append((size, *rates))
+        found[f"{name}, {SYSTEMS[question['kind']]}"][question["gpu"]].append((size, *rates))
     enough = sorted((name, chips) for name, chips in found.items() if len(chips) >= CHIPS)
     return [
         Ranked(name, list(chips), *(np.array([_smallest(of) for of in chips.values()]).T.tolist()))

@@ -12,9 +12,9 @@ from benchmarks.studies import rankings
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def result(gpu: str, gpus: int, expected: float, ours: float, status: str = "inside") -> dict[str, object]:
-    asked = {"kind": "serve_system", "benchmark": "b", "scenario": "Offline", "gpu": gpu, "gpus": gpus}
-    return {"inputs": json.dumps(asked), "expected": expected, "ours": ours, "status": status}
+def result(chip: str, count: int, expected: float, ours: float, status: str = "inside") -> dict[str, object]:
+    question = {"kind": "serve_system", "benchmark": "b", "scenario": "Offline", "gpu": chip, "gpus": count}
+    return {"inputs": json.dumps(question), "expected": expected, "ours": ours, "status": status}
 
 
 def test_one_pair_of_five_chips_the_other_way_round() -> None:

@@ -40,6 +40,7 @@ STAYS = {
     ("asked", "planner/answers/job/equations.py"): "the name of an equation in saved documents",
     ("asked", "planner/answers/job/inference.py"): "the name of an equation in saved documents",
     ("gpus", "benchmarks/studies/fit.py"): "a key of published runs",
+    ("gpus", "benchmarks/studies/rankings.py"): "a key of published runs",
     ("gpus", "benchmarks/studies/peers.py"): PEERS,
     ("gpus", "carbon/peers.py"): PEERS,
     ("gpus", "data/facts/validation.csv"): "keys of facts: a change would make every saved plan look old",

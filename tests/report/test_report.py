@@ -136,8 +136,8 @@ class Elements(HTMLParser):
         (1_000.0, "kW", "1 MW"),
         (0.98, "1", "0.98"),
         (44, "nodes", "44 nodes"),
-        (None, "USD", "– USD"),
-        (math.nan, "USD", "– USD"),
+        (None, "USD", "–"),
+        (math.nan, "USD", "–"),
     ],
 )
 def test_a_quantity_is_shown_in_the_unit_that_reads_best(value: float | None, unit: str, shown: str) -> None:

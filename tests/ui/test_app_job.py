@@ -105,7 +105,7 @@ def test_an_estimate_stands_at_once(page: AppTest) -> None:
 
     assert not page.exception
     assert not page.error
-    assert [metric.value for metric in page.metric][:3] == ["14.6 tCO2e", "13.4 tCO2e", "1.15 tCO2e"]
+    assert [metric.value for metric in page.metric][:3] == ["14.6 tCO2e", "13.5 tCO2e", "1.15 tCO2e"]
     assert shared.plain(document["model_card"]) in shown(page)
     assert len(page.get("vega_lite_chart")) == 2
     assert len(page.title) == 1

@@ -139,6 +139,10 @@ def served_power_kw(
     compute_factor: Column,
     compute_root_factor: Column,
     exchange_factor: Column,
+    clock_fraction: Column = 1.0,
+    dynamic_fraction: Column = 1.0,
+    static_kw: Column = 0.0,
+    memory_core_fraction: Column = 0.0,
 ) -> Column:
     """Power of one accelerator that serves at a load.
 
@@ -147,7 +151,11 @@ def served_power_kw(
     y is the share of time in which the replica steps at all: with one request it draws far more than idle.
     While nothing runs the weights stay in memory and the clocks up.
 
-    Source: `accelerator_power_kw` over the states of a queue (`replica_use`).
+    At a lower clock f, uses being those of its slower steps over the peak at the highest clock: what is drawn
+    at no load falls by d(f) above what is static, operations take d(f)/f each as voltage falls, and of the
+    energy of crossing memory so does the share m that is spent in the domain of the core.
+
+    Source: `accelerator_power_kw` over the states of a queue (`replica_use`); `clocked_dynamic_fraction`.
     """
     require_positive(tdp_kw=tdp_kw)
     require_not_negative(loaded_idle_kw=loaded_idle_kw)
@@ -157,16 +165,21 @@ def served_power_kw(
         compute_use_fraction=compute_use_fraction,
         compute_root_fraction=compute_root_fraction,
         exchange_fraction=exchange_fraction,
+        memory_core_fraction=memory_core_fraction,
     )
+    energy = np.divide(dynamic_fraction, clock_fraction)  # of an operation, as voltage falls
+    at_no_load = idle_share_factor - exchange_factor * exchange_fraction
+    static = np.minimum(np.divide(static_kw, tdp_kw), at_no_load)
     load = (
-        idle_share_factor
-        + memory_factor * memory_use_fraction
-        + compute_factor * compute_use_fraction
-        + compute_root_factor * compute_root_fraction
-        - exchange_factor * exchange_fraction
+        static
+        + (at_no_load - static) * dynamic_fraction
+        + memory_factor * memory_use_fraction * (1.0 - memory_core_fraction * (1.0 - energy))
+        + (compute_factor * compute_use_fraction + compute_root_factor * compute_root_fraction) * energy
     )
-    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), loaded_idle_kw)
-    return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
+    lowest = np.minimum(static_kw, loaded_idle_kw)
+    waiting_kw = lowest + (loaded_idle_kw - lowest) * dynamic_fraction
+    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), waiting_kw)
+    return busy_fraction * stepping_kw + (1.0 - busy_fraction) * waiting_kw
 
 
 def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:

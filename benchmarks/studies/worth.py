@@ -121,10 +121,9 @@ def by_the_hour(scenario: Scenario) -> Scenario:
 
 def with_all_levers(scenario: Scenario) -> Scenario:
     """The scenario with every lever by the hour, and clocks that may be lower."""
+    work = {table: getattr(scenario, table) for table in ("training", "pools", "services")}
     clocks = {
-        f"{table}[{row}].clocks": list(CLOCKS)
-        for table in ("training", "pools", "services")
-        for row in range(len(getattr(scenario, table)))
+        f"{table}[{row}].clocks": list(CLOCKS) for table, rows in work.items() for row in range(len(rows))
     }
     return with_changes(by_the_hour(scenario), clocks)
 
@@ -440,7 +439,8 @@ Levers: *shift* moves pools and pausable runs between hours, *pack* lets replica
 *lend* lets pools work on nodes of replicas that rest, *clock* lets runs, pools and replicas run at
 {" and ".join(f"{clock:.0%}" for clock in CLOCKS[:-1])} of the highest clock. *Left out*: carbon that the
 operation of the same fleet takes more without the lever; *alone*: what it takes less with it alone (lending
-on top of packing). For clocks all but the fleet is chosen again. Blank: the fleet is too small without it, so that its worth is the nodes that it saves. The two differ where
+on top of packing). For clocks all but the fleet is chosen again. Blank: the fleet is too small without it, so
+that its worth is the nodes that it saves. The two differ where
 levers get in each other's way, and their sum is not what all of them bring.
 
 Each program was searched for {TIME_LIMIT_S:.0f} s at the most, those with a cap on money for

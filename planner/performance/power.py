@@ -139,10 +139,6 @@ def served_power_kw(
     compute_factor: Column,
     compute_root_factor: Column,
     exchange_factor: Column,
-    clock_fraction: Column = 1.0,
-    dynamic_fraction: Column = 1.0,
-    static_kw: Column = 0.0,
-    memory_core_fraction: Column = 0.0,
 ) -> Column:
     """Power of one accelerator that serves at a load.
 
@@ -151,11 +147,7 @@ def served_power_kw(
     y is the share of time in which the replica steps at all: with one request it draws far more than idle.
     While nothing runs the weights stay in memory and the clocks up.
 
-    At a lower clock f, uses being those of its slower steps over the peak at the highest clock: what is drawn
-    at no load falls by d(f) above what is static, operations take d(f)/f each as voltage falls, and of the
-    energy of crossing memory so does the share m that is spent in the domain of the core.
-
-    Source: `accelerator_power_kw` over the states of a queue (`replica_use`); `clocked_dynamic_fraction`.
+    Source: `accelerator_power_kw` over the states of a queue (`replica_use`).
     """
     require_positive(tdp_kw=tdp_kw)
     require_not_negative(loaded_idle_kw=loaded_idle_kw)
@@ -165,21 +157,49 @@ def served_power_kw(
         compute_use_fraction=compute_use_fraction,
         compute_root_fraction=compute_root_fraction,
         exchange_fraction=exchange_fraction,
-        memory_core_fraction=memory_core_fraction,
     )
-    energy = np.divide(dynamic_fraction, clock_fraction)  # of an operation, as voltage falls
-    at_no_load = idle_share_factor - exchange_factor * exchange_fraction
-    static = np.minimum(np.divide(static_kw, tdp_kw), at_no_load)
     load = (
-        static
-        + (at_no_load - static) * dynamic_fraction
-        + memory_factor * memory_use_fraction * (1.0 - memory_core_fraction * (1.0 - energy))
-        + (compute_factor * compute_use_fraction + compute_root_factor * compute_root_fraction) * energy
+        idle_share_factor
+        + memory_factor * memory_use_fraction
+        + compute_factor * compute_use_fraction
+        + compute_root_factor * compute_root_fraction
+        - exchange_factor * exchange_fraction
     )
-    lowest = np.minimum(static_kw, loaded_idle_kw)
-    waiting_kw = lowest + (loaded_idle_kw - lowest) * dynamic_fraction
-    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), waiting_kw)
-    return busy_fraction * stepping_kw + (1.0 - busy_fraction) * waiting_kw
+    stepping_kw = np.maximum(tdp_kw * np.clip(load, 0.0, 1.0), loaded_idle_kw)
+    return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
+
+
+def clocked_idle_share_factor(
+    *, idle_share_factor: Column, static_kw: Column, tdp_kw: Column, dynamic_fraction: Column
+) -> Column:
+    """Share of a device that is active at no load, at a lower clock.
+
+    c0' = s + (c0 - s) d(f),  s = min(P_s / TDP, c0)
+
+    What is active without work falls with clock and voltage, but for what is static.
+
+    Source: `clocked_dynamic_fraction`, which d(f) is.
+    """
+    lowest = np.minimum(np.divide(static_kw, tdp_kw), idle_share_factor)
+    result: Column = lowest + (idle_share_factor - lowest) * dynamic_fraction
+    return result
+
+
+def clocked_memory_factor(
+    *, memory_factor: Column, memory_core_fraction: Column, operation_energy_ratio: Column
+) -> Column:
+    """What crossing memory draws, at a lower clock of the core.
+
+    c1' = c1 (1 - m (1 - e)),  e = d(f)/f
+
+    The memory keeps its own clock; the share m of that energy is spent in caches and on the network of the
+    chip, whose voltage falls as that of each operation does.
+
+    Source: definition; m is a fact (`performance.power_cap.memory_core_share`).
+    """
+    require_share(memory_core_fraction=memory_core_fraction)
+    result: Column = memory_factor * (1.0 - memory_core_fraction * (1.0 - operation_energy_ratio))
+    return result
 
 
 def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:

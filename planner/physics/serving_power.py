@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.power import clocked_dynamic_fraction
+from carbon.power import clocked_dynamic_fraction, clocked_power_kw
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.resolved import Inputs
 from planner.performance.capacity import replica_capacity, replica_use
-from planner.performance.power import capped_power_kw, served_power_kw
+from planner.performance.power import (
+    capped_power_kw,
+    clocked_idle_share_factor,
+    clocked_memory_factor,
+    served_power_kw,
+)
 from planner.physics.nodes import POWER_CURVE
 from planner.physics.power_caps import (
     Modes,
@@ -113,17 +119,42 @@ def accelerator_kw(
     use: dict[str, Traced] = dict(used)
     if clocks is not None:
         clock = clock_of(clocks)
-        columns |= {
-            "clock_fraction": clock,
-            "dynamic_fraction": derive(clocked_dynamic_fraction, clock_fraction=clock, **clock_law(inputs)),
-            "static_kw": inputs.of_sku(inputs.accelerator("idle_power"), sku),
-            "memory_core_fraction": inputs.fact("performance.power_cap.memory_core_share"),
-        }
+        columns |= _at_clock(inputs, sku, columns, clock)
         # The matrix rate of slower steps is lower: uses are of the rate at the highest clock.
         use |= _at_highest_clock(used, on_loads(clock, loads))
     return derive(
         served_power_kw, **use, **{name: on_loads(column, loads) for name, column in columns.items()}
     )
+
+
+def _at_clock(
+    inputs: Inputs, sku: NDArray[np.intp], columns: Mapping[str, Traced], clock: Traced
+) -> dict[str, Traced]:
+    """Coefficients of the power law at a lower clock, and what weights that wait in memory draw."""
+    static = inputs.of_sku(inputs.accelerator("idle_power"), sku)
+    law = {"clock_fraction": clock, **clock_law(inputs)}
+    dynamic = derive(clocked_dynamic_fraction, **law)
+    energy = (dynamic / clock).named("operation_energy_ratio", "Energy of an operation, as voltage falls")
+    return {
+        "loaded_idle_kw": derive(
+            clocked_power_kw, power_kw=columns["loaded_idle_kw"], static_kw=static, **law
+        ),
+        "idle_share_factor": derive(
+            clocked_idle_share_factor,
+            idle_share_factor=columns["idle_share_factor"],
+            static_kw=static,
+            tdp_kw=columns["tdp_kw"],
+            dynamic_fraction=dynamic,
+        ),
+        "memory_factor": derive(
+            clocked_memory_factor,
+            memory_factor=columns["memory_factor"],
+            memory_core_fraction=inputs.fact("performance.power_cap.memory_core_share"),
+            operation_energy_ratio=energy,
+        ),
+        **{name: (columns[name] * energy).named(name) for name in ("compute_factor", "compute_root_factor")},
+        "exchange_factor": (columns["exchange_factor"] * dynamic).named("exchange_factor"),
+    }
 
 
 def _at_highest_clock(use: Parts, clock: Traced) -> dict[str, Traced]:

@@ -14,7 +14,7 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
-from planner.performance.power import served_power_kw
+from planner.performance.power import clocked_idle_share_factor, clocked_memory_factor
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.physics.training_options import FREELY, Mode
 from planner.program.assembly import Assembled, assemble
@@ -155,36 +155,27 @@ def test_replicas_at_a_lower_clock_keep_their_targets(phases: str) -> None:
 
 
 @given(
-    busy=st.floats(0.05, 1),
-    memory=st.floats(0, 1),
-    compute=st.floats(0, 0.8),
+    idle_share=st.floats(0.05, 0.5),
     core=st.floats(0, 1),
     clock=st.floats(0.3, 1),
 )
-def test_no_clock_draws_more_than_a_higher_one(
-    busy: float, memory: float, compute: float, core: float, clock: float
+def test_coefficients_at_a_lower_clock_fall_and_at_the_highest_stay(
+    idle_share: float, core: float, clock: float
 ) -> None:
-    """At the highest clock the law is what it is without one; at a lower one it draws no more."""
-    plain = {
-        "tdp_kw": 0.7,
-        "loaded_idle_kw": 0.11,
-        "busy_fraction": busy,
-        "memory_use_fraction": memory,
-        "compute_use_fraction": compute,
-        "compute_root_fraction": np.sqrt(compute),
-        "exchange_fraction": 0.1,
-        "idle_share_factor": 0.29,
-        "memory_factor": 0.35,
-        "compute_factor": 0.33,
-        "compute_root_factor": 0.5,
-        "exchange_factor": 0.3,
-    }
-    moved = {"static_kw": 0.07, "memory_core_fraction": core}
-    free = served_power_kw(**plain)
+    """No load draws no less than what is static, and the memory no less than it takes without the core."""
+    static = {"static_kw": 0.07, "tdp_kw": 0.7}
+    at_no_load = clocked_idle_share_factor(
+        idle_share_factor=idle_share, dynamic_fraction=law(clock), **static
+    )
+    memory = clocked_memory_factor(
+        memory_factor=0.35, memory_core_fraction=core, operation_energy_ratio=law(clock) / clock
+    )
 
-    assert served_power_kw(**plain, **moved) == pytest.approx(free)
-    slow = served_power_kw(**plain, **moved, clock_fraction=clock, dynamic_fraction=law(clock))
-    assert slow <= free * (1 + 1e-12)
+    assert min(0.1, idle_share) - 1e-12 <= at_no_load <= idle_share + 1e-12
+    assert 0.35 * (1 - core) - 1e-12 <= memory <= 0.35 + 1e-12
+    assert clocked_idle_share_factor(
+        idle_share_factor=idle_share, dynamic_fraction=1.0, **static
+    ) == pytest.approx(idle_share)
 
 
 @pytest.mark.solve

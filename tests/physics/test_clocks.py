@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbon.power import clocked_dynamic_fraction
+from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
@@ -19,6 +21,7 @@ from planner.physics.divisible_work import NodeWork, node_work
 from planner.physics.training_options import FREELY, Mode
 from planner.program.assembly import Assembled, assemble
 from planner.program.plan import Plan, plan_fleet
+from planner.report.text import to_markdown
 
 FRAME = """
 title = "Clocks"
@@ -192,6 +195,9 @@ def test_a_plan_for_carbon_lowers_clocks_and_says_so(work: str, table: str) -> N
     assert slow.answer.solution.kgco2e < 0.99 * free.answer.solution.kgco2e
     rows = plan_tables(slow)[table]
     assert min(row["clock_fraction"] for row in rows) < 1.0
+    said = to_markdown(plan_document(slow))
+    assert re.search(r"Run (work|chat) with .*clocks locked at \d+ %", said)
+    assert "clocks locked" not in to_markdown(plan_document(free))
     assert all("clock_fraction" not in row for row in plan_tables(free)[table])
 
 

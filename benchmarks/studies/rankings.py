@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.studies.serving_peers import APART, kendall
+from benchmarks.studies.peer_rankings import APART, kendall
 from benchmarks.studies.submitters import mean_apart_fraction
 from planner.validation.accuracy import INSIDE, OUTSIDE
 from planner.validation.rows import validate

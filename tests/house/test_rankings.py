@@ -71,7 +71,9 @@ def test_ties_are_those_of_either_ranking() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_states_what_the_rows_say(shipped_validation: tuple[int, dict[str, list[dict[str, object]]]]) -> None:
+def test_the_page_states_what_the_rows_say(
+    shipped_validation: tuple[int, dict[str, list[dict[str, object]]]],
+) -> None:
     page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8").splitlines()
     filed = validate([rankings.FILED])["rows"]
 

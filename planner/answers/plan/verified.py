@@ -18,7 +18,8 @@ from planner.performance.capacity import replica_queue
 from planner.performance.engine import with_values
 from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import MixedReplica, first_tokens_in_time_fraction, mixed_state
-from planner.performance.simulation import Outage, Served, StepTable, Stream, serve_stream, step_table
+from planner.performance.simulation import Outage, Served, Stream, serve_stream
+from planner.performance.step_table import StepTable, step_table
 from planner.performance.token_times import token_time_quantile_s
 from planner.physics.batch_serving import in_batches
 from planner.physics.equations.serving import replica_arrival_scv_ratio
@@ -39,9 +40,10 @@ ANSWERS = 200  # kinds of answers where only their mean is stated
 OFF = 0.10  # of the closed form's quantile, from which on it is mentioned
 ABOUT = (
     "Arrivals and lengths are drawn from the trace of a service, in its peak hour; engines take "
-    "steps by the plan's own law, prompts in chunks and in turn; nodes fail at the plan's rate, those that "
-    "stand by take over at once, and what a failed node held is lost. First tokens count from arrival; the "
-    "quantiles of the time per token are over the means of requests."
+    "steps by the plan's own law, prompts in chunks and in turn; groups that share experts end each step "
+    "with the slowest of them, and batches on stages do not overtake; nodes fail at the plan's rate, those "
+    "that stand by take over at once, and what a failed node held is lost. First tokens count from arrival; "
+    "the quantiles of the time per token are over the means of requests."
 )
 QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99}
 

@@ -75,7 +75,8 @@ def serve_stream(
     limit, a table, places and outages for each group; those of a replica stand next to one another, the
     groups of its first batch first.
 
-    Groups of a batch start a step together and end it with the slowest. A batch on s stages takes T/s on
+    Groups of a batch start a step together and end it with the slowest (by `group_wait_fraction` of what it
+    takes beyond their mean: engines may spread prompts evenly). A batch on s stages takes T/s on
     each, after the one before it has left: start_i = max(end_(i-1), left_i), as far as stages wait for one
     another (`stage_wait_fraction` of that wait).
 
@@ -123,6 +124,7 @@ class _Replicas:
         self.replica = np.array(replica)
         self.stages = np.array([tables[k].stages for k in table])
         self.waits = np.array([tables[k].stage_wait_fraction for k in table])
+        self.group_waits = np.array([tables[k].group_wait_fraction for k in table])
         self.begins = np.flatnonzero(np.diff(self.replica, prepend=-1))  # first batch of each replica
 
     def earliest(self, at: Floats) -> Counts:
@@ -201,7 +203,8 @@ class _Engines:
         start = next_s[batches]
         start = start + waits * np.maximum(self.left_s[replica, 0] - start, 0.0)
         rows, begins = self.replicas.rows(batches)
-        owner = np.repeat(np.arange(batches.size), self.replicas.groups[batches])
+        many = self.replicas.groups[batches]
+        owner = np.repeat(np.arange(batches.size), many)
         if np.any(self._failed(batches, rows, owner, start)):
             return True  # those that are left start with the next call
         self._arrive(rows, start[owner])
@@ -216,7 +219,8 @@ class _Engines:
             np.add.reduceat(writing, begins)[owner] - writing,
             np.add.reduceat(writing + reading, begins)[owner],
         )
-        step = np.maximum.reduceat(np.where(self.inside[rows] > 0, each, 0.0), begins)
+        slowest, mean = np.maximum.reduceat(each, begins), np.add.reduceat(each, begins) / many
+        step = mean + self.replicas.group_waits[batches] * (slowest - mean)
         end = self._through_stages(batches, start, step)
         failed = self._failed(batches, rows, owner, end)
         self.ready[batches] = np.where(failed, self.ready[batches], end)

@@ -31,7 +31,8 @@ class StepTable:
     each request of another group `shared_s`. The whole is no shorter than `least_s_per_request` of those that
     write; it is divided by `factors` (what an engine measured) and no shorter than the arithmetic of the
     tokens of all groups. A replica has `stages` batches under way, each of so many groups, which wait for one
-    another at the stages as far as `stage_wait_fraction` says.
+    another at the stages as far as `stage_wait_fraction` says; groups wait for the slowest by
+    `group_wait_fraction` of what it takes beyond their mean.
     """
 
     writing: Floats
@@ -49,6 +50,7 @@ class StepTable:
     groups: int = 1
     stages: int = 1
     stage_wait_fraction: float = 1.0
+    group_wait_fraction: float = 1.0
 
 
 def step_table(
@@ -127,6 +129,7 @@ def step_table(
         groups=groups,
         stages=stages,
         stage_wait_fraction=float(np.asarray(engine.stage_wait_fraction).item()),
+        group_wait_fraction=float(np.asarray(engine.group_wait_fraction).item()),
     )
 
 

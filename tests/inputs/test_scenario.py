@@ -198,6 +198,7 @@ count = 2
 pausable = true
 partial = true
 power_caps = ["80 %", 1]
+clocks = ["90 %", 1]
 
 [[pools]]
 name = "tuning"

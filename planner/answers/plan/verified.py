@@ -23,10 +23,10 @@ from planner.performance.step_table import StepTable, step_table
 from planner.performance.token_times import token_time_quantile_s
 from planner.physics.batch_serving import in_batches
 from planner.physics.equations.serving import replica_arrival_scv_ratio
+from planner.physics.power_caps import Modes
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving_options import layout_columns
-from planner.physics.serving_power import BUNDLES, under_a_cap
-from planner.physics.training_options import UNCAPPED
+from planner.physics.serving_power import BUNDLES, slowed_arguments
 from planner.program.plan import Plan
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from planner.trace.quantities import chosen
@@ -285,10 +285,10 @@ def _law(plan: Plan, case: _Case) -> _Law:
             carrying_replicas=case.crew.carrying,
         )
     )
-    caps = candidates.power_cap_fraction[one]
-    if np.any(caps < UNCAPPED):
+    modes = Modes(candidates.power_cap_fraction[one], candidates.clock_fraction[one])
+    if not modes.free:
         bursts = chosen("arrival_scv_ratio", np.array([scv]), "at one of the replicas that carry")
-        arguments = under_a_cap(inputs, service, sku, caps, arguments, bursts)
+        arguments = slowed_arguments(inputs, service, sku, modes, arguments, bursts)
     bundles = {name: with_values(arguments[name]) for name in BUNDLES}
     limits = bundles["limits"]
     batch, places, chunk = (

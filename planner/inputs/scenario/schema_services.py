@@ -7,9 +7,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    CAPS_SAY,
+    CLOCKS_SAY,
     MODEL_SAYS,
     CardName,
+    Clocks,
     Part,
+    PowerCaps,
     ServingPrecision,
     SiteNames,
     SiteRef,
@@ -232,8 +236,10 @@ class Service(Part):
     unmet_penalty_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
     ] = Field(None, description="What each request that is not carried costs; default: all have to be")
-    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
-        None, description="Accelerator power to try, as shares of the rated; default: 1"
+    power_caps_fraction: PowerCaps = Field(None, description=CAPS_SAY)
+    clocks_fraction: Clocks = Field(
+        None,
+        description=f"{CLOCKS_SAY}; of replicas that write answers where others read prompts; default: 1",
     )
     data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
         None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"

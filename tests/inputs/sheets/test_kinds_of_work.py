@@ -356,7 +356,8 @@ NOT_ASKED = {
     "precision": "how it is done",
     "person_time": "the fact planning.person_time",
     **dict.fromkeys(
-        ("cache_precision", "precisions", "techniques", "engine", "power_caps", "routing"), "how it is done"
+        ("cache_precision", "precisions", "techniques", "engine", "power_caps", "clocks", "routing"),
+        "how it is done",
     ),
     **dict.fromkeys(
         ("skus", "sites", "skus_today", "sites_today", "least_replicas"), "where work may be done"

@@ -295,6 +295,21 @@ def test_tokens_sent_to_all_take_as_many_copies_as_accelerators():
     assert sent_s(1.0, 8.0) == sent_s(0.0, 8.0)
 
 
+def test_what_experts_return_is_summed_in_place_of_a_ring():
+    """By hand: two rings in each of 32 layers; one where experts lie on four groups, but in dense layers."""
+    engine = replace(VLLM, expert_link_factor=0.0, link_latency_factor=1.0, ring_factor=1.0)
+
+    def rings(groups, dense_layers=0.0):
+        layout = served_layout(H100, 2.0, groups)
+        ring_s = layout.ring_latency_s + 2.0 / 2.0 * 2.0 * 100 * 4096 / 1e9 / layout.ring_gb_per_s
+        model = replace(MIXTRAL, dense_layers=dense_layers)
+        return float(exchange_s(model=model, engine=engine, layout=layout, tokens=100.0)) / ring_s
+
+    assert rings(1.0) == pytest.approx(64)
+    assert rings(4.0) == pytest.approx(32)
+    assert rings(4.0, dense_layers=12.0) == pytest.approx(44)
+
+
 def test_layers_without_experts_send_nothing_and_start_two_matrices_more():
     """By hand: 16 of 32 layers dense halve what experts take for each, and hold 16 x 2 matrices more."""
     engine = replace(VLLM, expert_layer_s=1e-3, expert_prompt_layer_s=1e-3)

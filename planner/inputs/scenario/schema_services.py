@@ -128,6 +128,11 @@ class Service(Part):
         description="Several classes of requests in one service, in place of `traffic` or one length: a "
         "replica is planned for their mix, not for its mean",
     )
+    answers: Annotated[Literal["alike", "spread"] | None, Choice('"alike"', ("alike", "spread"))] = Field(
+        None,
+        description="Whether all answers are as long as `tokens_out`, as in most benchmarks, or spread "
+        "around it like exponential ones; default: spread",
+    )
     cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
         None,
         description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",

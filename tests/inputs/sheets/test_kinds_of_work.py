@@ -354,6 +354,7 @@ NOT_ASKED = {
     "people": "asked for; it becomes accelerator-hours",
     "checkpoint_storage": "a class of the catalogue, parallel-fs by default",
     "precision": "how it is done",
+    "answers": "of benchmarks: requests of users spread",
     "person_time": "the fact planning.person_time",
     **dict.fromkeys(
         ("cache_precision", "precisions", "techniques", "engine", "power_caps", "clocks", "routing"),

@@ -5,19 +5,22 @@ system, over the engines it was asked for: a rate with its engine and layout. se
 its answers, on which nothing was fitted: the same questions on a second engine, where it had set two chips
 that are close on different ones, and questions that were not asked before. We are asked as a user would ask,
 `everfleet throughput --serve`: our best replica of at most eight accelerators at its greatest rate within the
-targets, on the same engine.
+targets, on the same engine. As the peer has it, groups that share experts all read as much in each step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from benchmarks.studies.fit_serving import FOLDER, POINTS, points_of, rate_errors, read_table
 from planner.answers.throughput.document import throughput_document
+from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import Question
+from planner.inputs.loading import load_catalogue
 
 ASKED = FOLDER / "serving_asked.csv"
 COLUMNS = (
@@ -90,6 +93,14 @@ def new_questions() -> list[dict[str, str]]:
     return [row for row in read_table(ASKED, COLUMNS) if question_of(row) not in known]
 
 
+@cache
+def _with_balanced_groups() -> Catalogue:
+    """Facts in which groups that share experts wait for none of them."""
+    catalogue = load_catalogue()
+    waits = [fact for key, fact in catalogue.facts.items() if key.endswith(".group_wait")]
+    return catalogue.with_facts(replace(fact, value=0.0, low=None, high=None) for fact in waits)
+
+
 def ask(row: dict[str, str]) -> Compared:
     """The same question to us."""
     document = throughput_document(
@@ -104,7 +115,8 @@ def ask(row: dict[str, str]) -> Compared:
             ttft_s=float(row["ttft_s"]),
             tpot_s=float(row["tpot_ms"]) / 1e3,
             engine=row["engine"],
-        )
+        ),
+        _with_balanced_groups(),
     )
     few = [one for one in document["rows"] if one["accelerators"] <= LARGEST]
     fitting = [one for one in few if one["fits"]]

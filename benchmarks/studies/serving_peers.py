@@ -44,10 +44,11 @@ Written by `python -m benchmarks.studies.serving_peers`; a test holds the page t
 aiconfigurator 0.12 of NVIDIA, which searches layouts over its tables of measured kernels; what it found is
 in [serving_points.csv](../data/fit/serving_points.csv). It models no queue: its rate is that of a full
 batch. Ours is the greatest rate of `everfleet throughput --serve` at which arrivals by chance keep the same
-targets, with answers all of one length as the peer's are (`--alike`), on the engine that the peer chose and
-our best replica of at most eight accelerators. All rates are
-per accelerator. Our kernel facts are derived from the same tables, so that this page checks how the parts
-are put together and not the kernels; runs that somebody measured are checked by
+targets, with answers all of one length as the peer's are (`--alike`) and groups that share experts in balance
+as it takes them (`group_wait` 0), on the engine that the peer chose and our best replica of at most eight
+accelerators. Groups of vLLM and SGLang schedule their own prompts, and plans let them wait for one another.
+All rates are per accelerator. Our kernel facts are derived from the same tables, so that this page checks how
+the parts are put together and not the kernels; runs that somebody measured are checked by
 `python -m benchmarks.studies.fit_serving`."""
 
 

@@ -121,11 +121,7 @@ def by_the_hour(scenario: Scenario) -> Scenario:
 
 def with_all_levers(scenario: Scenario) -> Scenario:
     """The scenario with every lever by the hour, and clocks that may be lower."""
-    work = {table: getattr(scenario, table) for table in ("training", "pools", "services")}
-    clocks = {
-        f"{table}[{row}].clocks": list(CLOCKS) for table, rows in work.items() for row in range(len(rows))
-    }
-    return with_changes(by_the_hour(scenario), clocks)
+    return with_changes(by_the_hour(scenario), {"policy.clocks": list(CLOCKS)})
 
 
 def at_location(scenario: Scenario) -> Scenario:

@@ -115,12 +115,13 @@ class Engine:
     alone: `prompt_layer_s` for a layer, `expert_prompt_layer_s` more where it has experts.
 
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
-    as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
-    a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
-    of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
-    one process of a group takes to hand out a token while the accelerators work: no step is shorter.
-    `sends_to_all` is 1 where all accelerators are sent each token, 0 where those of its experts alone are.
+    as they come, 0 where all read as much in each step. `group_wait_fraction` says the same of groups that
+    share experts. `prompt_token_s` is what the host takes to make ready a token of a prompt, which the
+    accelerators wait for: the spectrum of sound. `shared_s` is what a request of another group takes of the
+    host, where one process writes the text of all groups. `ring_factor` is the share of a ring that is seen
+    where it runs next to the multiplication before it. `token_s` is what the one process of a group takes to
+    hand out a token while the accelerators work: no step is shorter. `sends_to_all` is 1 where all
+    accelerators are sent each token, 0 where those of its experts alone are.
     """
 
     step_s: Entry
@@ -134,6 +135,7 @@ class Engine:
     imbalance_factor: Entry
     imbalance_exponent: Entry = 0.0
     stage_wait_fraction: Entry = 1.0
+    group_wait_fraction: Entry = 1.0
     prompt_token_s: Entry = 0.0
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0

@@ -83,7 +83,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         demand += [need_node_h(inputs, pool, reference, t) for t in range(inputs.periods)]
         for used in techniques.sets_of(w):
             names_used = tuple(techniques.name[a] for a in used)
-            for mode in stated_modes(pool):
+            for mode in stated_modes(inputs, pool):
                 works = node_work(inputs, pool, names_used, mode) if used or mode != FREELY else nodes
                 for p, (k, s) in enumerate(inputs.node_groups):
                     found = works.get(k)

@@ -159,5 +159,7 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[st
     scenario = inputs.scenario.but(
         sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
     )
+    if scenario.policy.clocks_fraction is not None:  # the pool says at which clock
+        scenario = scenario.but(policy=scenario.policy.but(clocks_fraction=None))
     only = (Way(of=0, base=0, techniques=techniques),) if techniques else ()
     return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways(services=only))

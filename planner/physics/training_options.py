@@ -337,13 +337,15 @@ def modes(inputs: Inputs, wish: TrainingJob | Service | Pool, sku: int) -> tuple
     A cap leaves an accelerator more than it draws when idle.
     """
     tdp, idle = inputs.accelerator("tdp")[sku].value, inputs.accelerator("idle_power")[sku].value
-    return tuple(mode for mode in stated_modes(wish) if mode[0] * tdp > idle)
+    return tuple(mode for mode in stated_modes(inputs, wish) if mode[0] * tdp > idle)
 
 
-def stated_modes(wish: TrainingJob | Service | Pool) -> tuple[Mode, ...]:
-    """The caps and clocks that a job, service or pool states; full power where it states none."""
+def stated_modes(inputs: Inputs, wish: TrainingJob | Service | Pool) -> tuple[Mode, ...]:
+    """The caps and clocks that a job, service or pool states, or the policy for all; else full power."""
     caps, clocks = wish.power_caps_fraction, wish.clocks_fraction
     if caps is None and clocks is None:
+        clocks = inputs.scenario.policy.clocks_fraction
+    if (clocks is None and caps is None) or kind_of_model(inputs.catalogue, wish.model) == RECOMMENDATION:
         return (FREELY,)
     each = [(cap, UNLOCKED) for cap in caps or ()] + [(UNCAPPED, clock) for clock in clocks or ()]
     return tuple(dict.fromkeys(each))

@@ -117,7 +117,7 @@ POOLS = {
             planner/program/assembly.py planner/program/future_scenarios.py planner/program/ledger.py
             planner/ui/plan_parts.py planner/ui/scenario_tables.py
             planner/physics/levers.py planner/program/slot_ledger.py planner/program/slot_tables.py
-            planner/program/slot_use.py benchmarks/studies/hours.py benchmarks/studies/worth.py
+            planner/program/slot_use.py benchmarks/studies/hours.py
             planner/physics/pool_ways.py planner/inputs/techniques.py planner/program/baselines.py
             planner/physics/egress.py planner/inputs/unstated.py planner/physics/curtailment.py
             planner/program/one_off_costs.py

@@ -191,14 +191,18 @@ def test_slower_kernels_make_slower_steps(name, part, batch):
     assert step_s(slower, batch, 50.0) > step_s(parts, batch, 50.0)
 
 
+NO_TIME_OF_A_STEP = ("stage_wait_fraction", "group_wait_fraction", "token_s", "sends_to_all")
+
+
 @pytest.mark.parametrize(
     "name",
-    [f.name for f in fields(Engine) if f.name not in ("stage_wait_fraction", "token_s", "sends_to_all")],
+    [f.name for f in fields(Engine) if f.name not in NO_TIME_OF_A_STEP],
 )
 def test_whatever_an_engine_spends_more_takes_longer(name):
     """No constant is read in vain: each of them, doubled, makes a step of a split mixture slower.
 
-    How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`. What
+    How far stages and groups wait is no constant of one step:
+    `test_batches_on_stages_wait_for_the_one_that_reads`, `test_groups_wait_for_the_one_that_reads_most`. What
     runs beside the accelerators is a floor: `test_no_step_is_shorter_than_its_tokens_are_handed_out`. Whom
     tokens are sent to is a choice: `test_tokens_sent_to_all_take_as_many_copies_as_accelerators`.
     """

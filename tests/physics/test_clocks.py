@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carbon.power import clocked_dynamic_fraction
+from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import load_catalogue
 from planner.inputs.resolved import Inputs
@@ -18,7 +21,9 @@ from planner.performance.power import clocked_idle_share_factor, clocked_memory_
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.physics.training_options import FREELY, Mode
 from planner.program.assembly import Assembled, assemble
+from planner.program.baselines import usual_practice
 from planner.program.plan import Plan, plan_fleet
+from planner.report.text import to_markdown
 
 FRAME = """
 title = "Clocks"
@@ -192,6 +197,9 @@ def test_a_plan_for_carbon_lowers_clocks_and_says_so(work: str, table: str) -> N
     assert slow.answer.solution.kgco2e < 0.99 * free.answer.solution.kgco2e
     rows = plan_tables(slow)[table]
     assert min(row["clock_fraction"] for row in rows) < 1.0
+    said = to_markdown(plan_document(slow))
+    assert re.search(r"Run (work|chat) with .*clocks locked at \d+ %", said)
+    assert "clocks locked" not in to_markdown(plan_document(free))
     assert all("clock_fraction" not in row for row in plan_tables(free)[table])
 
 
@@ -204,6 +212,39 @@ def test_caps_of_a_pool_are_tried_next_to_clocks() -> None:
     assert work.speed is not None
     assert work.speed.value.tolist() == pytest.approx([work.speed.value[0], 0.9, 1.0])
     assert 0.9 < work.speed.value[0] < 1.0
+
+
+@pytest.mark.parametrize("work", [POOL, ITEMS, CHAT])
+def test_clocks_of_the_policy_are_those_of_all_that_states_none(work: str) -> None:
+    """The same ways as where the work states them; what states its own keeps to it."""
+    text = FRAME.format(objective='carbon"\nclocks = [0.7, 0.85, 1]\nlevers = []\n#') + work
+    theirs = assemble(Inputs(parse_scenario(text.format(more="")), load_catalogue()))
+    own = assemble(Inputs(parse_scenario(text.format(more="clocks = [0.9]")), load_catalogue()))
+    stated = assemble(inputs(work))
+
+    for one, expected in ((theirs, stated), (own, None)):
+        clocks = one.work.modes.clock_fraction if work is not CHAT else clocks_of(one)
+        if expected is None:
+            assert set(clocks.tolist()) == {0.9}
+            continue
+        same = expected.work.modes.clock_fraction if work is not CHAT else clocks_of(expected)
+        assert clocks.tolist() == same.tolist()
+        assert len(set(clocks.tolist())) == 3
+
+
+def clocks_of(assembled: Assembled) -> Any:
+    assert assembled.replicas is not None
+    return assembled.replicas.candidates.clock_fraction
+
+
+def test_usual_practice_runs_at_full_clock() -> None:
+    """What one compares with uses no lever: neither those of the policy nor those of the work."""
+    text = FRAME.format(objective='carbon"\nclocks = [0.8]\nretirement = "none') + POOL + CHAT
+    usual = usual_practice(parse_scenario(text.format(more="clocks = [0.9]")))
+
+    assert usual.policy.clocks_fraction is None
+    assert usual.pools[0].clocks_fraction is None
+    assert usual.services[0].clocks_fraction is None
 
 
 def test_clocks_that_cannot_be() -> None:

@@ -184,7 +184,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 def reason_of(table: str, key: str, row: Record) -> str | None:
     """What a number of a row is; None where nothing is known of it."""
     found = REASONS.get(table, {}).get(key)
-    return found and found.format_map({name: row.get(name, "") for name in ("job", "service")})
+    return found and found.format_map({name: row.get(name, "") for name in ("job", "service", "pool")})
 
 
 def decided(table: str, key: str, row: Record, value: float | None = None, name: str = "") -> Chosen:

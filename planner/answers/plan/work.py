@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.chosen_ways import pool_way
+from planner.answers.plan.clocks import mode_columns, slowed_run
 from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
     nodes_text,
@@ -34,7 +35,7 @@ from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training import TrainingRuns
-from planner.physics.training_options import UNCAPPED, UNLOCKED, trained_says
+from planner.physics.training_options import trained_says
 from planner.physics.users import farthest_latency
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
@@ -74,7 +75,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "nodes": int(runs.candidates.nodes[c]),
                 **columns_of(plan, c),
                 **({"count": int(count)} if job.count > 1 else {}),
-                **_mode_columns(modes, c),
+                **mode_columns(modes, c),
                 **_run_way(plan.inputs, int(runs.candidates.way[c])),
                 "layout": _laid_out(plan.inputs, job, runs.candidates.layout, c),
                 **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
@@ -147,7 +148,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     **_way(tried, int(replicas.candidates.service[row])),
                     "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
                     **_engine(plan, service),
-                    **_mode_columns(modes, row),
+                    **mode_columns(modes, row),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
                     "capacity_per_s": (
@@ -240,7 +241,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
             **pool_way(plan, o),
-            **_mode_columns(plan.assembled.work.modes, o),
+            **mode_columns(plan.assembled.work.modes, o),
             "node_h": node_h,
             "held_node_h": (node_h * held[o, t]).named("held_node_h"),
             "reference_h": (node_h * speed[o]).named("reference_h"),
@@ -499,7 +500,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"Run {copies}{job.name}{_adapted(plan.inputs, job)} on "
             f"{nodes_text(int(runs.candidates.nodes[c]))} of {group}"
             f"{'' if other is None else f' and {other[0]} (what crosses: {other[1]})'}"
-            f"{_slowed(modes, c)}"
+            f"{slowed_run(modes, c)}"
             f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance where only failures vary "
             f"(deadline {job.deadline}). Checkpoint every {count_text(runs.interval_h.value[c] * 60)} min; "
@@ -510,19 +511,6 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 def _with(inputs: Inputs, way: int) -> str:
     return f" with {set_said(inputs, way)}" if run_sets(inputs)[way] else ""
-
-
-def _mode_columns(modes: Modes, row: int) -> Record:
-    """The cap and the clock of a row, each where any row has one."""
-    shares = {"power_cap_fraction": modes.power_cap_fraction, "clock_fraction": modes.clock_fraction}
-    return {name: float(share[row]) for name, share in shares.items() if np.any(share < UNCAPPED)}
-
-
-def _slowed(modes: Modes, row: int) -> str:
-    cap, clock = modes.power_cap_fraction[row], modes.clock_fraction[row]
-    if cap < UNCAPPED:
-        return f", accelerators capped at {percent_text(float(cap), 0)},"
-    return "" if clock == UNLOCKED else f", clocks locked at {percent_text(float(clock), 0)},"
 
 
 def divisible_sentences(plan: Plan, solution: Solution) -> list[str]:

@@ -7,6 +7,8 @@ import numpy as np
 from carbon import _domain
 from carbon.columns import Column
 
+_NEWTON_STEPS, _ROUNDING = 100, 1e-13
+
 
 def power_kw(*, idle_kw: Column, max_kw: Column, utilisation_fraction: Column) -> Column:
     """Power of a machine, linear in its utilisation.
@@ -19,26 +21,88 @@ def power_kw(*, idle_kw: Column, max_kw: Column, utilisation_fraction: Column) -
     return idle_kw + utilisation_fraction * (max_kw - idle_kw)
 
 
+def clocked_dynamic_fraction(
+    *, clock_fraction: Column, linear_fraction: Column, steep_exponent: Column
+) -> Column:
+    """Power above what is static at a lower clock, as a share of that at the full one, for work at its pace.
+
+    d = k f + (1 - k) f^m
+
+    Voltage hardly falls with the clock over the lower part of the range, and steeply near its top: a linear
+    part k and one of a high exponent m. Work that keeps its pace at a lower clock, as it waits for memory,
+    takes d / f for each operation, as voltage falls alone.
+
+    Source: dynamic power C V^2 f; a linear and a nonlinear part of measured power, arXiv 2607.00819; k and m
+    fitted on the power traces of Zeus (NSDI 2023).
+    """
+    _domain.share_above_zero(clock_fraction=clock_fraction)
+    _domain.share_above_zero(linear_fraction=linear_fraction)
+    _domain.at_least(1.0, steep_exponent=steep_exponent)
+    dynamic: Column = linear_fraction * clock_fraction + (1.0 - linear_fraction) * np.power(
+        clock_fraction, steep_exponent
+    )
+    return dynamic
+
+
+def clocked_power_kw(
+    *,
+    power_kw: Column,
+    static_kw: Column,
+    clock_fraction: Column,
+    linear_fraction: Column,
+    steep_exponent: Column,
+) -> Column:
+    """Power at a lower clock of work whose pace follows it.
+
+    P = P_s + (P_0 - P_s) d(f)
+
+    Work that draws less than what is static is not lowered.
+
+    Source: `clocked_dynamic_fraction`.
+    """
+    _domain.nonnegative(power_kw=power_kw, static_kw=static_kw)
+    dynamic = clocked_dynamic_fraction(
+        clock_fraction=clock_fraction, linear_fraction=linear_fraction, steep_exponent=steep_exponent
+    )
+    lowest = np.minimum(power_kw, static_kw)
+    power: Column = lowest + (power_kw - lowest) * dynamic
+    return power
+
+
 def capped_clock_fraction(
-    *, cap_kw: Column, uncapped_kw: Column, static_kw: Column, clock_exponent: Column
+    *,
+    cap_kw: Column,
+    uncapped_kw: Column,
+    static_kw: Column,
+    linear_fraction: Column,
+    steep_exponent: Column,
 ) -> Column:
     """Clock under a power cap, as a share of the clock without one.
 
-    f = min(1, ((P_cap - P_s) / (P_0 - P_s))^(1 / a))
+    d(f) = min(1, (P_cap - P_s) / (P_0 - P_s))
 
-    P_0 is what the work draws without a cap, P_s what does not fall with the clock; a is 3 where voltage
-    follows the clock and falls to 1 at the lowest voltage. A cap above P_0 does nothing; one at or below
-    P_s stops the device and is refused.
+    P_0 is what the work draws without a cap, P_s what does not fall with the clock, d the law of
+    `clocked_dynamic_fraction`, which is solved for f. A cap above P_0 does nothing; one at or below P_s stops
+    the device and is refused.
 
-    Source: dynamic power C V^2 f; Mudge, "Power: A First-Class Architectural Design Constraint", 2001.
+    Source: the inverse of `clocked_dynamic_fraction`, by Newton's method: d rises and is convex, so that each
+    step from f = 1 stays above the root.
     """
     _domain.nonnegative(static_kw=static_kw)
-    _domain.at_least(1.0, clock_exponent=clock_exponent)
     _check_above("cap_kw", cap_kw, static_kw)
     _check_above("uncapped_kw", uncapped_kw, static_kw)
+    law = {"linear_fraction": linear_fraction, "steep_exponent": steep_exponent}
     dynamic_fraction = np.minimum(1.0, (cap_kw - static_kw) / (uncapped_kw - static_kw))
-    clock: Column = np.power(dynamic_fraction, 1 / clock_exponent)
-    return clock
+    clock: Column = np.ones_like(dynamic_fraction + np.multiply(linear_fraction, steep_exponent))
+    for _ in range(_NEWTON_STEPS):
+        slope = linear_fraction + (1.0 - linear_fraction) * steep_exponent * np.power(
+            clock, np.subtract(steep_exponent, 1.0)
+        )
+        step = (clocked_dynamic_fraction(clock_fraction=clock, **law) - dynamic_fraction) / slope
+        clock = clock - step
+        if np.all(np.abs(step) < _ROUNDING):
+            break
+    return clock if np.ndim(clock) else float(clock)
 
 
 def capped_throughput_fraction(*, clock_fraction: Column, clock_bound_fraction: Column) -> Column:
@@ -47,7 +111,7 @@ def capped_throughput_fraction(*, clock_fraction: Column, clock_bound_fraction: 
     x = 1 / (1 - b + b / f)
 
     b is the share of the time that waits for the clock, at the full clock: near 1 in prefill, near 0 in
-    decode, which waits for memory. With `capped_clock_fraction` it rises and is concave in the cap.
+    decode, which waits for memory. With `capped_clock_fraction` it rises with the cap.
 
     Source: Hsu and Kremer, "The Design, Implementation, and Evaluation of a Compiler Algorithm for CPU
     Energy Reduction", PLDI 2003.

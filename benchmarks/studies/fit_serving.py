@@ -55,6 +55,7 @@ from planner.validation.aliases import constant
 from planner.validation.replicas import MLPERF, held_requests
 from planner.validation.serving import replica_of
 
+PEER = "nvidia-aiconfigurator-2026"  # of whose rates groups that share experts are in balance
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "fit"
 RUNS, POINTS, CONSTANTS = (
     FOLDER / f"{name}.csv" for name in ("serving", "serving_points", "engine_constants")
@@ -242,7 +243,7 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
         {name: np.array(column) for name, column in labels.items()},
         with_values(stacked(models, each)),
         with_values(stacked(kernels, each)),
-        with_values(engine_constants(inputs, engines, sku)),
+        _balanced_where_the_peer_asks(with_values(engine_constants(inputs, engines, sku)), rows),
         with_values(replica_layout(inputs, sku, tp, dp)),
         Requests(
             input_tokens=prompt,
@@ -256,6 +257,13 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
         np.broadcast_to(np.asarray(bounds.chunk_tokens.value, dtype=np.float64), rate.shape).copy(),
         rate,
     )
+
+
+def _balanced_where_the_peer_asks(engine: Engine, rows: Sequence[Mapping[str, str]]) -> Engine:
+    """Engines whose groups all read as much in each step where the peer says the rate: it takes them so."""
+    waits = np.broadcast_to(np.asarray(engine.group_wait_fraction, dtype=np.float64), (len(rows),))
+    asked = np.array([row["source"] == PEER for row in rows])
+    return replace(engine, group_wait_fraction=np.where(asked, 0.0, waits))
 
 
 def _assumed(inputs: Inputs, chip: Chip, precision: str, one_scale: bool) -> Chip:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.studies.serving_peers import APART, kendall
+from benchmarks.studies.peer_rankings import APART, kendall
 from planner.validation.accuracy import INSIDE, OUTSIDE
 from planner.validation.rows import validate
 

@@ -2,73 +2,104 @@
 
     python -m benchmarks.studies.serving_peers
 
-The rows of data/fit/serving_points.csv that state targets are what aiconfigurator found best for a model on a
-system: a rate with its engine and layout. We are asked as a user would ask, `everfleet throughput --serve`:
-our best replica of at most eight accelerators at its greatest rate within the targets, on the same engine.
+Which questions, and how we are asked: peer_answers.py. How the accelerators of one question are ranked:
+peer_rankings.py.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.studies.fit_serving import POINTS, read_table
-from planner.answers.throughput.document import throughput_document
-from planner.inputs.hardware_question import Question
-from planner.inputs.loading import load_catalogue
+from benchmarks.studies.peer_answers import (
+    Compared,
+    ask,
+    full_batch_ratios,
+    new_questions,
+    other_engines,
+    questions,
+)
+from benchmarks.studies.peer_rankings import (
+    APART,
+    CONTRACT,
+    ENGINE,
+    OTHERWISE,
+    RANKED,
+    TIE,
+    Pair,
+    Ranking,
+    by_price,
+    rankings,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving-peers.md"
-COLUMNS = (
-    "engine",
-    "sku",
-    "model",
-    "precision",
-    "tp",
-    "dp",
-    "input_tokens",
-    "output_tokens",
-    "ttft_s",
-    "tpot_ms",
-    "requests_per_s",
-)
-LARGEST = 8  # accelerators of a replica, as the peer's systems had
 NEAR, FAR = 1.25, 2.0
 LAXER = 1.5  # times a target, to see whether an answer hangs at its edge
-RANKED = 3  # chips that make a ranking
-APART = 1.05  # times the rate of another chip, from which on a ranking of two is held to be one
 FAITHFUL = 0.85  # of Kendall's tau
-PRICE = (
-    "rental.{}.price{}"  # of an hour of an accelerator, by contract: one source for all chips that have it
-)
-CONTRACT = "semianalysis-2026-inferencex"  # of whose prices the page makes a ranking
 INTRODUCTION = """\
 Written by `python -m benchmarks.studies.serving_peers`; a test holds the page to it. The peer is
 aiconfigurator 0.12 of NVIDIA, which searches layouts over its tables of measured kernels; what it found is
 in [serving_points.csv](../data/fit/serving_points.csv). It models no queue: its rate is that of a full
 batch. Ours is the greatest rate of `everfleet throughput --serve` at which arrivals by chance keep the same
-targets, on the engine that the peer chose and our best replica of at most eight accelerators. All rates are
-per accelerator. Our kernel facts are derived from the same tables, so that this page checks how the parts
-are put together and not the kernels; runs that somebody measured are checked by
+targets, with answers all of one length as the peer's are (`--alike`) and groups that share experts in balance
+as it takes them (`group_wait` 0), on the engine that the peer chose and our best replica of at most eight
+accelerators. Groups of vLLM and SGLang schedule their own prompts, and plans let them wait for one another.
+All rates are per accelerator. Our kernel facts are derived from the same tables, so that this page checks how
+the parts are put together and not the kernels; runs that somebody measured are checked by
 `python -m benchmarks.studies.fit_serving`."""
 
 
 WHY_MISPLACED = """\
-B200 and GB200 hold the same dies at 1,000 and 1,200 W, so that nearly all rankings turn on this one pair.
-NVIDIA measured it: of one model, format, layout and version of TensorRT-LLM (1.0, and 1.1 and later) GB200
-serves 1.06 times the rate of B200 in the median of 73 pairs, 1.09 of 25 of dense models, half of all from
-1.03 to 1.09. Below 1 lie Qwen3 30B and Llama 4 Scout in short requests alone (0.61 at least), which wait
-for the host; most likely it was not bound to its accelerator, as the page of version 1.2 advises. Nine
-pairs of MLPerf Inference offline lie at 1.01. Kernels of GB200 are taken as measured, 0 to 16 % faster than
-those of B200; before these pairs 0.95 of it was taken. The last column says whom the measurement bears out.
-Where it is the peer, it set vLLM on GB200 and TensorRT-LLM on B200, and for B300 nothing is published. All
-pairs that are not named here are ranked alike."""
+B200 and GB200 hold the same dies at 1,000 and 1,200 W, so that nearly all of this turns on one pair. NVIDIA
+measured it: of one model, format, layout and version of TensorRT-LLM (1.0, and 1.1 and later) GB200 serves
+1.06 times the rate of B200 in the median of 73 pairs, 1.09 of 25 of dense models, half of all from 1.03 to
+1.09. Below 1 lie Qwen3 30B and Llama 4 Scout in short requests alone (0.61 at least), which wait for the
+host. Nine pairs of MLPerf Inference offline lie at 1.01. B300 serves 1.11 times the rate of B200 in MLPerf
+Inference v6.0 (Llama 2 70B Offline and Server, NVFP4, whose unit is half as fast again there; in 8 bits
+nothing is published). The last column says whom the measurement bears out. The causes, by pair:
+
+- *tie*: the peer sets the two less than 5 % apart. It tries batches of a grid (40, 48, 56, 64, 80, 96, 112):
+  one place more is 14 to 20 % more requests at once, and some percent of the rate.
+- *engine*: the peer took the best of three engines on each accelerator. On one engine the two are a tie or
+  turn round from one engine to another. A part is no engine's: on SGLang two of four matrices of a layer in
+  8 bits run at 4,500 TFLOP/s in the peer, the whole peak of B200, as it takes more time for scaling off a
+  measured kernel than that kernel holds.
+- *kernels*: one engine on both, and the peer sets them apart. All are in 16 bits on vLLM, whose matrices are
+  PyTorch's on each engine. In the peer's table for GB200 two of five of 8,192 rows take more than 1.15 times
+  what the same matrices take in its tables for TensorRT-LLM and SGLang, a tenth 1.8 times; at 16,384 rows
+  half take 1.4 times. On B200, B300 and GB300 3 to 6 of a hundred do. With the least of the three times for
+  each matrix on both chips GB200 is 1.03 and 1.01 times as fast as B200 for Qwen3 32B at 8,192 tokens, 1.09
+  and 1.07 at 2,048, 1.06 and 1.08 for 8B, 1.00 to 1.03 for 405B. The exchange of two GB200 takes 2.6 times
+  that of two B200 besides. Nothing of it is an error of ours that we know."""
 # Of the second over the first, in the median of published pairs.
-MEASURED = {("b200-8", "gb200-nvl72"): 1.06}
+MEASURED = {("b200-8", "gb200-nvl72"): 1.06, ("b200-8", "b300-8"): 1.11}
+WHY_QUEUE = """\
+The peer has no queue. Where both of us run its layout full with its batch, most of these come together: what
+is left of the difference is what arrivals by chance cost a replica that stands at the edge of its targets,
+and it costs most where few requests run (prompts of 8,192 tokens on slow cards, TPOT of 50 ms).
+Otherwise, by group:
+
+- Qwen3 32B in 8 bits by vLLM at 28 tokens on Hopper: the peer adds 0.8 ms a layer to a first token and caps
+  its rate by it (`_throughput_cap`); its steps alone are within 13 % of ours.
+- Llama 70B in 8 bits: the peer takes values as scaled beforehand (`fp8_static`), our matrices as its tables
+  have them, scaled token by token: 0.95 of its rate on TensorRT-LLM, 0.9 on vLLM of Blackwell.
+- Qwen3 235B on A100: experts cut over eight take the peer 0.6 of the time that our share, measured of whole
+  experts, gives. No served run of such a mixture on A100 is published.
+- Qwen3 32B in 16 bits on GB200: the matrices below.
+- Llama 70B on four L40S: the rings below."""
+WHY_NEW = """\
+[serving_asked.csv](../data/fit/serving_asked.csv) holds answers of the same peer that were asked when all
+constants stood; no fit holds them. The new questions are nine, drawn up before one was asked: models,
+lengths and targets that the others do not have, each on one engine for all chips (a tenth, Mixtral, the peer
+could not answer). As first asked, with answers of ours that spread like exponential ones, 93 % of the 42 and
+76 % of the 45 lay within 25 %, the 45 at 0.87 in the median: a step meets long answers more often, so that
+their mean is read once whole and not by half. With answers of one length, and one ring less where experts lie
+on several groups, they are as below. At the peer's own batches, without a queue, the 45 err by 6 % in the
+mean and all lie within 25 %. What is ranked otherwise is B300, one place lower in the peer's grid of batches
+(576 next to 640 for Qwen3 235B) where we are next to a tie."""
 WHY_FAR = """\
 The rings of four and eight L40S differ by host. The peer's tables come from one without peer copies across
 its sockets: 0.16 and 0.04 of PCI Express. The rates that NVIDIA published of Llama 3.1 70B and Mixtral on
@@ -83,144 +114,6 @@ the step that reads it (`_prefill_dispatch_overhead_ms`, `_ttft_queuing_factor`)
 request. In TensorRT-LLM the peer leaves three of the steps that read prompts out of its ms a token
 (`_tpot_mix_steps`): for mixtures with 28 tokens its own requests at once, rate and first token give 52 to
 57 ms where 50 were asked, so that ours, which keeps them, is 0.66 to 0.75 of it, whatever the accelerator."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One question, the peer's rate per accelerator and ours; 0 where no replica of ours works."""
-
-    row: dict[str, str]
-    peer_per_s: float
-    ours_per_s: float
-    accelerators: int
-    why: str
-
-    @property
-    def ratio(self) -> float:
-        return self.ours_per_s / self.peer_per_s
-
-    @property
-    def question(self) -> tuple[str, ...]:
-        """What is asked, whatever the hardware."""
-        names = ("model", "precision", "input_tokens", "output_tokens", "ttft_s", "tpot_ms")
-        return tuple(self.row[name] for name in names)
-
-    @property
-    def layout(self) -> str:
-        return f"tp{self.row['tp']} x {self.row['dp']}"
-
-    @property
-    def lengths(self) -> str:
-        return f"{self.row['input_tokens']}/{self.row['output_tokens']}"
-
-
-def questions(path: Path = POINTS) -> list[dict[str, str]]:
-    """Rows that state targets."""
-    return [row for row in read_table(path, COLUMNS) if row["tpot_ms"]]
-
-
-def ask(row: dict[str, str]) -> Compared:
-    """The same question to us."""
-    document = throughput_document(
-        Question(
-            model=row["model"],
-            serve=True,
-            precision=row["precision"],
-            skus=(row["sku"],),
-            input_tokens=float(row["input_tokens"]),
-            output_tokens=float(row["output_tokens"]),
-            ttft_s=float(row["ttft_s"]),
-            tpot_s=float(row["tpot_ms"]) / 1e3,
-            engine=row["engine"],
-        )
-    )
-    few = [one for one in document["rows"] if one["accelerators"] <= LARGEST]
-    fitting = [one for one in few if one["fits"]]
-    peer = float(row["requests_per_s"]) / (float(row["tp"]) * float(row["dp"]))
-    if not fitting:
-        why = "; ".join(dict.fromkeys(str(one.get("reason")) for one in few))
-        return Compared(row, peer, 0.0, 0, why)
-    best = max(fitting, key=lambda one: one["limit_per_s"] / one["accelerators"])
-    return Compared(row, peer, best["limit_per_s"] / best["accelerators"], best["accelerators"], "")
-
-
-def kendall(first: Sequence[float], second: Sequence[float], apart: float = 1.0) -> float:
-    """Kendall's tau: pairs ranked alike less pairs ranked otherwise, over all pairs.
-
-    tau = sum_{i<j} sign(x_i - x_j) sign(y_i - y_j) / n_pairs
-
-    Pairs count whose values in `first` are so many times apart; 1 where there is none.
-    """
-    pairs = [
-        (i, j)
-        for i, j in itertools.combinations(range(len(first)), 2)
-        if max(first[i], first[j]) >= apart * min(first[i], first[j])
-    ]
-    signs = [np.sign(first[i] - first[j]) * np.sign(second[i] - second[j]) for i, j in pairs]
-    return float(np.sum(signs)) / len(pairs) if pairs else 1.0
-
-
-def hourly_usd(sku: str) -> float | None:
-    """Price of an hour of an accelerator of an SKU by contract, where the one source of them all has it."""
-    catalogue = load_catalogue()
-    chip = catalogue.skus[sku].accelerator
-    for term in ("@contract-2026", ""):
-        key = PRICE.format(chip, term)
-        if catalogue.has(key) and catalogue.fact(key).source.name == CONTRACT:
-            return float(catalogue.fact(key).value)
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Chips of one question as we and the peer rank them."""
-
-    question: tuple[str, ...]
-    chips: int
-    tau: float
-    tau_apart: float  # of pairs that the peer sets apart
-    peer_first: str
-    our_first: str
-    lead: float  # of the peer's first over what the peer gives ours
-    misplaced: tuple[tuple[str, str, float, float], ...]  # the peer's better, the other, theirs and our lead
-
-
-def by_price(answers: Sequence[Compared]) -> list[Compared]:
-    """Rates for a dollar in place of rates, of those whose price by contract is known."""
-    priced = ((one, hourly_usd(one.row["sku"])) for one in answers)
-    return [
-        replace(one, peer_per_s=one.peer_per_s / usd, ours_per_s=one.ours_per_s / usd)
-        for one, usd in priced
-        if usd is not None
-    ]
-
-
-def rankings(answers: Sequence[Compared]) -> list[Ranking]:
-    """Questions that were put on three chips or more."""
-    found = []
-    for question in dict.fromkeys(one.question for one in answers):
-        own = [one for one in answers if one.question == question]
-        if len({one.row["sku"] for one in own}) < RANKED:
-            continue
-        peer, ours = [one.peer_per_s for one in own], [one.ours_per_s for one in own]
-        theirs, mine = int(np.argmax(peer)), int(np.argmax(ours))
-        found.append(
-            Ranking(
-                question,
-                len(own),
-                kendall(peer, ours),
-                kendall(peer, ours, APART),
-                own[theirs].row["sku"],
-                own[mine].row["sku"],
-                peer[theirs] / peer[mine],
-                tuple(
-                    (a.row["sku"], b.row["sku"], a.peer_per_s / b.peer_per_s, a.ours_per_s / b.ours_per_s)
-                    for a, b in itertools.permutations(own, 2)
-                    if a.peer_per_s > b.peer_per_s and a.ours_per_s < b.ours_per_s
-                ),
-            )
-        )
-    return found
 
 
 def summary(answers: Sequence[Compared]) -> str:
@@ -243,11 +136,11 @@ def _table(title: str, answers: Sequence[Compared], key: Callable[[Compared], st
     return [*lines, ""]
 
 
-def page(answers: Sequence[Compared]) -> str:
-    """The page."""
+def page(answers: Sequence[Compared], others: Sequence[Compared], new: Sequence[Compared]) -> str:
+    """The page: of the peer's answers, of the same questions on further engines, and of new questions."""
     ratios = np.array([one.ratio for one in answers])
     far = [one for one in answers if not 1.0 / FAR <= one.ratio <= FAR]
-    ranked = rankings(answers)
+    ranked = rankings(answers, others)
     flips = [one for one in ranked if one.our_first != one.peer_first]
     lines = [
         "# Serving within targets: aiconfigurator and us",
@@ -263,21 +156,22 @@ def page(answers: Sequence[Compared]) -> str:
         *_table("model", answers, lambda one: one.row["model"]),
         *_table("peer's engine", answers, lambda one: one.row["engine"]),
         *_table("peer's layout", answers, lambda one: one.layout),
+        "## Beyond 25 %",
+        "",
+        *_queue_lines([one for one in answers if not 1.0 / NEAR < one.ratio < NEAR]),
+        "",
         "## Beyond a factor of 2",
         "",
         *(_far_lines(far) or ["None."]),
         "",
         *WHY_FAR.splitlines(),
         "",
+        "## Answers on which nothing was fitted",
+        "",
+        *_new_lines(others, new),
         "## Which accelerator is first",
         "",
-        f"{len(ranked)} questions were put on {RANKED} accelerators or more. Kendall's tau of our ranking",
-        f"by rate per accelerator against the peer's is "
-        f"{np.mean([one.tau for one in ranked]):.2f} in the mean and "
-        f"{min(one.tau for one in ranked):.2f} at least; the first differs in {len(flips)}.",
-        f"Of pairs that the peer sets {APART - 1.0:.0%} apart or more it is "
-        f"{np.mean([one.tau_apart for one in ranked]):.2f} in the mean and "
-        f"{min(one.tau_apart for one in ranked):.2f} at least.",
+        *_ranking_lines(ranked, flips),
         "",
         *_flip_lines(flips),
         "",
@@ -287,11 +181,116 @@ def page(answers: Sequence[Compared]) -> str:
         "",
         *_misplaced_lines([one for one in ranked if one.tau < FAITHFUL]),
         "",
+        "### What one engine leaves",
+        "",
+        *_left_lines(ranked),
+        "",
         "## Which accelerator gives most for its price",
         "",
         *_price_lines(rankings(by_price(answers))),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _queue_lines(beyond: Sequence[Compared]) -> list[str]:
+    """Those that differ: how many still do at the peer's own layout and batch, and which."""
+    full = full_batch_ratios(beyond)
+    still = [one for one in zip(beyond, full, strict=True) if not 1.0 / NEAR < one[1] < NEAR]
+    lines = [
+        f"{len(beyond)} lie beyond; at the peer's own layout and batch {len(still)} of them do.",
+        *WHY_QUEUE.splitlines(),
+        "",
+        "| model | SKU | tokens in/out | ms a token | peer's layout | ours over theirs | at its batch |",
+        "|---|---|---|--:|---|--:|--:|",
+    ]
+    for one, ratio in sorted(zip(beyond, full, strict=True), key=lambda pair: pair[0].ratio):
+        row = one.row
+        lines.append(
+            f"| {row['model']} {row['precision']} | {row['sku']} | {one.lengths} | {row['tpot_ms']} "
+            f"| {row['engine']} {one.layout} | {one.ratio:.2f} | {ratio:.2f} |"
+        )
+    return lines
+
+
+def _new_lines(others: Sequence[Compared], new: Sequence[Compared]) -> list[str]:
+    """What was asked after the constants stood: how near, and how ranked."""
+    lines = [*WHY_NEW.splitlines(), "", "| asked | questions | median | within 25 % | least | most |"]
+    lines.append("|---|--:|--:|--:|--:|--:|")
+    lines += [
+        f"| {name} | {summary(own)} |"
+        for name, own in (("the same on a second engine", others), ("new questions", new))
+        if own
+    ]
+    ranked = rankings(new)
+    if ranked:
+        lines += [
+            "",
+            "| new question | engine | chips | tau | of pairs 5 % apart | ranked otherwise |",
+        ]
+        lines.append("|---|---|--:|--:|--:|---|")
+    for one in ranked:
+        engine = next(other.row["engine"] for other in new if other.question == one.question)
+        model, precision, read, written, ttft, tpot = one.question
+        lines.append(
+            f"| {model} {precision}, {read}/{written}, {ttft} s, {tpot} ms | {engine} | {one.chips} "
+            f"| {one.tau:.2f} | {one.tau_apart:.2f} | {_leads(one.flipped) or '-'} |"
+        )
+    return [*lines, ""]
+
+
+def _ranking_lines(ranked: Sequence[Ranking], flips: Sequence[Ranking]) -> list[str]:
+    taus = {
+        "all pairs": [one.tau for one in ranked],
+        f"pairs that the peer sets {APART - 1.0:.0%} apart": [one.tau_apart for one in ranked],
+        "those, both on one engine": [one.tau_one_engine for one in ranked],
+    }
+    pairs = [pair for one in ranked for pair in one.pairs]
+    counts = {name: sum(pair.verdict == name for pair in pairs) for name in (TIE, ENGINE, OTHERWISE)}
+    return [
+        f"{len(ranked)} questions were put on {RANKED} accelerators or more; the first differs in "
+        f"{len(flips)}. Kendall's tau of our",
+        "ranking by rate per accelerator against the peer's:",
+        "",
+        f"| of | mean | least | questions below {FAITHFUL} |",
+        "|---|--:|--:|--:|",
+        *(
+            f"| {name} | {np.mean(own):.2f} | {min(own):.2f} | {sum(tau < FAITHFUL for tau in own)} |"
+            for name, own in taus.items()
+        ),
+        "",
+        f"Of {len(pairs)} pairs {counts[TIE]} are ties on each engine, {counts[ENGINE]} depend on the engine "
+        f"and {counts[OTHERWISE]} we rank otherwise.",
+        "Where the peer chose two engines for a pair within 30 %, it was asked for both on each, and so were",
+        "we. Where the first accelerator differs:",
+    ]
+
+
+def _leads(pairs: Sequence[Pair]) -> str:
+    return "; ".join(
+        f"{one.better} over {one.other} {one.peer_lead - 1.0:+.1%}, {one.our_lead - 1.0:+.1%}"
+        for one in pairs
+    )
+
+
+def _left_lines(ranked: Sequence[Ranking]) -> list[str]:
+    """Pairs that we rank otherwise on the same engine, wherever they are."""
+    lines = [
+        "| model | tokens in/out | s, ms | tau on one engine | the peer's better, by; ours | measured |",
+        "|---|---|---|--:|---|---|",
+    ]
+    for one in ranked:
+        left = [pair for pair in one.pairs if pair.verdict == OTHERWISE]
+        if left:
+            lines.append(
+                f"| {_asked(one)} | {one.tau_one_engine:.2f} | {_leads(left)} "
+                f"| {'; '.join(borne_out(pair) for pair in left)} |"
+            )
+    return lines if len(lines) > 2 else ["Nothing."]
+
+
+def _asked(one: Ranking) -> str:
+    model, precision, read, written, ttft, tpot = one.question
+    return f"{model} {precision} | {read}/{written} | {ttft}, {tpot}"
 
 
 def _far_lines(far: Sequence[Compared]) -> list[str]:
@@ -344,23 +343,33 @@ def _flip_lines(flips: Sequence[Ranking]) -> list[str]:
 
 def _misplaced_lines(ranked: Sequence[Ranking]) -> list[str]:
     lines = [
-        "| model | tokens in/out | s, ms | tau | the peer's better, by; ours | measured |",
-        "|---|---|---|--:|---|---|",
+        "| model | tokens in/out | s, ms | tau | on one engine | the peer's better, by; ours | cause "
+        "| measured |",
+        "|---|---|---|--:|--:|---|---|---|",
     ]
     for one in ranked:
-        model, precision, read, written, ttft, tpot = one.question
-        pairs = "; ".join(
-            f"{a} over {b} {theirs - 1.0:+.1%}, {ours - 1.0:+.1%}" for a, b, theirs, ours in one.misplaced
-        )
-        sides = "; ".join(borne_out(a, b) for a, b, _, _ in one.misplaced)
         lines.append(
-            f"| {model} {precision} | {read}/{written} | {ttft}, {tpot} | {one.tau:.2f} | {pairs} | {sides} |"
+            f"| {_asked(one)} | {one.tau:.2f} | {one.tau_one_engine:.2f} | {_leads(one.flipped)} "
+            f"| {'; '.join(cause(pair) for pair in one.flipped)} "
+            f"| {'; '.join(borne_out(pair) for pair in one.flipped)} |"
         )
     return lines
 
 
-def borne_out(better: str, other: str) -> str:
-    """Whom a published measurement of two accelerators bears out; the peer's better one is named first."""
+def cause(pair: Pair) -> str:
+    """Why a pair is ranked otherwise; where engines differ, the peer's lead and ours on each."""
+    name = {TIE: "tie", ENGINE: "engine", OTHERWISE: "kernels"}.get(pair.verdict, "engine")
+    if len(pair.leads) == 1 and pair.verdict in (TIE, OTHERWISE):
+        return f"{name}, {next(iter(pair.leads))} on both"
+    each = ", ".join(
+        f"{engine} {theirs - 1.0:+.1%} and {ours - 1.0:+.1%}" for engine, (theirs, ours) in pair.leads.items()
+    )
+    return f"{name}: {each or 'none in common'}"
+
+
+def borne_out(pair: Pair) -> str:
+    """Whom a published measurement of the two bears out."""
+    better, other = pair.better, pair.other
     if (other, better) in MEASURED:
         return f"as the peer, {MEASURED[other, better]:.2f}"
     return f"as ours, {MEASURED[better, other]:.2f}" if (better, other) in MEASURED else "nothing"
@@ -389,9 +398,11 @@ def _price_lines(ranked: Sequence[Ranking]) -> list[str]:
 
 
 def main() -> None:
-    answers = [ask(row) for row in questions()]
-    PAGE.write_text(page(answers), encoding="utf-8")
-    print(f"{len(answers)} questions: {PAGE.name} is written")
+    answers, others, new = (
+        [ask(row) for row in rows()] for rows in (questions, other_engines, new_questions)
+    )
+    PAGE.write_text(page(answers, others, new), encoding="utf-8")
+    print(f"{len(answers) + len(others) + len(new)} questions: {PAGE.name} is written")
 
 
 if __name__ == "__main__":

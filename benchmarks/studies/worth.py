@@ -46,6 +46,8 @@ CAPPED_GAP_FRACTION = 0.001  # at 0.5 %, growth stayed 0.26 % above its best, ne
 ROUNDING = 1e-6  # by which a plan may be above a cap
 LEAST_MONEY, LEAST_CARBON = Objective(1.0, 0.0), Objective(1e-5, 1.0)
 ALL = ("shift", "pack", "lend")
+CLOCKS = (0.8, 0.9, 1.0)  # of the highest, that runs, pools and services may be locked at
+HELD_SECONDS = 30.0  # to choose everything but the fleet again
 AIM_FRACTION, SURE_FRACTION = 0.15, 0.05
 STEPS = (0.0, 0.01, 0.02, 0.05, 0.10)  # of money over the least, for the front
 DRAWS, SEED, DRAW_SECONDS = 6, 1, 10.0
@@ -112,9 +114,14 @@ def families() -> dict[str, Path]:
     return shipped | {path.stem: path for path in sorted(OWN.glob("*.toml"))}
 
 
-def with_all_levers(scenario: Scenario) -> Scenario:
+def by_the_hour(scenario: Scenario) -> Scenario:
     """The scenario with every lever by the hour, and nodes that may be off."""
     return with_changes(scenario, {"policy.levers": list(ALL), "policy.park_idle": True})
+
+
+def with_all_levers(scenario: Scenario) -> Scenario:
+    """The scenario with every lever by the hour, and clocks that may be lower."""
+    return with_changes(by_the_hour(scenario), {"policy.clocks": list(CLOCKS)})
 
 
 def at_location(scenario: Scenario) -> Scenario:
@@ -136,12 +143,13 @@ def measured(scenario: Scenario) -> Family:
     catalogue = with_cards(scenario, load_catalogue())
     inputs = Inputs(with_all_levers(scenario), catalogue)
     assembled = assemble(inputs)
-    full, none = assembled.problem, with_levers(assembled.problem, ())
+    full, at_full_clock = assembled.problem, assemble(Inputs(by_the_hour(scenario), catalogue)).problem
+    none = with_levers(at_full_clock, ())
     practice = _usual(scenario, inputs)
     usual = None if practice is None else practice.answer
     # Without levers the program is small: its cheapest plan is where the search of the whole one begins.
     small = _solved(replace(none, objective=LEAST_MONEY))
-    search = _FrontSearch(full, _plans(small))
+    search = _FrontSearch(full, _taken_over(replace(full, objective=LEAST_MONEY), _plans(small)))
     search.find_cheapest()
     paid_usd = None if usual is None or usual.solution is None else usual.solution.usd
     found_at: dict[str, Answer | None] = {NO_LEVER: None, OVER_USUAL: None}
@@ -149,7 +157,7 @@ def measured(scenario: Scenario) -> Family:
         limited = capped(none, paid_usd)
         found_at[NO_LEVER] = _solved(limited, _cleanest_within(limited, _plans(small)))
         # A plan without levers keeps every rule of one with them.
-        search.known += _plans(found_at[NO_LEVER])
+        search.known += _taken_over(capped(full, paid_usd), _plans(found_at[NO_LEVER]))
         search.cleanest(capped(full, paid_usd))
     steps = search.front()
     if paid_usd is not None:
@@ -158,6 +166,7 @@ def measured(scenario: Scenario) -> Family:
     best, levers = next(iter(_plans(found_at[OVER_USUAL])), None), dict[str, Lever]()
     if best is not None and paid_usd is not None:
         levers = _levers(capped(full, paid_usd), best)
+        levers["clock"] = _clock(capped(full, paid_usd), capped(at_full_clock, paid_usd), best)
     front = {f"{more:.0%}": _outcome(one) for more, one in steps.items()}
     solved = {USUAL: usual, CHEAPEST: cheapest} | found_at
     plans = {name: _outcome(solved[name]) for name in PLANS}
@@ -369,6 +378,33 @@ def _levers(problem: Problem, plan: Solution) -> dict[str, Lever]:
     return found
 
 
+def _clock(problem: Problem, at_full_clock: Problem, plan: Solution) -> Lever:
+    """Lower clocks left out and alone: everything but the fleet of a plan is chosen again."""
+
+    def kgco2e(one: Problem) -> float | None:
+        found = _on_fleet(one, plan)
+        return None if found is None else found.kgco2e
+
+    alone, none = with_levers(problem, ()), with_levers(at_full_clock, ())
+    return Lever(_less(kgco2e(at_full_clock), plan.kgco2e), _less(kgco2e(none), kgco2e(alone)))
+
+
+def _on_fleet(problem: Problem, plan: Solution) -> Solution | None:
+    """The best plan of a problem on the fleet of a plan of another; None where none is found."""
+    return answer_held(
+        problem,
+        FirstStage.of(plan),
+        shared_periods=problem.periods,
+        gap_fraction=GAP_FRACTION,
+        time_limit_s=HELD_SECONDS,
+    ).solution
+
+
+def _taken_over(problem: Problem, plans: Sequence[Solution]) -> list[Solution]:
+    """Plans of a problem on the fleets of plans of a problem with fewer ways to do the same work."""
+    return [found for plan in plans if (found := _on_fleet(problem, plan)) is not None]
+
+
 def _less(more: float | None, less: float | None) -> float | None:
     return None if more is None or less is None else more - less
 
@@ -396,9 +432,11 @@ METHOD = f"""\
 ## How to read it
 
 Levers: *shift* moves pools and pausable runs between hours, *pack* lets replicas rest and nodes be off,
-*lend* lets pools work on nodes of replicas that rest. *Left out*: carbon that the operation of the same
-fleet takes more without the lever; *alone*: what it takes less with it alone (lending on top of packing).
-Blank: the fleet is too small without it, so that its worth is the nodes that it saves. The two differ where
+*lend* lets pools work on nodes of replicas that rest, *clock* lets runs, pools and replicas run at
+{" and ".join(f"{clock:.0%}" for clock in CLOCKS[:-1])} of the highest clock. *Left out*: carbon that the
+operation of the same fleet takes more without the lever; *alone*: what it takes less with it alone (lending
+on top of packing). For clocks all but the fleet is chosen again. Blank: the fleet is too small without it, so
+that its worth is the nodes that it saves. The two differ where
 levers get in each other's way, and their sum is not what all of them bring.
 
 Each program was searched for {TIME_LIMIT_S:.0f} s at the most, those with a cap on money for

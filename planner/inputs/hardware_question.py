@@ -144,10 +144,17 @@ class Question:
         label="Requests as in",
     )
     input_tokens: float | None = question_field(
-        "of one length: their prompt", reads="number", value="N", group="serving", kinds=(ANSWERS,)
+        "of stated lengths: their mean prompt", reads="number", value="N", group="serving", kinds=(ANSWERS,)
     )
     output_tokens: float | None = question_field(
-        "and their answer", reads="number", value="N", group="serving", kinds=(ANSWERS,)
+        "and their mean answer", reads="number", value="N", group="serving", kinds=(ANSWERS,)
+    )
+    alike: bool = question_field(
+        "all answers are of that length; else they spread around it like exponential ones",
+        False,
+        reads="flag",
+        group="serving",
+        kinds=(ANSWERS,),
     )
     audio_s: float | None = question_field(
         "sound of a request, '30 s'; one window",

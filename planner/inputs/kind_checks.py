@@ -38,7 +38,7 @@ HOURS_OF_SOUND = "audio_rate"  # what a model of speech does in a pool
 # What a run trains on where it has samples alone, with an example of all and of a step.
 SAMPLED = {RECOMMENDATION: ("4e12", "65536"), DIFFUSION: ("1e9", "2048")}
 ANSWERED = ("items", "prompts")  # of pools: what a model writes answers to
-OF_ENGINES = ("engine", "cache_precision", "power_caps", "routing")  # of models that write tokens
+OF_ENGINES = ("engine", "cache_precision", "power_caps", "clocks", "routing")  # of models that write tokens
 OF_TEXTS = ("classes", "cache_hits", "cached_tokens", "phases")  # of language models alone
 
 
@@ -109,8 +109,9 @@ def _run(entry: Mapping[str, Any], at: str, catalogue: Catalogue) -> Iterator[Pr
     if kind not in BY_SAMPLES and "samples" in entry:
         yield Problem(f"{at}.samples", f"{_of_samples(name, kind)}: write tokens")
     yield from _adapted(entry, at, kind)
-    if kind == RECOMMENDATION and "power_caps" in entry:
-        yield Problem(f"{at}.power_caps", f"does not work for {WORDS[kind]}, and '{name}' is one")
+    for key in ("power_caps", "clocks"):
+        if kind == RECOMMENDATION and key in entry:
+            yield Problem(f"{at}.{key}", f"does not work for {WORDS[kind]}, and '{name}' is one")
 
 
 def _adapted(entry: Mapping[str, Any], at: str, kind: str) -> Iterator[Problem]:

@@ -75,7 +75,13 @@ def request_tokens(inputs: Inputs, service: Service) -> tuple[Traced, Traced]:
 
 
 def mix_of(inputs: Inputs, service: Service) -> RequestMix | None:
-    """Requests of a service's trace by their lengths; None where only means are known."""
+    """Requests of a service by their lengths, of its trace or all alike; None where only means are known."""
+    if service.answers == "alike":
+        return request_mix(
+            context_tokens=[float(service.tokens_in or 0)],
+            generated_tokens=[float(service.tokens_out or 0)],
+            requests=[1.0],
+        )
     if service.classes:
         shares, prompts, answers = _columns(service)
         return spread_mix(share_fraction=shares, input_tokens=prompts, output_tokens=answers)

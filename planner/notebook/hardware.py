@@ -40,6 +40,7 @@ def throughput(
     mix: str | None = None,
     input_tokens: float | None = None,
     output_tokens: float | None = None,
+    alike: bool = False,
     audio_s: Quantity | None = None,
     ttft_s: Quantity | None = None,
     tpot_s: Quantity | None = None,
@@ -88,8 +89,9 @@ def throughput(
         calibration: the JSON of `calibrate`.
         engine: that serves; the newest.
         mix: trace whose requests come; azure-conversation.
-        input_tokens: of requests of one length: their prompt.
-        output_tokens: and their answer.
+        input_tokens: of requests of stated lengths: their mean prompt.
+        output_tokens: and their mean answer.
+        alike: whether all answers are of that length; else they spread around it like exponential ones.
         audio_s: sound of a request to a model of speech, "10 min"; one window.
         ttft_s: time to the first token, "1 s".
         tpot_s: time for each further token, "100 ms".

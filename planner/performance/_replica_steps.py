@@ -1,6 +1,7 @@
 """What each step of a replica takes, in every state that its queue may have."""
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from planner.performance.engine import (
     step_times,
 )
 from planner.performance.mix import class_context_tokens
-from planner.performance.prefill_queue import PromptReading
+from planner.performance.prefill_queue import PromptReading, excess_of_fullest
 from planner.performance.serving import prefill_steps
 
 # States in which a step is worked out: every one up to the first figure, then so many to each doubling.
@@ -52,6 +53,8 @@ class Steps:
         self.context = wide(context_tokens_of(requests) if context_tokens is None else context_tokens)
         self.groups, self.stages = wide(layout.dp), wide(layout.pp)
         self.stage_wait = wide(engine.stage_wait_fraction)
+        # Groups that read prompts of their own, of which all wait for the fullest.
+        self.apart = 1.0 + wide(engine.group_wait_fraction) * (self.groups - 1.0)
         self.ranks = wide(np.multiply(layout.tp, layout.dp))
         self.chunk = chunk_tokens
         self.parameters = wide(matrix_parameters(model))
@@ -100,7 +103,8 @@ class Steps:
 
         Half a chunk hides nothing any more. A full chunk holds prompts as long as its tokens meet them. Where
         prompts are read in every m-th step, what is read at once waits for m steps without: t = m T(0).
-        Other groups, and batches of each on the stages, step together: all wait for the fullest.
+        Other groups, and batches of each on the stages, step together: all wait for the fullest, and experts
+        take tokens of all groups.
         """
         writing = np.maximum(self.running - 1.0, 0.0)
         others = self._others(writing, np.zeros_like(writing))
@@ -108,18 +112,21 @@ class Steps:
             self.share * self.prompts, axis=-2, keepdims=True
         )
 
-        def slope(states: slice, lengths: Floats) -> tuple[Floats, Floats]:
+        def slope(states: slice, lengths: Floats) -> tuple[Floats, Floats, Floats]:
             here = writing[..., states], others[..., states]
-            full, half = (
-                self._step(here[0], part * self.chunk, here[1], lengths, states)[1] for part in (1.0, 0.5)
+            (times, full), (half_times, half) = (
+                self._step(here[0], part * self.chunk, here[1], lengths, states) for part in (1.0, 0.5)
             )
-            return full, np.maximum(full - half, 0.0) / (self.chunk / 2.0)
+            longer = np.maximum(times.total_s - half_times.total_s, np.finfo(np.float64).tiny)
+            experts = (times.expert_s - half_times.expert_s) / longer
+            return full, np.maximum(full - half, 0.0) / (self.chunk / 2.0), np.clip(experts, 0.0, 1.0)
 
         every = slice(None)
         calm = self._step(writing, 0.0, others, np.ones((1, 1)), every)[1]
-        full, token_s = slope(every, met)
-        _, class_token_s = slope(slice(0, 1), self.prompts)
+        full, token_s, _ = slope(every, met)
+        _, class_token_s, experts = slope(slice(0, 1), self.prompts)
         work = class_token_s * self.prompts
+        batches = self.apart * (1.0 + self.stage_wait * (self.stages - 1.0))
         hidden = np.clip(calm - (full - token_s * self.chunk), 0.0, calm)
         saved = np.sum(self.share * np.minimum(hidden, work), axis=-2)
         return PromptReading(
@@ -131,7 +138,9 @@ class Steps:
             share_fraction=self.share[..., 0],
             chunk_s=(token_s * self.chunk)[..., 0, 0],
             limit=limit,
-            others=(self.groups * (1.0 + self.stage_wait * (self.stages - 1.0)) - 1.0)[..., 0, 0],
+            others=batches[..., 0, 0] - 1.0,
+            groups=self.groups[..., 0, 0],
+            shared_s=(work * experts * (self.groups > 1.0))[..., 0],
             servers=np.broadcast_to(np.asarray(pooled, dtype=np.float64), limit.shape),
         )
 
@@ -140,35 +149,68 @@ class Steps:
         parts = np.sum(self.share * self.chunks, axis=-2, keepdims=True) * self.running / self.answer
         return self._others(writing, self.running / np.maximum(parts, 1.0))
 
-    def _others(self, writing: Floats, reading: Floats) -> Floats:
-        """Tokens of a step of the other groups, of which each writes and reads on average as much."""
+    def _others(self, writing: Floats, reading: Floats, beyond: Column = 0.0) -> Floats:
+        """Tokens of a step of the other groups, of which each writes and reads on average as much.
+
+        The fullest reads `beyond` of the mean more, which the others then do not.
+        """
         joining = np.sum(self.share * self.prompts, axis=-2, keepdims=True) * reading / self.answer
-        result: Floats = (self.groups - 1.0) * (writing * (1.0 + self.drafts) + joining)
+        written = (self.groups - 1.0) * writing * (1.0 + self.drafts)
+        result: Floats = written + np.maximum(self.groups - 1.0 - beyond, 0.0) * joining
         return result
 
+    def _beyond(self, chunks: Floats, calm_s: Floats, reads_s: Floats) -> Floats:
+        """What the fullest of several groups reads beyond the mean, over it: no more than a chunk.
+
+        e = (1 - y) e(x t/T) + y e(x r/T),  T = (1 - y) t + y r
+
+        Prompts of a step came in the one before, which read (r) or did not (t): more come in long steps, in
+        all groups, so that they differ less than if all steps were alike.
+        """
+        more = self.apart - 1.0
+        often = np.minimum(chunks + excess_of_fullest(chunks, more)[0], 1.0)
+        step_s = (1.0 - often) * calm_s + often * reads_s
+        excess = (1.0 - often) * excess_of_fullest(chunks * calm_s / step_s, more)[0]
+        excess = excess + often * excess_of_fullest(chunks * reads_s / step_s, more)[0]
+        part = np.sum(self.share * self.prompts / self.chunks, axis=-2, keepdims=True)
+        room = np.maximum(self.chunk / part - chunks, 0.0)
+        found: Floats = np.where(more > 0.0, np.minimum(excess, room), 0.0)
+        return found / np.maximum(chunks, 1e-12)
+
     def _mean(self, writing: Floats, reading: Floats) -> tuple[StepTimes, Floats]:
-        """Mean step: some read a chunk of a prompt, the others none; with many prompts all read more."""
+        """Mean step: some read a chunk of a prompt, the others none; with many prompts all read more.
+
+        Its time is that of the fullest group (`step_moments`), what is used of an accelerator that of all.
+        """
         each = self.share * self.chunks
-        whole = np.sum(each, axis=-2, keepdims=True)
-        chunks = whole * reading / self.answer  # that a step reads
-        own, more = np.minimum(chunks, 1.0), np.maximum(chunks, 1.0)
+        each, whole = each / np.sum(each, axis=-2, keepdims=True), np.sum(each, axis=-2, keepdims=True)
+        mean = whole * reading / self.answer  # chunks that a step reads
+
+        def steps(chunks: Floats, beyond: Column) -> tuple[Floats, tuple[StepTimes, Floats], tuple[Any, Any]]:
+            """How often a step reads, and steps that read nothing or so much."""
+            others, more = self._others(writing, reading, beyond), np.maximum(chunks, 1.0)
+            part = self.prompts / self.chunks * more
+            full = np.maximum(part / self.chunk, 1.0)  # parts that are read at once fill chunks up
+            without = self._step(writing, 0.0, others, np.ones((1, 1)))
+            times, seconds = self._step(writing, part, others, reading_steps=full)
+            parts = {
+                f.name: np.sum(each * getattr(times, f.name), axis=-2, keepdims=True) for f in fields(times)
+            }
+            read_s = np.sum(each * seconds, axis=-2, keepdims=True)
+            return np.minimum(chunks, 1.0), without, (StepTimes(**parts), read_s)
+
+        own, (without, without_s), (reads, reads_s) = steps(mean, 0.0)
+        parts = {
+            f.name: (1.0 - own) * getattr(without, f.name) + own * getattr(reads, f.name)
+            for f in fields(reads)
+        }
+        if np.any(self.apart > 1.0):
+            beyond = self._beyond(mean, without_s, reads_s)
+            own, (without, without_s), (reads, reads_s) = steps(mean * (1.0 + beyond), beyond)
         # Batches on the stages wait for the one that reads.
         often = own + (1.0 - own) * self.stage_wait * (1.0 - (1.0 - own) ** (self.stages - 1.0))
-        others = self._others(writing, reading)
-        without, without_s = self._step(writing, 0.0, others, np.ones((1, 1)))
-        part = self.prompts / self.chunks * more
-        full = np.maximum(part / self.chunk, 1.0)  # parts that are read at once fill chunks up
-        reads, reads_s = self._step(writing, part, others, reading_steps=full)
-
-        def mean(plain: Column, chunked: Column, share: Floats) -> Floats:
-            found: Floats = (1.0 - share) * plain + share * np.sum(
-                each / whole * chunked, axis=-2, keepdims=True
-            )
-            return found
-
-        parts = {f.name: mean(getattr(without, f.name), getattr(reads, f.name), own) for f in fields(reads)}
-        parts["total_s"] = mean(without.total_s, reads.total_s, often)
-        return StepTimes(**parts), mean(without_s, reads_s, often)
+        parts["total_s"] = (1.0 - often) * without.total_s + often * reads.total_s
+        return StepTimes(**parts), (1.0 - often) * without_s + often * reads_s
 
     def _step(
         self,

@@ -168,5 +168,24 @@ def dealt_stream(
     return Stream(**columns)
 
 
+def joined_streams(streams: Sequence[Stream]) -> Stream:
+    """One stream of the rows of several, as wide as the widest.
+
+    Source: definition.
+    """
+    wide = max(one.arrival_s.shape[1] for one in streams)
+
+    def all_rows(name: str, filling: float) -> Floats:
+        rows = [
+            np.pad(column, ((0, 0), (0, wide - column.shape[1])), constant_values=filling)
+            for column in (getattr(one, name) for one in streams)
+        ]
+        return np.concatenate(rows)
+
+    return Stream(
+        all_rows("arrival_s", np.inf), all_rows("input_tokens", 1.0), all_rows("output_tokens", 1.0)
+    )
+
+
 def _meet(one: Outage, other: Outage) -> bool:
     return one.at_s < other.until_s and other.at_s < one.until_s

@@ -115,12 +115,13 @@ class Engine:
     alone: `prompt_layer_s` for a layer, `expert_prompt_layer_s` more where it has experts.
 
     `stage_wait_fraction` says how far stages wait for each other's prompts: 1 where each batch reads its own
-    as they come, 0 where all read as much in each step. `prompt_token_s` is what the host takes to make ready
-    a token of a prompt, which the accelerators wait for: the spectrum of sound. `shared_s` is what a request
-    of another group takes of the host, where one process writes the text of all groups. `ring_factor` is
-    the share of a ring that is seen where it runs next to the multiplication before it. `token_s` is what the
-    one process of a group takes to hand out a token while the accelerators work: no step is shorter.
-    `sends_to_all` is 1 where all accelerators are sent each token, 0 where those of its experts alone are.
+    as they come, 0 where all read as much in each step. `group_wait_fraction` says the same of groups that
+    share experts. `prompt_token_s` is what the host takes to make ready a token of a prompt, which the
+    accelerators wait for: the spectrum of sound. `shared_s` is what a request of another group takes of the
+    host, where one process writes the text of all groups. `ring_factor` is the share of a ring that is seen
+    where it runs next to the multiplication before it. `token_s` is what the one process of a group takes to
+    hand out a token while the accelerators work: no step is shorter. `sends_to_all` is 1 where all
+    accelerators are sent each token, 0 where those of its experts alone are.
     """
 
     step_s: Entry
@@ -134,6 +135,7 @@ class Engine:
     imbalance_factor: Entry
     imbalance_exponent: Entry = 0.0
     stage_wait_fraction: Entry = 1.0
+    group_wait_fraction: Entry = 1.0
     prompt_token_s: Entry = 0.0
     shared_s: Entry = 0.0
     ring_factor: Entry = 1.0
@@ -311,10 +313,9 @@ def step_times(
     fewer heads than accelerators; layers with a window attend to and read fewer (`attended_tokens`). Layers
     with a state read and write it, 2 b S/(d t), and take F_s operations a token at the rate of attention.
     c bytes are moved for each value between the layers. Where there is an encoder, its matrices and attention
-    take the q tokens, in which all see all, and the other layers the b. Exchanges are
-    2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) for t > 1, and where experts lie on several groups
-    L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) h 1.5 B/N_r), sent in 8 bits and returned in 16. L_e layers
-    hold experts, and they alone take T_expert and T_read_expert. Where d_s tokens are guessed for each
+    take the q tokens, in which all see all, and the other layers the b. Exchanges are those of `exchange_s`,
+    to experts in 8 bits and back in 16. L_e layers hold experts, and they alone take T_expert and
+    T_read_expert. Where d_s tokens are guessed for each
     request, a step checks 1 + d_s of each: b (1 + d_s) in place of b but for the reading of caches; the
     guesses take d_s times the head and one layer more of such a step, as the module that guesses is a
     layer.
@@ -473,27 +474,28 @@ def step_times(
 def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tokens: Column) -> Column:
     """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
 
-    x = 2 L (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
-        + L_e (2 f_e lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r) if experts lie on several groups
+    x = (2 L - L_s) (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
+        + L_s f_e (2 lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r),  L_s = L_e if experts lie on several groups
 
-    w is h, or `expert_hidden` where tokens are narrowed before their experts. L_e layers hold experts. Where
-    an engine sends to all, tokens are gathered on every accelerator and sums scattered: r, not min(k, r).
+    w is h, or `expert_hidden` where tokens are narrowed before their experts. L_e layers hold experts: what
+    comes back from experts of several groups is summed on the way, in place of the second ring of a layer.
+    Where an engine sends to all, tokens are gathered on every accelerator, sums scattered: r for min(k, r).
 
     Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
     """
     ranks = layout.tp * layout.dp
     value_s = tokens * model.hidden / 1e9
     ring_s = 2.0 * (layout.tp - 1.0) / layout.tp * 2.0 * value_s / layout.ring_gb_per_s
-    ring = 2.0 * (engine.link_latency_factor * layout.ring_latency_s + engine.ring_factor * ring_s)
+    ring = engine.link_latency_factor * layout.ring_latency_s + engine.ring_factor * ring_s
     copies = np.where(np.asarray(engine.sends_to_all) > 0, ranks, np.minimum(model.experts_per_token, ranks))
     sent = copies * (ranks - 1.0) / ranks
     narrowed = np.where(np.asarray(model.expert_hidden) > 0, model.expert_hidden / model.hidden, 1.0)
     all_to_all_s = 2.0 * sent * 1.5 * narrowed * value_s / layout.expert_gb_per_s
     to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)
     routes = (model.routed_parameters > 0) & (np.asarray(layout.dp) > 1)
-    result: Column = model.layers * np.where(np.asarray(layout.tp) > 1, ring, 0.0) + np.where(
-        routes, (model.layers - model.dense_layers) * to_experts, 0.0
-    )
+    sending = np.where(routes, model.layers - model.dense_layers, 0.0)
+    rings = np.where(np.asarray(layout.tp) > 1, 2.0 * model.layers - sending, 0.0)
+    result: Column = rings * ring + sending * to_experts
     return result
 
 

@@ -169,6 +169,39 @@ def served_power_kw(
     return busy_fraction * stepping_kw + (1.0 - busy_fraction) * loaded_idle_kw
 
 
+def clocked_idle_share_factor(
+    *, idle_share_factor: Column, static_kw: Column, tdp_kw: Column, dynamic_fraction: Column
+) -> Column:
+    """Share of a device that is active at no load, at a lower clock.
+
+    c0' = s + (c0 - s) d(f),  s = min(P_s / TDP, c0)
+
+    What is active without work falls with clock and voltage, but for what is static.
+
+    Source: `clocked_dynamic_fraction`, which d(f) is.
+    """
+    lowest = np.minimum(np.divide(static_kw, tdp_kw), idle_share_factor)
+    result: Column = lowest + (idle_share_factor - lowest) * dynamic_fraction
+    return result
+
+
+def clocked_memory_factor(
+    *, memory_factor: Column, memory_core_fraction: Column, operation_energy_ratio: Column
+) -> Column:
+    """What crossing memory draws, at a lower clock of the core.
+
+    c1' = c1 (1 - m (1 - e)),  e = d(f)/f
+
+    The memory keeps its own clock; the share m of that energy is spent in caches and on the network of the
+    chip, whose voltage falls as that of each operation does.
+
+    Source: definition; m is a fact (`performance.power_cap.memory_core_share`).
+    """
+    require_share(memory_core_fraction=memory_core_fraction)
+    result: Column = memory_factor * (1.0 - memory_core_fraction * (1.0 - operation_energy_ratio))
+    return result
+
+
 def capped_power_kw(*, power_kw: Column, cap_kw: Column) -> Column:
     """Power under a cap set on the device.
 

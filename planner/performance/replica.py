@@ -12,6 +12,7 @@ from planner.performance._checks import require_not_negative, require_positive, 
 from planner.performance.columns import Column, Floats
 from planner.performance.mix import bursty_log_ratios, wait_factor
 from planner.performance.prefill_queue import (
+    GatedQueue,
     PromptReading,
     PromptWait,
     at_state,
@@ -165,8 +166,8 @@ def _with_axis(replica: MixedReplica) -> MixedReplica:
     wide = {name: np.expand_dims(getattr(replica, name), -1 - axes) for name, axes in behind.items()}
     reading = replica.reading
     if reading is not None:
-        behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "share_fraction": 1}
-        behind |= {"chunk_s": 0, "limit": 0, "others": 0, "servers": 0}
+        behind = {"own_s": 2, "calm_s": 1, "hidden_s": 1, "work_s": 1, "shared_s": 1, "share_fraction": 1}
+        behind |= {"chunk_s": 0, "limit": 0, "others": 0, "groups": 0, "servers": 0}
         more = {name: np.expand_dims(getattr(reading, name), -1 - axes) for name, axes in behind.items()}
         reading = dataclasses.replace(reading, **more)
     return dataclasses.replace(replica, **wide, reading=reading)
@@ -255,17 +256,22 @@ def _prompts(
 ) -> tuple[PromptWait, Floats]:
     """Wait for other prompts, and time to read one's own by class, next to so many others."""
     found = at_state(times, reading, others + 1.0)
-    wait = prompt_wait(
+    queue = GatedQueue(
         arrivals_per_s=load,
         calm_s=found[..., -2],
         hidden_s=found[..., -1],
         work_s=reading.work_s,
         share_fraction=reading.share_fraction,
         chunk_s=reading.chunk_s,
+        others=reading.others,
+        groups=reading.groups,
+        shared_s=reading.shared_s,
+    )
+    wait = prompt_wait(
+        queue,
         empty_fraction=empty_fraction,
         arrival_scv_ratio=arrival_scv_ratio,
         servers=reading.servers,
-        others=reading.others,
     )
     return wait, found[..., :-2]
 

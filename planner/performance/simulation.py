@@ -1,8 +1,10 @@
 """Replicas played step by step: what each request of a drawn stream waits for, next to the closed form.
 
 Nothing of the queue is in it: a batch engine takes prompts in turn, in chunks, next to all requests that
-write, and each step takes what the law of a step says of its own tokens and caches. Engines share nothing but
-the stream that they are dealt from, so that all of them take their steps side by side, in columns.
+write, and each step takes what the law of a step says of its own tokens and caches. Groups of a replica that
+share experts end each step with the slowest of them; batches on its stages follow one another and do not
+overtake. Replicas share nothing but the stream that they are dealt from, so that all of them take their steps
+side by side, in columns.
 
 Ciw, a library for simulating queues, is not used here: its processors are shared by a fixed threshold and
 walk through every request at every event, where an engine's pace follows from tokens, caches and prompts. It
@@ -15,106 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.performance._checks import require_not_negative, require_positive
-from planner.performance.bundles import Measured
-from planner.performance.calibrate_serving import serving_factor_at, step_arithmetic_s
-from planner.performance.columns import Column, Counts, Flags, Floats
-from planner.performance.engine import Chip, Engine, ReplicaLayout, Transformer, matrix_parameters, step_times
+from planner.performance.columns import Counts, Flags, Floats
+from planner.performance.step_table import StepLaws, StepTable
 
-_TO_A_DOUBLING = 4  # points at which a step is worked out; between them it is a plane
 _TELL_EVERY = 512  # steps
 _DONE = float(np.finfo(np.float64).max)  # a time that no request comes at, but those that never come
 
 
 class Stopped(Exception):
     """Somebody asked the simulation to stop."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepTable:
-    """A law of steps made quick to ask: seconds by requests that write and prompt tokens read.
-
-    `base_s` is without caches and at `prompt_tokens`; a cached token adds `cached_token_s`, a prompt token of
-    a prompt longer by one `prompt_pair_s`. The whole is divided by `factors` (what an engine measured) and is
-    no shorter than its tokens' arithmetic.
-    """
-
-    writing: Floats
-    reading: Floats
-    base_s: Floats
-    prompt_tokens: float
-    cached_token_s: float
-    prompt_pair_s: float
-    factors: Floats
-    least_s_per_token: float
-
-
-def step_table(
-    *,
-    model: Transformer,
-    chip: Chip,
-    engine: Engine,
-    layout: ReplicaLayout,
-    measured: Measured,
-    batch_limit: float,
-    chunk_tokens: float,
-    prompt_tokens: float,
-) -> StepTable:
-    """Table of `step_times` for one group of one replica; the other groups write and read as much as it.
-
-    T(b, q, c, p) = T(b, q, 0, p_0) + t_c c + t_p q (p - p_0)
-
-    The law is linear in cached tokens and in the length over which a prompt attends.
-
-    Source: `step_times`; bilinear interpolation between its points.
-    """
-    require_positive(batch_limit=batch_limit, chunk_tokens=chunk_tokens, prompt_tokens=prompt_tokens)
-    writing, reading = _ladder(batch_limit), _ladder(chunk_tokens)
-
-    def law(b: Column, q: Column, context: float, prompt: float) -> Floats:
-        times = step_times(
-            model=model,
-            chip=chip,
-            engine=engine,
-            layout=layout,
-            writing=b,
-            prefill_tokens=q,
-            context_tokens=context,
-            prompt_tokens=prompt,
-        )
-        return np.asarray(times.total_s, dtype=np.float64)
-
-    base = law(writing[:, None], reading[None, :], 0.0, prompt_tokens)
-    one = float(law(1.0, 1.0, 0.0, prompt_tokens).item())
-    cached = (float(law(1.0, 1.0, 1e4, prompt_tokens).item()) - one) / 1e4
-    pair = (float(law(1.0, 1.0, 0.0, prompt_tokens + 1e4).item()) - one) / 1e4
-    groups = float(np.multiply(layout.dp, layout.pp).item())
-    factors = serving_factor_at(
-        batch=np.maximum(writing, 1.0) * groups,
-        measured_batches=np.atleast_1d(np.asarray(measured.batches, dtype=np.float64)),
-        factors=np.atleast_1d(np.asarray(measured.factors, dtype=np.float64)),
-    )
-    least = step_arithmetic_s(
-        active_parameters=matrix_parameters(model),
-        tokens=groups,
-        tp=np.multiply(layout.tp, layout.dp),
-        peak_tflop_per_s=chip.peak_tflop_per_s,
-    )
-    return StepTable(
-        writing=writing,
-        reading=reading,
-        base_s=base,
-        prompt_tokens=prompt_tokens,
-        cached_token_s=cached,
-        prompt_pair_s=pair,
-        factors=np.broadcast_to(np.asarray(factors, dtype=np.float64), writing.shape),
-        least_s_per_token=float(np.asarray(least).item()),
-    )
-
-
-def _ladder(largest: float) -> Floats:
-    """0, 1, 2, ... and then so many points to each doubling, up to the largest or beyond."""
-    doublings = np.arange(0.0, np.ceil(np.log2(max(largest, 2.0))) + 1e-9, 1.0 / _TO_A_DOUBLING)
-    return np.concatenate([[0.0], np.unique(np.round(2.0**doublings))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +72,25 @@ def serve_stream(
     A step holds all requests that write, and prompts in the order of arrival, up to `chunk_tokens` of them
     and `batch_limit` requests in all. Who arrives while as many are inside as it holds and lets wait is
     refused. The first token comes with the step that ends its prompt, each further one with a step. A batch
-    limit, a table, places and outages for each engine.
+    limit, a table, places and outages for each group; those of a replica stand next to one another, the
+    groups of its first batch first.
 
-    Source: continuous batching with chunked prefill (Agrawal et al., "Sarathi-Serve", OSDI 2024).
+    Groups of a batch start a step together and end it with the slowest (by `group_wait_fraction` of what it
+    takes beyond their mean: engines may spread prompts evenly). A batch on s stages takes T/s on
+    each, after the one before it has left: start_i = max(end_(i-1), left_i), as far as stages wait for one
+    another (`stage_wait_fraction` of that wait).
+
+    Source: continuous batching with chunked prefill (Agrawal et al., "Sarathi-Serve", OSDI 2024); stages in a
+    row without overtaking, a closed tandem queue (Gordon and Newell, Operations Research 1967).
 
     Raises:
         Stopped: `should_stop` said so.
     """
     require_not_negative(input_tokens=stream.input_tokens, queue_places=queue_places)
     require_positive(output_tokens=stream.output_tokens, batch_limit=batch_limit, chunk_tokens=chunk_tokens)
-    engines = _Engines(stream, _Laws(tables, table_of), batch_limit, queue_places, chunk_tokens, outages)
+    replicas = _Replicas(tables, table_of)
+    laws = StepLaws(tables, table_of)
+    engines = _Engines(stream, laws, replicas, batch_limit, queue_places, chunk_tokens, outages)
     ends = stream.arrival_s[np.isfinite(stream.arrival_s)]
     whole = float(ends.max()) if ends.size else 1.0
     while engines.work():
@@ -182,51 +102,44 @@ def serve_stream(
     return Served(engines.first, engines.last, engines.refused, engines.lost)
 
 
-class _Laws:
-    """Tables of all engines, asked at once."""
+class _Replicas:
+    """Which rows are groups of one batch, and which batches are of one replica."""
 
     def __init__(self, tables: Sequence[StepTable], table_of: Counts) -> None:
-        most_b = max(float(one.writing[-1]) for one in tables)
-        most_q = max(float(one.reading[-1]) for one in tables)
-        self._writing, self._reading = _ladder(most_b), _ladder(most_q)
-        count = len(tables), len(self._writing), len(self._reading)
-        base, factors = np.empty(count), np.empty(count[:2])
-        for k, one in enumerate(tables):
-            # Ladders are alike but for their length; what lies beyond the end of one is never asked for.
-            b = np.minimum(np.arange(count[1]), len(one.writing) - 1)
-            q = np.minimum(np.arange(count[2]), len(one.reading) - 1)
-            base[k], factors[k] = one.base_s[np.ix_(b, q)], one.factors[b]
-        self._base, self._factors = base.ravel(), factors.ravel()
-        self._row_b = table_of * count[1]
-        self._wide = count[2]
-        self._at_b, self._way_b = _places(self._writing)
-        self._at_q, self._way_q = _places(self._reading)
-        names = ("prompt_tokens", "cached_token_s", "prompt_pair_s", "least_s_per_token")
-        self._prompt, self._cached, self._pair, self._least = (
-            np.array([getattr(one, name) for one in tables])[table_of] for name in names
-        )
-        self._measured = bool(np.any(factors != 1.0))
+        first, groups, replica, table = [], [], [], []
+        row, count = 0, 0
+        while row < len(table_of):
+            one = tables[table_of[row]]
+            whole = row + one.groups * one.stages
+            if whole > len(table_of) or np.any(table_of[row:whole] != table_of[row]):
+                raise ValueError(
+                    f"{one.groups} groups on {one.stages} stages end before row {row} of a stream"
+                )
+            first += list(range(row, whole, one.groups))
+            groups += [one.groups] * one.stages
+            replica += [count] * one.stages
+            table += [table_of[row]] * one.stages
+            row, count = whole, count + 1
+        self.first, self.groups = np.array(first), np.array(groups)  # of each batch
+        self.replica = np.array(replica)
+        self.stages = np.array([tables[k].stages for k in table])
+        self.waits = np.array([tables[k].stage_wait_fraction for k in table])
+        self.group_waits = np.array([tables[k].group_wait_fraction for k in table])
+        self.begins = np.flatnonzero(np.diff(self.replica, prepend=-1))  # first batch of each replica
 
-    def step_s(self, writing: Counts, cached: Floats, reading: Floats, read_lengths: Floats) -> Floats:
-        """Seconds of a step of each engine; `read_lengths` is the sum of prompt lengths over tokens read."""
-        whole = reading.astype(np.int64)
-        row, way_b, way_q = self._row_b + self._at_b[writing], self._way_b[writing], self._way_q[whole]
-        corner = row * self._wide + self._at_q[whole]
-        low = self._base[corner] * (1.0 - way_q) + self._base[corner + 1] * way_q
-        high = self._base[corner + self._wide] * (1.0 - way_q) + self._base[corner + self._wide + 1] * way_q
-        found = low * (1.0 - way_b) + high * way_b
-        found += self._cached * cached + self._pair * (read_lengths - reading * self._prompt)
-        if self._measured:
-            found /= self._factors[row] * (1.0 - way_b) + self._factors[row + 1] * way_b
-        result: Floats = np.maximum(found, self._least * (writing + reading))
+    def earliest(self, at: Floats) -> Counts:
+        """Of each replica the batch whose time comes first; none whose time never comes."""
+        low = np.minimum.reduceat(at, self.begins)
+        found = np.flatnonzero(at == low[self.replica])
+        found = found[np.diff(self.replica[found], prepend=-1) > 0]
+        result: Counts = found[at[found] < _DONE]
         return result
 
-
-def _places(ladder: Floats) -> tuple[Counts, Floats]:
-    """For each whole number up to the end of a ladder, the rung below it and the way to the next."""
-    each = np.arange(ladder[-1] + 1.0)
-    below = np.clip(np.searchsorted(ladder, each, side="right") - 1, 0, len(ladder) - 2)
-    return below.astype(np.int64), (each - ladder[below]) / (ladder[below + 1] - ladder[below])
+    def rows(self, batches: Counts) -> tuple[Counts, Counts]:
+        """Rows of these batches, one after the other, and where each batch begins among them."""
+        many = self.groups[batches]
+        begins = np.cumsum(many) - many
+        return np.arange(int(many.sum())) + np.repeat(self.first[batches] - begins, many), begins
 
 
 class _Engines:
@@ -235,7 +148,8 @@ class _Engines:
     def __init__(
         self,
         stream: Stream,
-        laws: _Laws,
+        laws: StepLaws,
+        replicas: _Replicas,
         batch_limit: Floats,
         queue_places: Floats,
         chunk_tokens: Floats,
@@ -249,15 +163,18 @@ class _Engines:
         shape = self.prompt.shape
         self.first, self.last = np.full(shape, np.nan), np.full(shape, np.nan)
         self.refused, self.lost = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        self.laws, self.limit, self.chunk = laws, batch_limit, np.floor(chunk_tokens)
+        self.laws, self.replicas = laws, replicas
+        self.limit, self.chunk = batch_limit, np.floor(chunk_tokens)
         self.places = batch_limit + queue_places
         self.row = np.arange(rows)
-        self.at = np.minimum(self.arrival[:, 0], _DONE)  # time of each engine
+        self.ready = np.zeros(len(replicas.first))  # time at which each batch has ended its last step
+        self.left_s = np.zeros((int(replicas.replica[-1]) + 1, int(replicas.stages.max())))  # of each stage
         # Requests up to `tail` have arrived, those before `head` are read; `left` of the prompt at the head.
         self.tail, self.head = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
         self.left, self.cached = np.zeros(rows), np.zeros(rows)
         self.writing, self.inside = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
         self.due, self.slot = np.full((rows, 8), -1, dtype=np.int64), np.zeros((rows, 8), dtype=np.int64)
+        self.taken = np.zeros(rows, dtype=np.int64)  # steps of each
         self.steps = 0
         self.outages = [sorted(each, key=lambda one: one.at_s) for each in outages] or [[]] * rows
         self.outages = [list(each) for each in self.outages]
@@ -265,94 +182,140 @@ class _Engines:
 
     def earliest(self) -> float:
         """The time that every engine has reached."""
-        return float(self.at.min())
+        return float(self._next_s().min())
+
+    def _next_s(self) -> Floats:
+        """When each batch could start a step: at once where it holds a request, or with its next one."""
+        at = self.replicas.first
+        comes = np.minimum.reduceat(self.arrival[self.row, self.tail], at)
+        idle = np.add.reduceat(self.inside, at) == 0
+        result: Floats = np.minimum(np.where(idle, np.maximum(self.ready, comes), self.ready), _DONE)
+        return result
 
     def work(self) -> bool:
-        """One step of every engine that holds a request; false when none ever will."""
+        """A step of every replica, of the batch that comes first in it; false when none ever will."""
         self.steps += 1
-        self._arrive()
-        idle = self.inside == 0
-        self.at = np.where(idle, np.minimum(self.arrival[self.row, self.tail], _DONE), self.at)
-        busy = ~idle
-        if not np.any(busy):
-            return bool(np.any(self.at < _DONE))
-        for r in np.flatnonzero(busy & (self.next_outage < self.at)):
-            self.at[r] = max(self.at[r], self._outage(int(r)).until_s)  # it held nothing to lose
-        joined, reading, lengths = self._read(busy)
-        end = self.at + np.where(busy, self.laws.step_s(self.writing, self.cached, reading, lengths), 0.0)
-        for r in np.flatnonzero(busy & (self.next_outage < end)):
-            joined = [(rows[rows != r], heads[rows != r]) for rows, heads in joined]
-            end[r] = self._fail(int(r))
-            busy[r] = False
-        self.at = end
-        self.cached += np.where(busy, self.writing, 0)
-        self._leave()
-        for rows, heads in joined:
-            self._join(rows, heads)
+        next_s = self._next_s()
+        batches = self.replicas.earliest(next_s)
+        if not batches.size:
+            return False
+        replica, waits = self.replicas.replica[batches], self.replicas.waits[batches]
+        start = next_s[batches]
+        start = start + waits * np.maximum(self.left_s[replica, 0] - start, 0.0)
+        rows, begins = self.replicas.rows(batches)
+        many = self.replicas.groups[batches]
+        owner = np.repeat(np.arange(batches.size), many)
+        if np.any(self._failed(batches, rows, owner, start)):
+            return True  # those that are left start with the next call
+        self._arrive(rows, start[owner])
+        joined, reading, lengths = self._read(rows)
+        writing = self.writing[rows]
+        each = self.laws.step_s(
+            rows,
+            writing,
+            self.cached[rows],
+            reading,
+            lengths,
+            np.add.reduceat(writing, begins)[owner] - writing,
+            np.add.reduceat(writing + reading, begins)[owner],
+        )
+        slowest, mean = np.maximum.reduceat(each, begins), np.add.reduceat(each, begins) / many
+        step = mean + self.replicas.group_waits[batches] * (slowest - mean)
+        end = self._through_stages(batches, start, step)
+        failed = self._failed(batches, rows, owner, end)
+        self.ready[batches] = np.where(failed, self.ready[batches], end)
+        self.taken[rows] += 1
+        self.cached[rows] += self.writing[rows]
+        self._leave(rows, end[owner])
+        for places, heads in joined:
+            kept = ~failed[owner[places]]
+            self._join(rows[places[kept]], heads[kept], end[owner[places[kept]]])
         return True
 
-    def _arrive(self) -> None:
-        """Let in who has come by now, and refuse who finds no place."""
-        here = np.flatnonzero(self.arrival[self.row, self.tail] <= self.at)
-        while here.size:
-            fits = self.inside[here] < self.places[here]
-            self.inside[here] += fits
-            out = here[~fits]
-            self.refused[out, self.tail[out]] = True
-            self.tail[here] += 1
-            here = here[self.arrival[here, self.tail[here]] <= self.at[here]]
+    def _through_stages(self, batches: Counts, start: Floats, step: Floats) -> Floats:
+        """When each batch leaves the last stage; it waits at each for the batch before."""
+        replica, stages = self.replicas.replica[batches], self.replicas.stages[batches]
+        at, each = start, step / stages
+        for stage in range(self.left_s.shape[1]):
+            waited = self.replicas.waits[batches] * np.maximum(self.left_s[replica, stage] - at, 0.0)
+            at = np.where(stage < stages, at + (waited if stage else 0.0) + each, at)
+            self.left_s[replica, stage] = at
+        return at
 
-    def _read(self, busy: Flags) -> tuple[list[tuple[Counts, Counts]], Floats, Floats]:
-        """Prompts in the coming step: who ends one, tokens, and the sum of prompt lengths over them."""
+    def _failed(self, batches: Counts, rows: Counts, owner: Counts, by_s: Floats) -> Flags:
+        """Batches whose replica fails by these times, and then is ready when it is back."""
+        failed = np.zeros(batches.size, dtype=bool)
+        for k in np.flatnonzero(self.next_outage[rows] < by_s[owner]):
+            batch = batches[owner[k]]
+            self.ready[batch] = max(self.ready[batch], self._fail(int(rows[k])))
+            failed[owner[k]] = True
+        return failed
+
+    def _arrive(self, rows: Counts, by_s: Floats) -> None:
+        """Let in who has come by now, and refuse who finds no place."""
+        here = self.arrival[rows, self.tail[rows]] <= by_s
+        while np.any(here):
+            rows, by_s = rows[here], by_s[here]
+            fits = self.inside[rows] < self.places[rows]
+            self.inside[rows] += fits
+            out = rows[~fits]
+            self.refused[out, self.tail[out]] = True
+            self.tail[rows] += 1
+            here = self.arrival[rows, self.tail[rows]] <= by_s
+
+    def _read(self, rows: Counts) -> tuple[list[tuple[Counts, Counts]], Floats, Floats]:
+        """Prompts in the coming step of these rows: who ends one, tokens, and prompt lengths over them.
+
+        The first are places among `rows`.
+        """
         joined: list[tuple[Counts, Counts]] = []
-        reading, lengths = np.zeros(len(self.row)), np.zeros(len(self.row))
-        free = self.limit - self.writing
-        rows = np.flatnonzero(busy & (self.head < self.tail) & (free >= 1))
-        while rows.size:
-            heads = self.head[rows]
-            gone = self.refused[rows, heads] | self.lost[rows, heads]
+        reading, lengths = np.zeros(rows.size), np.zeros(rows.size)
+        free, chunk = self.limit[rows] - self.writing[rows], self.chunk[rows]
+        at = np.flatnonzero((self.head[rows] < self.tail[rows]) & (free >= 1))
+        while at.size:
+            here = rows[at]
+            heads = self.head[here]
+            gone = self.refused[here, heads] | self.lost[here, heads]
             if np.any(gone):
-                self.head[rows[gone]] += 1
-                rows = rows[self.head[rows] < self.tail[rows]]
+                self.head[here[gone]] += 1
+                at = at[self.head[here] < self.tail[here]]
                 continue
-            prompts = self.prompt[rows, heads]
-            left = np.where(self.left[rows] > 0, self.left[rows], prompts)
-            taken = np.minimum(left, self.chunk[rows] - reading[rows])
-            reading[rows] += taken
-            lengths[rows] += taken * prompts
-            self.left[rows] = left - taken
-            ended = self.left[rows] <= 0
-            rows, heads = rows[ended], heads[ended]
-            if not rows.size:
+            prompts = self.prompt[here, heads]
+            left = np.where(self.left[here] > 0, self.left[here], prompts)
+            taken = np.minimum(left, chunk[at] - reading[at])
+            reading[at] += taken
+            lengths[at] += taken * prompts
+            self.left[here] = left - taken
+            ended = self.left[here] <= 0
+            at, here, heads = at[ended], here[ended], heads[ended]
+            if not at.size:
                 break
-            joined.append((rows, heads))
-            self.head[rows] += 1
-            free[rows] -= 1
-            more = (
-                (reading[rows] < self.chunk[rows]) & (free[rows] >= 1) & (self.head[rows] < self.tail[rows])
-            )
-            rows = rows[more]
+            joined.append((at, heads))
+            self.head[here] += 1
+            free[at] -= 1
+            at = at[(reading[at] < chunk[at]) & (free[at] >= 1) & (self.head[here] < self.tail[here])]
         return joined, reading, lengths
 
-    def _leave(self) -> None:
+    def _leave(self, rows: Counts, at_s: Floats) -> None:
         """Requests whose last token came with this step."""
-        rows, places = np.nonzero(self.due == self.steps)
-        if not rows.size:
+        found, places = np.nonzero(self.due[rows] == self.taken[rows][:, None])
+        if not found.size:
             return
-        which = self.slot[rows, places]
-        self.last[rows, which] = self.at[rows]
-        self.due[rows, places] = -1
-        out = np.bincount(rows, minlength=len(self.row))
+        here = rows[found]
+        which = self.slot[here, places]
+        self.last[here, which] = at_s[found]
+        self.due[here, places] = -1
+        out = np.bincount(here, minlength=len(self.row))
         self.writing -= out
         self.inside -= out
-        length = self.prompt[rows, which] + self.answer[rows, which]
-        self.cached -= np.bincount(rows, length, minlength=len(self.row))
+        length = self.prompt[here, which] + self.answer[here, which]
+        self.cached -= np.bincount(here, length, minlength=len(self.row))
 
-    def _join(self, rows: Counts, heads: Counts) -> None:
+    def _join(self, rows: Counts, heads: Counts, at_s: Floats) -> None:
         """Requests whose first token came with this step; one a row."""
-        self.first[rows, heads] = self.at[rows]
+        self.first[rows, heads] = at_s
         alone = self.answer[rows, heads] <= 1.0
-        self.last[rows[alone], heads[alone]] = self.at[rows[alone]]
+        self.last[rows[alone], heads[alone]] = at_s[alone]
         self.inside[rows[alone]] -= 1
         rows, heads = rows[~alone], heads[~alone]
         if not rows.size:
@@ -363,7 +326,7 @@ class _Engines:
             self.slot = np.concatenate([self.slot, np.zeros_like(self.slot)], axis=1)
             empty = self.due[rows] < 0
         place = np.argmax(empty, axis=1)
-        self.due[rows, place] = self.steps + self.answer[rows, heads].astype(np.int64) - 1
+        self.due[rows, place] = self.taken[rows] + self.answer[rows, heads].astype(np.int64) - 1
         self.slot[rows, place] = heads
         self.writing[rows] += 1
         self.cached[rows] += self.prompt[rows, heads] + 1.0

@@ -5,6 +5,7 @@ a request starts when prompts come: those that arrived in the step that read its
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from scipy.special import gammainc
 
 from planner.performance._checks import require_open_share, require_positive
 from planner.performance.columns import Floats
-from planner.performance.prefill_queue import at_state, prompt_times, step_moments
+from planner.performance.prefill_queue import GatedQueue, at_state, prompt_times, step_moments
 from planner.performance.replica import MixedReplica, mixed_state
 
 _STATES = 16  # equally likely ones that a request meets
@@ -81,17 +82,17 @@ def _share_in_time(
     work, part = np.ravel(reading.work_s), np.ravel(reading.share_fraction)
     first, second = (float(part @ work**n) for n in (1, 2))
     busy = min(load * first, _HEAVIEST)
-    alone, together = (
-        step_moments(
-            arrivals_per_s=load,
-            calm_s=calm_s,
-            hidden_s=hidden_s,
-            work_s=work,
-            share_fraction=part,
-            others=others,
-        )
-        for others in (0.0, np.ravel(reading.others))
+    queue = GatedQueue(
+        arrivals_per_s=load,
+        calm_s=calm_s,
+        hidden_s=hidden_s,
+        work_s=work,
+        share_fraction=part,
+        others=np.ravel(reading.others),
+        groups=np.ravel(reading.groups),
+        shared_s=np.ravel(reading.shared_s),
     )
+    alone, together = step_moments(replace(queue, others=0.0, groups=1.0)), step_moments(queue)
     often = together.often_ratio[:, None]
     longer_s = np.maximum(own_s @ part - calm_s, 0.0) + busy * (alone.met_s - alone.mean_s)
     spread_s2 = second - first**2 + busy**2 * (alone.met_s2 - alone.met_s**2) + load * alone.met_s * second

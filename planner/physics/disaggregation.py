@@ -28,6 +28,7 @@ from planner.performance.disaggregation import (
 from planner.performance.engine import attended_tokens
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.physics.engine_law import EngineLaw, engine_law
+from planner.physics.power_caps import Modes
 from planner.physics.serving_options import (
     UNIT_COLUMNS,
     ServingCandidates,
@@ -35,6 +36,7 @@ from planner.physics.serving_options import (
     served_models,
     split_state_gb,
 )
+from planner.physics.training_options import UNCAPPED
 from planner.trace.columns import Column, Indices
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts, each_row, rows
 
@@ -114,6 +116,11 @@ class DisaggregatedLaw:
         )
         return replace(self, reading=self.reading.pooled(readers), writing=self.writing.pooled(writers))
 
+    def slowed(self, modes: Modes, arrival_scv: Traced) -> DisaggregatedLaw:
+        """The same with lower clocks of the replicas that write: those that read want theirs."""
+        shared = derive(dealt_scv_ratio, arrival_scv_ratio=arrival_scv, replicas=self.writers)
+        return replace(self, writing=self.writing.slowed(modes, shared))
+
     def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
         """Mean power of an accelerator of a unit at a load or several (last axis)."""
         reads, writes = (
@@ -163,14 +170,15 @@ def disaggregated_units(inputs: Inputs, every: ServingCandidates) -> ServingCand
         every: layouts of replicas of services that read and write apart.
     """
     sku_of = inputs.node_group_sku[every.node_group]
-    found = list[tuple[int, int, int, int, tuple[int, ...]]]()
+    found = list[tuple[int, int, int, int, float, tuple[int, ...]]]()
     keys = np.stack([every.service, sku_of])
     for i, k in np.unique(keys, axis=1).T.tolist():
         own = np.flatnonzero((every.service == i) & (sku_of == k))
         groups = np.unique(every.node_group[own]).tolist()
-        layouts = every.some(own[every.node_group[own] == groups[0]])
-        for size, batch, unit in _units(inputs, layouts, k):
-            found += [(i, p, size, batch, unit) for p in groups]
+        clocks = np.unique(every.clock_fraction[own]).tolist()
+        one = (every.node_group[own] == groups[0]) & (every.clock_fraction[own] == clocks[0])
+        for size, batch, unit in _units(inputs, every.some(own[one]), k):
+            found += [(i, p, size, batch, clock, unit) for p in groups for clock in clocks]
     service, group, size_, batch_ = (np.array([one[c] for one in found], dtype=np.intp) for c in range(4))
     alone = np.ones(len(found), dtype=np.intp)
     return ServingCandidates(
@@ -180,8 +188,9 @@ def disaggregated_units(inputs: Inputs, every: ServingCandidates) -> ServingCand
         groups=alone,
         stages=alone.copy(),
         batch=batch_,
-        power_cap_fraction=np.ones(len(found)),
-        unit=np.array([one[4] for one in found], dtype=np.intp).reshape(-1, UNIT_COLUMNS),
+        power_cap_fraction=np.full(len(found), UNCAPPED),
+        clock_fraction=np.array([one[4] for one in found], dtype=float),
+        unit=np.array([one[5] for one in found], dtype=np.intp).reshape(-1, UNIT_COLUMNS),
     )
 
 

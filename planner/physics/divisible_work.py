@@ -14,9 +14,18 @@ from planner.performance.layouts import Layout, NoLayout
 from planner.physics.full_replicas import FullNode, full_nodes, why_none_answers
 from planner.physics.nodes import POWER_CURVE, host_facts, idle_node_items, working_node_kw
 from planner.physics.pool_ways import FASTER_STEPS, LESS_WORK, applies, energy_ratio, pool_ratio
+from planner.physics.power_caps import Modes, slowed
 from planner.physics.run_speed import throughput, training_accelerator_kw
 from planner.physics.techniques import lowered_kw
-from planner.physics.training_options import LAYOUT, adapters_of, searched, training_arguments
+from planner.physics.training_options import (
+    FREELY,
+    LAYOUT,
+    Mode,
+    adapters_of,
+    modes,
+    searched,
+    training_arguments,
+)
 from planner.physics.training_step import Workload
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
@@ -92,10 +101,12 @@ def mean_kw(
     return share * writing_kw + (1.0 - share) * training_kw
 
 
-def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> dict[int, NodeWork | str]:
+def node_work(
+    inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = (), mode: Mode = FREELY
+) -> dict[int, NodeWork | str]:
     """What a node of each SKU that a pool may use does, or why it does nothing; the reference among them.
 
-    With techniques, only the SKUs on which each of them is in scope.
+    With techniques, only the SKUs on which each of them is in scope; in a mode, those that can be run in it.
     """
     names = [sku.name for sku in inputs.skus]
     wanted = [
@@ -104,10 +115,11 @@ def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> d
         if not inputs.skus[k].spare_of
         and (not pool.skus or name in (*pool.skus, pool.reference))
         and (not techniques or applies(inputs, pool, techniques, k))
+        and (mode == FREELY or mode in modes(inputs, pool, k))
     ]
     if not wanted:
         return {}
-    writing = full_nodes(inputs, pool, wanted, techniques) if pool.answers or pool.rolls_out else {}
+    writing = full_nodes(inputs, pool, wanted, techniques, mode) if pool.answers or pool.rolls_out else {}
     if pool.answers:
         return {
             k: one if isinstance(one, str) else NodeWork(one.rate_per_s, one.busy_kw)
@@ -117,7 +129,7 @@ def node_work(inputs: Inputs, pool: Pool, techniques: tuple[str, ...] = ()) -> d
     training = {
         k: found
         if isinstance(found, str)
-        else _faster(inputs, techniques, k, _trained(inputs, pool, k, found))
+        else _faster(inputs, techniques, k, _trained(inputs, pool, k, found, mode))
         for k, found in layouts.items()
     }
     found = {
@@ -321,7 +333,7 @@ def _on_its_nodes(inputs: Inputs, pool: Pool, work: Workload, sku: int) -> Layou
     )
 
 
-def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
+def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout, mode: Mode) -> NodeWork:
     """Training rate and power of one of the nodes of a job on a pool's model."""
     arguments = training_arguments(inputs, pool.model, sku, pool.number_format)
     arguments |= _adapters(inputs, pool)
@@ -351,6 +363,7 @@ def _trained(inputs: Inputs, pool: Pool, sku: int, layout: Layout) -> NodeWork:
         inputs.accelerator("tdp")[sku],
         curve,
     )
+    busy, rate = slowed(inputs, Modes.alike(mode), np.array(sku), busy, rate)
     each = (rate * count).named("node_tokens_per_s", "Training rate of one node")
     if pool.reference_passes and not pool.rolls_out:
         each = (each / (1.0 + _reference_passes(inputs, pool) / _step_passes(inputs, pool))).named(

@@ -12,10 +12,11 @@ from planner.performance.bundles import Requests, worked_on
 from planner.performance.capacity import replica_capacity
 from planner.performance.ceilings import check_ceiling, request_flop
 from planner.performance.engine import matrix_parameters, with_values
+from planner.physics.power_caps import Modes
 from planner.physics.replica_questions import Arguments, replica_arguments, some_rows
 from planner.physics.serving_options import layout_columns
-from planner.physics.serving_power import drawn_accelerator_kw, under_a_cap
-from planner.physics.training_options import UNCAPPED
+from planner.physics.serving_power import drawn_accelerator_kw, slowed_arguments
+from planner.physics.training_options import FREELY
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 
 
@@ -28,7 +29,7 @@ class EngineLaw:
     sku: NDArray[np.intp]
     size: NDArray[np.intp]
     groups: NDArray[np.intp]
-    caps: NDArray[np.float64]
+    modes: Modes
     arguments: Arguments
 
     @property
@@ -48,15 +49,15 @@ class EngineLaw:
         limits = replace(self.arguments["limits"], pooled=replicas)
         return replace(self, arguments={**self.arguments, "limits": limits})
 
-    def under_a_cap(self, caps: NDArray[np.float64], arrival_scv: Traced) -> EngineLaw:
-        """The same with clocks that power caps lower."""
-        slowed = under_a_cap(self.inputs, self.service, self.sku, caps, self.arguments, arrival_scv)
-        return replace(self, caps=caps, arguments=slowed)
+    def slowed(self, modes: Modes, arrival_scv: Traced) -> EngineLaw:
+        """The same with clocks that are locked, or that power caps lower."""
+        slower = slowed_arguments(self.inputs, self.service, self.sku, modes, self.arguments, arrival_scv)
+        return replace(self, modes=modes, arguments=slower)
 
     def accelerator_kw(self, arrival_scv: Traced, rate_per_s: Traced) -> Traced:
-        """Power of an accelerator at a load or several (last axis), within its cap."""
+        """Power of an accelerator at a load or several (last axis), within its cap and at its clock."""
         return drawn_accelerator_kw(
-            self.inputs, self.service, self.sku, self.caps, self.arguments, arrival_scv, rate_per_s
+            self.inputs, self.service, self.sku, self.modes, self.arguments, arrival_scv, rate_per_s
         )
 
     def check(self, limit_per_s: NDArray[np.float64]) -> None:
@@ -75,8 +76,8 @@ def engine_law(
 ) -> EngineLaw:
     """The law of replicas of services on SKUs; of other requests than theirs where those are given."""
     arguments = replica_arguments(inputs, service, sku, *layout_columns(size, groups, stages), requests)
-    uncapped = np.full(len(service), UNCAPPED)
-    return EngineLaw(inputs, service, sku, size, groups * stages, uncapped, arguments)
+    freely = Modes.alike(FREELY, service.shape)
+    return EngineLaw(inputs, service, sku, size, groups * stages, freely, arguments)
 
 
 def check_peak(

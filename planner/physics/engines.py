@@ -34,6 +34,7 @@ ENGINE = {
     "imbalance_factor": "imbalance_factor",
     "imbalance_exponent": "imbalance_exponent",
     "sends_to_all": "sends_to_all",
+    "group_wait_fraction": "group_wait",
 }
 # Of the weights' precision; then of 16 bits, whatever the weights take.
 KERNELS = {

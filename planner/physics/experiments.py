@@ -17,8 +17,9 @@ from planner.physics.failures import restart_by_node_group
 from planner.physics.needs import need_node_h
 from planner.physics.nodes import energy_by_site, idle_node_items
 from planner.physics.pool_ways import PoolTechniques, pool_techniques
+from planner.physics.power_caps import Modes
 from planner.physics.promises import node_up_fraction
-from planner.physics.training_options import Dropped, allowed
+from planner.physics.training_options import FREELY, Dropped, Mode, allowed, stated_modes
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive, pick, rows
 from reliability.spares import node_availability_fraction
@@ -50,6 +51,7 @@ class PoolWork:
     dropped: tuple[Dropped, ...]
     techniques: PoolTechniques
     uses: NDArray[np.bool_]  # which techniques each way uses (O, A)
+    modes: Modes  # of the accelerators, a row for each way
     egress: Egress | None = None  # of an hour of a node, where data lie at one site
 
     def with_egress(self, kind: str) -> Traced | None:
@@ -69,7 +71,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     """
     check_pools(inputs)
     dropped: list[Dropped] = []
-    entries: list[tuple[int, int, Traced, Traced, tuple[int, ...]]] = []
+    entries: list[tuple[int, int, Traced, Traced, tuple[int, ...], Mode]] = []
     techniques = pool_techniques(inputs)
     demand: list[Traced] = []
     names = [sku.name for sku in inputs.skus]
@@ -81,16 +83,17 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         demand += [need_node_h(inputs, pool, reference, t) for t in range(inputs.periods)]
         for used in techniques.sets_of(w):
             names_used = tuple(techniques.name[a] for a in used)
-            works = node_work(inputs, pool, names_used) if used else nodes
-            for p, (k, s) in enumerate(inputs.node_groups):
-                found = works.get(k)
-                if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
-                    continue
-                ratio = (found.rate_per_s / reference.rate_per_s).named(
-                    "speed_ratio",
-                    "Work of a node against the reference node, each in the fastest way that fits on it",
-                )
-                entries.append((w, p, ratio, found.busy_kw, used))
+            for mode in stated_modes(inputs, pool):
+                works = node_work(inputs, pool, names_used, mode) if used or mode != FREELY else nodes
+                for p, (k, s) in enumerate(inputs.node_groups):
+                    found = works.get(k)
+                    if not isinstance(found, NodeWork) or not allowed(inputs, pool, k, s):
+                        continue
+                    ratio = (found.rate_per_s / reference.rate_per_s).named(
+                        "speed_ratio",
+                        "Work of a node against the reference node, each in the fastest way that fits on it",
+                    )
+                    entries.append((w, p, ratio, found.busy_kw, used, mode))
     demand_h = (
         pick(demand, np.arange(len(demand)).reshape(len(inputs.scenario.pools), inputs.periods))
         if demand
@@ -99,9 +102,10 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
     work, node_group = (np.array([entry[i] for entry in entries], dtype=np.intp) for i in range(2))
     uses = np.array([np.isin(np.arange(len(techniques.name)), entry[4]) for entry in entries], dtype=bool)
     uses = uses.reshape(len(entries), len(techniques.name))
+    modes = Modes(*(np.array([entry[5][i] for entry in entries], dtype=float) for i in range(2)))
     if not entries:
         none = (None, None, None, None, None, None)
-        return PoolWork(demand_h, work, node_group, *none, tuple(dropped), techniques, uses)
+        return PoolWork(demand_h, work, node_group, *none, tuple(dropped), techniques, uses, modes)
     sku, site = inputs.node_group_sku[node_group], inputs.node_group_site[node_group]
     busy_kw = pick([entry[3] for entry in entries], np.arange(len(entries)))
     tall = np.arange(len(entries))[:, None]
@@ -135,6 +139,7 @@ def pool_work(inputs: Inputs, failure_rate_per_node_h: Traced) -> PoolWork:
         dropped=tuple(dropped),
         techniques=techniques,
         uses=uses,
+        modes=modes,
         egress=egress_of_work(inputs, work, site, speed),
     )
 

@@ -16,12 +16,14 @@ from planner.performance.bundles import Targets
 from planner.performance.capacity import replica_capacity
 from planner.physics.engine_law import check_peak
 from planner.physics.nodes import host_columns, working_node_kw
+from planner.physics.power_caps import Modes
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving import serving_candidates
 from planner.physics.serving_demand import heard_at_once
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
-from planner.physics.serving_power import accelerator_kw
+from planner.physics.serving_power import drawn_accelerator_kw, slowed_arguments
 from planner.physics.techniques import SERVING_TIME, serving_ratio
+from planner.physics.training_options import FREELY, Mode
 from planner.trace.quantities import Traced, chosen, derive_parts, rows
 
 P = TypeVar("P", bound=Part)
@@ -58,12 +60,16 @@ class FullNode:
 
 
 def full_nodes(
-    inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[str, ...] = ()
+    inputs: Inputs,
+    pool: Pool,
+    skus: Sequence[int],
+    techniques: tuple[str, ...] = (),
+    mode: Mode = FREELY,
 ) -> dict[int, FullNode | str]:
     """What a node of each SKU does of the prompts of a pool, or why it answers none.
 
     Of all sizes and layouts of a replica that one is taken of which a node answers most. Techniques change
-    steps, prompts and caches of these replicas as they do of services.
+    steps, prompts and caches of these replicas as they do of services, and so does a lower clock.
     """
     own = _alone(inputs, pool, skus, techniques)
     candidates, dropped = serving_candidates(own)
@@ -73,16 +79,17 @@ def full_nodes(
     }
     if not len(candidates):
         return found
-    tried = np.asarray(_rates(own, candidates)[1].value)
+    tried = np.asarray(_rates(own, candidates, mode)[1].value)
     sku = own.node_group_sku[candidates.node_group]
     best = np.array(
         [row[np.argmax(tried[row])] for row in (np.flatnonzero(sku == k) for k in np.unique(sku))]
     )
     sku, candidates = sku[best], candidates.some(best)
-    arguments, rate, limit = _rates(own, candidates)
+    arguments, rate, limit = _rates(own, candidates, mode)
     check_peak(own, candidates.service, sku, candidates.accelerators, np.asarray(limit.value), arguments)
     accelerators = own.of_sku(own.server("accelerators"), sku)
-    busy = accelerator_kw(own, candidates.service, sku, arguments, CALM, limit)
+    modes = Modes.alike(mode, sku.shape)
+    busy = drawn_accelerator_kw(own, candidates.service, sku, modes, arguments, CALM, limit)
     node_kw = working_node_kw(host_columns(own, sku), accelerators, busy)
     alone = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **{**arguments, **ALMOST_IDLE}).tpot_s
     for row, k in enumerate(sku.tolist()):
@@ -99,11 +106,16 @@ def why_none_answers(inputs: Inputs, pool: Pool, sku: int) -> str:
     )
 
 
-def _rates(inputs: Inputs, candidates: ServingCandidates) -> tuple[dict[str, Any], Traced, Traced]:
+def _rates(
+    inputs: Inputs, candidates: ServingCandidates, mode: Mode
+) -> tuple[dict[str, Any], Traced, Traced]:
     """Arguments of replicas without targets, prompts of a node in a second, and those of a replica."""
     sku = inputs.node_group_sku[candidates.node_group]
     split = layout_columns(candidates.accelerators, candidates.groups, candidates.stages)
     arguments = {**replica_arguments(inputs, candidates.service, sku, *split), "targets": NO_TARGETS}
+    if mode != FREELY:
+        modes = Modes.alike(mode, sku.shape)
+        arguments = slowed_arguments(inputs, candidates.service, sku, modes, arguments, CALM)
     limit = derive_parts(replica_capacity, arrival_scv_ratio=CALM, **arguments).limit_requests_per_s
     techniques = serving_ratio(inputs, candidates.service, sku, SERVING_TIME)
     faster = heard_at_once(inputs, candidates.service, techniques)
@@ -147,5 +159,7 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[st
     scenario = inputs.scenario.but(
         sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
     )
+    if scenario.policy.clocks_fraction is not None:  # the pool says at which clock
+        scenario = scenario.but(policy=scenario.policy.but(clocks_fraction=None))
     only = (Way(of=0, base=0, techniques=techniques),) if techniques else ()
     return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways(services=only))

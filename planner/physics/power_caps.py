@@ -1,14 +1,15 @@
-"""What a cap on the power of accelerators saves, and what it costs in speed."""
+"""What a cap on the power of accelerators or a lower clock saves, and what it costs in speed."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.power import capped_clock_fraction, capped_throughput_fraction
+from carbon.power import capped_clock_fraction, capped_throughput_fraction, clocked_power_kw
 from planner.inputs.resolved import Inputs
-from planner.performance.power import capped_power_kw
-from planner.physics.training_options import UNCAPPED, TrainingCandidates
+from planner.physics.training_options import UNCAPPED, UNLOCKED, Mode
 from planner.trace.columns import Column
 from planner.trace.quantities import Traced, chosen, derive
 
@@ -29,6 +30,19 @@ def cap_of(tdp: Traced, power_cap_fraction: NDArray[np.float64]) -> Traced:
     return (tdp * share).named("cap_kw", "Cap of an accelerator")
 
 
+def clock_law(inputs: Inputs) -> dict[str, Traced]:
+    """Constants of the law of power by clock."""
+    return {
+        "linear_fraction": inputs.fact("performance.power_cap.linear_share"),
+        "steep_exponent": inputs.fact("performance.power_cap.steep_exponent"),
+    }
+
+
+def clock_of(clock_fraction: NDArray[np.float64]) -> Traced:
+    """Locked clocks, as shares of the highest one."""
+    return chosen("clock_fraction", clock_fraction, "enumerated: the scenario's clocks")
+
+
 def clock_under(inputs: Inputs, cap: Traced, uncapped_kw: Traced, sku: NDArray[np.intp]) -> Traced:
     """Clock of an accelerator under its cap, as a share of the clock without one."""
     return derive(
@@ -36,24 +50,46 @@ def clock_under(inputs: Inputs, cap: Traced, uncapped_kw: Traced, sku: NDArray[n
         cap_kw=cap,
         uncapped_kw=uncapped_kw,
         static_kw=inputs.of_sku(inputs.accelerator("idle_power"), sku),
-        clock_exponent=inputs.fact("performance.power_cap.clock_exponent"),
+        **clock_law(inputs),
     )
 
 
-def capped(
-    inputs: Inputs, candidates: TrainingCandidates, tdp: Traced, busy: Traced, tokens_per_s: Traced
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """How fast accelerators are let run: a power cap, or a locked clock, each a share; a row for each."""
+
+    power_cap_fraction: NDArray[np.float64]
+    clock_fraction: NDArray[np.float64]
+
+    @classmethod
+    def alike(cls, mode: Mode, shape: tuple[int, ...] = ()) -> Modes:
+        """One mode for every row."""
+        return cls(*(np.full(shape, share) for share in mode))
+
+    @property
+    def free(self) -> bool:
+        """Whether none is slowed down."""
+        return bool(np.all(self.power_cap_fraction == UNCAPPED) and np.all(self.clock_fraction == UNLOCKED))
+
+
+def slowed(
+    inputs: Inputs, modes: Modes, sku: NDArray[np.intp], busy: Traced, rate: Traced
 ) -> tuple[Traced, Traced]:
-    """Power of an accelerator and training rate at the cap of each candidate; as they are without caps."""
-    if np.all(candidates.power_cap_fraction == UNCAPPED):
-        return busy, tokens_per_s
-    cap = cap_of(tdp, candidates.power_cap_fraction)
-    clock = clock_under(inputs, cap, busy, inputs.node_group_sku[candidates.node_group])
+    """Power of an accelerator and training rate in the mode of each row; as they are where all run freely."""
+    if modes.free:
+        return busy, rate
+    idle = inputs.of_sku(inputs.accelerator("idle_power"), sku)
+    clock = clock_of(modes.clock_fraction)
+    if np.any(modes.power_cap_fraction < UNCAPPED):
+        cap = cap_of(inputs.of_sku(inputs.accelerator("tdp"), sku), modes.power_cap_fraction)
+        under = clock_under(inputs, cap, derive(at_least_cap_kw, power_kw=busy, cap_kw=cap), sku)
+        clock = (clock * under).named("clock_fraction", "Clock of an accelerator, locked or under its cap")
     slower = derive(
         capped_throughput_fraction,
         clock_fraction=clock,
         clock_bound_fraction=inputs.fact("performance.power_cap.training_clock_bound"),
     )
     return (
-        derive(capped_power_kw, power_kw=busy, cap_kw=cap),
-        (tokens_per_s * slower).named("capped_tokens_per_s", "Training rate under a cap"),
+        derive(clocked_power_kw, power_kw=busy, static_kw=idle, clock_fraction=clock, **clock_law(inputs)),
+        (rate * slower).named("clocked_per_s", "Training rate at a lower clock"),
     )

@@ -24,18 +24,18 @@ from planner.physics.equations.serving import (
 )
 from planner.physics.equations.slots import awake_kw, slot_loads_per_s
 from planner.physics.nodes import host_columns, working_node_kw
+from planner.physics.power_caps import Modes
 from planner.physics.serving_demand import carried_per_s, heard_at_once, pooled_carrying, sharing_replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.serving_power import on_loads
 from planner.physics.slots import SlotTimes
 from planner.physics.techniques import SERVING_TIME, serving_ratio
-from planner.physics.training_options import UNCAPPED
 from planner.trace.quantities import Traced, chosen, derive, derive_parts, interleaved, pick, rows
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """What is the same at every site: one row for each service, SKU, split, cap and demand (U rows)."""
+    """What is the same at every site: one row for each service, SKU, split, mode and demand (U rows)."""
 
     service: NDArray[np.intp]
     sku: NDArray[np.intp]
@@ -43,6 +43,7 @@ class Kinds:
     groups: NDArray[np.intp]
     stages: NDArray[np.intp]
     power_cap_fraction: NDArray[np.float64]
+    clock_fraction: NDArray[np.float64]
     batch: Traced
     capacity: Mapping[str, Traced]
     nodes: Traced
@@ -66,6 +67,7 @@ class Kinds:
             groups=self.groups[index],
             stages=self.stages[index],
             power_cap_fraction=self.power_cap_fraction[index],
+            clock_fraction=self.clock_fraction[index],
             capacity={name: rows(part, index) for name, part in self.capacity.items()},
             **{name: rows(getattr(self, name), index) for name in columns},
         )
@@ -90,7 +92,7 @@ def joined(parts: Sequence[Kinds], order: NDArray[np.intp]) -> Kinds:
     columns: dict[str, Any] = {
         name: column([getattr(one, name) for one in parts]) for name in (*names, *later)
     }
-    for name in ("service", "sku", "groups", "stages", "power_cap_fraction"):
+    for name in ("service", "sku", "groups", "stages", "power_cap_fraction", "clock_fraction"):
         columns[name] = np.concatenate([getattr(one, name) for one in parts])[order]
     capacity = {name: column([one.capacity[name] for one in parts]) for name in parts[0].capacity}
     return Kinds(**columns, capacity=capacity)
@@ -113,6 +115,7 @@ def replica_kinds(
         candidates.groups,
         candidates.stages,
         candidates.power_cap_fraction,
+        candidates.clock_fraction,
     )
     # Headroom grows with the time ahead, so that periods of equal demand are alike where none is asked for.
     period = np.tile(np.arange(periods) if confidence(inputs) else np.zeros(periods), len(candidates))
@@ -141,18 +144,21 @@ def replica_kinds(
 def _kinds(
     inputs: Inputs, found: NDArray[np.float64], demands: list[Traced], times: SlotTimes | None
 ) -> Kinds:
-    """Kinds of one law by columns: service, SKU, size, groups, stages, cap, demand, time ahead, unit."""
+    """Kinds of one law by columns.
+
+    These are service, SKU, size, groups, stages, cap, clock, demand, time ahead, and those of a unit.
+    """
     service, sku, size, groups, stages, of_demand, ahead = (
-        column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 6, 7]]
+        column.astype(np.intp) for column in found[[0, 1, 2, 3, 4, 7, 8]]
     )
-    caps = found[5]
+    modes = Modes(found[5], found[6])
     demand: Traced = pick(demands, of_demand)
     faster = heard_at_once(inputs, service, serving_ratio(inputs, service, sku, SERVING_TIME))
     if faster is not None:  # a request takes a part or a multiple of what it took, as other numbers would
         demand = (demand / faster).named("demand_per_s")
     one = inputs.scenario.services[int(service[0])] if len(service) else None
     law: Law
-    unit = found[8:].astype(np.intp)
+    unit = found[9:].astype(np.intp)
     if one is not None and in_batches(inputs, one):
         law = batch_law(inputs, one, sku, size)
     elif one is not None and one.reads_apart:
@@ -161,8 +167,8 @@ def _kinds(
         law = engine_law(inputs, service, sku, size, groups, stages)
     alike = np.stack([service, sku, size, groups, stages, *unit])
     carrying, scv = sharing(inputs, demand, law, alike)
-    if isinstance(law, EngineLaw) and not np.all(caps == UNCAPPED):
-        law = law.under_a_cap(caps, scv)
+    if not isinstance(law, BatchLaw) and not modes.free:
+        law = law.slowed(modes, scv)
         # Slower replicas carry less, so that more share the demand.
         alike = np.stack([*alike, np.arange(len(service))])
         carrying, scv = sharing(inputs, demand, law, alike)
@@ -209,7 +215,8 @@ def _kinds(
         accelerators=whole,
         groups=groups,
         stages=stages,
-        power_cap_fraction=caps,
+        power_cap_fraction=modes.power_cap_fraction,
+        clock_fraction=modes.clock_fraction,
         batch=law.largest_batch,
         capacity=capacity,
         nodes=(whole / accelerators).named(

@@ -29,7 +29,7 @@ from planner.physics.equations.training import useful_time_h
 from planner.physics.hybrids import is_hybrid
 from planner.physics.nodes import host_columns, idle_node_items, power_curve, working_node_kw
 from planner.physics.placed_tables import imbalance_column
-from planner.physics.power_caps import capped
+from planner.physics.power_caps import Modes, slowed
 from planner.physics.preprocessing import Feeding, feeding
 from planner.physics.run_ways import run_ratio
 from planner.physics.sample_training import sample_step
@@ -257,7 +257,7 @@ def _token_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators: Tr
     busy = training_accelerator_kw(
         inputs, arguments, step, accelerators, parameters, tdp, power_curve(inputs, sku)
     )
-    busy, rate = capped(inputs, candidates, tdp, busy, rate)
+    busy, rate = slowed(inputs, _modes(candidates), sku, busy, rate)
     size = derive(
         checkpoint_size_gb,
         parameters=trained,
@@ -293,14 +293,17 @@ def _denoiser_pace(inputs: Inputs, candidates: TrainingCandidates, accelerators:
     job, sku = inputs.scenario.training[candidates.job[0]], inputs.node_group_sku[candidates.node_group]
     samples = inputs.yours(f"training.{job.name}.batch_samples", job.step_amount, "1")
     found, drawn = denoiser_columns(inputs, job.model, job.precision, sku, samples, accelerators)
-    tdp = inputs.of_sku(inputs.accelerator("tdp"), sku)
     shared = (found.samples_per_s / accelerators).named("shared_samples_per_s")
-    busy, each = capped(inputs, candidates, tdp, drawn, shared)
+    busy, each = slowed(inputs, _modes(candidates), sku, drawn, shared)
     size = checkpoint_gb(inputs.fact, inputs.catalogue, job.model)
     return _Pace(found.step.total_s, each, busy, pick([size], np.zeros(len(sku), dtype=np.intp)))
 
 
 OF_KIND = {RECOMMENDATION: _sample_pace, DIFFUSION: _denoiser_pace, VISION: _image_pace}
+
+
+def _modes(candidates: TrainingCandidates) -> Modes:
+    return Modes(candidates.power_cap_fraction, candidates.clock_fraction)
 
 
 def _adapters(inputs: Inputs, job: int) -> dict[str, Traced]:

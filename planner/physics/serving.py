@@ -85,8 +85,9 @@ def serving_candidates(
 
 
 def _best_layouts(inputs: Inputs, every: ServingCandidates) -> ServingCandidates:
-    """Of each size and power cap of a service on a node group the layout that carries most."""
-    keys = np.stack([every.service, every.node_group, every.accelerators, every.power_cap_fraction])
+    """Of each size and mode of a service on a node group the layout that carries most."""
+    each = (every.service, every.node_group, every.accelerators)
+    keys = np.stack([*each, every.power_cap_fraction, every.clock_fraction])
     _, back, counts = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
     if np.all(counts == 1):
         return every

@@ -27,7 +27,7 @@ from planner.physics.training_options import (
     allowed,
     is_mixture,
     link_domain,
-    power_caps,
+    modes,
     without_precision,
 )
 from planner.physics.ways import service_said
@@ -48,7 +48,7 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class ServingCandidates:
-    """Columns over service x group x accelerators of a replica x layout x power cap, with the batch of each.
+    """Columns over service x group x accelerators of a replica x layout x mode, with the batch of each.
 
     The layers lie on `stages` in a row, of `accelerators / stages` each; among those `groups` share
     attention, and experts lie on all of them.
@@ -61,6 +61,7 @@ class ServingCandidates:
     stages: Indices
     batch: Indices
     power_cap_fraction: NDArray[np.float64]
+    clock_fraction: NDArray[np.float64]
     unit: Indices  # [V, 8] of `UNIT_COLUMNS`; zeros where replicas read and write
 
     def __len__(self) -> int:
@@ -85,7 +86,7 @@ def possible_layouts(
     A replica spans several nodes, a stage on each, only where no single one holds the model. None has stages
     unless `staged`.
     """
-    tried: list[tuple[int, int, int, int, int, int, float]] = []
+    tried: list[tuple[int, int, int, int, int, int, float, float]] = []
     dropped: dict[tuple[int, int, int], Dropped] = {}
     services = inputs.scenario.services
     for i, service in enumerate(services):
@@ -104,14 +105,14 @@ def possible_layouts(
                 }
                 able = [layout for layout, reason in reasons.items() if not reason]
                 tried += [
-                    (i, p, size, *layout, k, cap) for layout in able for cap in power_caps(inputs, service, k)
+                    (i, p, size, *layout, k, *mode) for layout in able for mode in modes(inputs, service, k)
                 ]
                 if not able and size <= most:
                     dropped[i, k, size] = _unsplit(inputs, i, k, size, next(iter(reasons.values())))
     units = _units(inputs, dropped)
     if not tried:
         return units, list(dropped.values())
-    *columns, caps = zip(*tried, strict=True)
+    *columns, caps, clocks = zip(*tried, strict=True)
     service_, node_group, size_, groups_, stages_, sku = (
         np.array(column, dtype=np.intp) for column in columns
     )
@@ -126,6 +127,7 @@ def possible_layouts(
         stages_,
         batch * groups_ * stages_,
         np.array(caps),
+        np.array(clocks),
         _one_kind(tried),
     )
     domain = np.array([_most(inputs, k) for k in range(len(inputs.skus))])[sku]
@@ -135,7 +137,7 @@ def possible_layouts(
     fewest = np.full(int(place.max()) + 1, np.iinfo(np.intp).max)
     np.minimum.at(fewest, place[fits], size_[fits])
     fits &= ~spans | (size_ == fewest[place])
-    for i, _, size, _, _, k, _ in (tried[row] for row in np.flatnonzero((batch < 1) & ~spans)):
+    for i, _, size, _, _, k, *_ in (tried[row] for row in np.flatnonzero((batch < 1) & ~spans)):
         reason = "its weights and one request do not fit in the memory"
         dropped[i, k, size] = _unsplit(inputs, i, k, size, reason)
     for row in np.flatnonzero(fits):
@@ -154,9 +156,9 @@ def _units(inputs: Inputs, dropped: dict[tuple[int, int, int], Dropped]) -> Serv
         if not _noted(inputs, dropped, i, k, size, reason)
     ]
     service_, group, size_, batch = (np.array([row[c] for row in found], dtype=np.intp) for c in range(4))
-    alone = np.ones(len(found), dtype=np.intp)
+    alone, freely = np.ones(len(found), dtype=np.intp), np.full(len(found), UNCAPPED)
     return ServingCandidates(
-        service_, group, size_, alone, alone.copy(), batch, np.full(len(found), UNCAPPED), _one_kind(found)
+        service_, group, size_, alone, alone.copy(), batch, freely, freely.copy(), _one_kind(found)
     )
 
 

@@ -68,11 +68,13 @@ __all__ = [
 ]
 
 
-_Found = tuple[int, int, int, Layout, float, int]  # job, node group, nodes, layout, power cap, way
-
 COPIED = (RECOMMENDATION, DIFFUSION)  # kinds whose layers no layout splits over tensors or stages
 NOT_LINKED = "no link that it may use has nodes of one SKU at both ends, or it has a node alone"
 UNCAPPED = 1.0  # accelerators may draw their rated power
+UNLOCKED = 1.0  # and run at their highest clock
+Mode = tuple[float, float]  # power cap and locked clock, as shares
+FREELY: Mode = (UNCAPPED, UNLOCKED)
+_Found = tuple[int, int, int, Layout, Mode, int]  # job, node group, nodes, layout, mode, way
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,14 @@ class Dropped:
 
 @dataclass(frozen=True)
 class TrainingCandidates:
-    """Columns over job x node group x nodes x power cap x techniques, each with its fastest layout."""
+    """Columns over job x node group x nodes x mode x techniques, each with its fastest layout."""
 
     job: Indices
     node_group: Indices
     nodes: Indices
     layout: Mapping[str, NDArray[np.float64]]
     power_cap_fraction: NDArray[np.float64]
+    clock_fraction: NDArray[np.float64]
     way: Indices  # which of `run_ways.run_sets`
     halves: Halves | None = None  # of runs that two sites share; None where none is
 
@@ -103,10 +106,10 @@ class TrainingCandidates:
     def some(self, rows: NDArray[Any]) -> TrainingCandidates:
         """Some of them, in this order."""
         layout = {name: column[rows] for name, column in self.layout.items()}
-        cap = self.power_cap_fraction[rows]
+        mode = self.power_cap_fraction[rows], self.clock_fraction[rows]
         way, halves = self.way[rows], None if self.halves is None else self.halves.some(rows)
         place = self.job[rows], self.node_group[rows], self.nodes[rows]
-        return TrainingCandidates(*place, layout, cap, way, halves)
+        return TrainingCandidates(*place, layout, *mode, way, halves)
 
 
 def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Dropped]]:
@@ -127,16 +130,16 @@ def training_candidates(inputs: Inputs) -> tuple[TrainingCandidates, list[Droppe
                 layout = known[j, k, nodes]
                 if isinstance(layout, Layout):
                     found += [
-                        (j, p, nodes, layout, cap, way)
-                        for cap in power_caps(inputs, job, k)
+                        (j, p, nodes, layout, mode, way)
+                        for mode in modes(inputs, job, k)
                         for way in sets_of(inputs, job, k)
                     ]
     halves = _add_shared(inputs, found, dropped)
     columns = {name: np.array([float(getattr(row[3], name)) for row in found]) for name in LAYOUT}
     job_, group, nodes_ = (np.array([row[i] for row in found], dtype=np.intp) for i in range(3))
-    caps = np.array([row[4] for row in found], dtype=float)
+    caps, clocks = (np.array([row[4][i] for row in found], dtype=float) for i in range(2))
     ways = np.array([row[5] for row in found], dtype=np.intp)
-    return TrainingCandidates(job_, group, nodes_, columns, caps, ways, halves), dropped
+    return TrainingCandidates(job_, group, nodes_, columns, caps, clocks, ways, halves), dropped
 
 
 def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> Halves | None:
@@ -162,10 +165,10 @@ def _add_shared(inputs: Inputs, found: list[_Found], dropped: list[Dropped]) -> 
                     dropped.append(Dropped(name, inputs.skus[k].name, str(known[key])))
             layout = known[key]
             if isinstance(layout, Layout):
-                for cap in power_caps(inputs, job, k):
+                for mode in modes(inputs, job, k):
                     for way in sets_of(inputs, job, k):
                         found += [
-                            (j, p, count, layout, cap, way)
+                            (j, p, count, layout, mode, way)
                             for p, count in zip(split.groups, split.nodes, strict=True)
                         ]
                         pairs.append((split, len(pairs) + 1))
@@ -328,10 +331,24 @@ def searched(
     )
 
 
-def power_caps(inputs: Inputs, wish: TrainingJob | Service, sku: int) -> tuple[float, ...]:
-    """The caps of a job or service that leave an accelerator more than it draws when idle."""
+def modes(inputs: Inputs, wish: TrainingJob | Service | Pool, sku: int) -> tuple[Mode, ...]:
+    """Power caps and clocks to try for a job, service or pool: each a cap or a clock; else neither.
+
+    A cap leaves an accelerator more than it draws when idle.
+    """
     tdp, idle = inputs.accelerator("tdp")[sku].value, inputs.accelerator("idle_power")[sku].value
-    return tuple(cap for cap in wish.power_caps_fraction or (UNCAPPED,) if cap * tdp > idle)
+    return tuple(mode for mode in stated_modes(inputs, wish) if mode[0] * tdp > idle)
+
+
+def stated_modes(inputs: Inputs, wish: TrainingJob | Service | Pool) -> tuple[Mode, ...]:
+    """The caps and clocks that a job, service or pool states, or the policy for all; else full power."""
+    caps, clocks = wish.power_caps_fraction, wish.clocks_fraction
+    if caps is None and clocks is None:
+        clocks = inputs.scenario.policy.clocks_fraction
+    if (clocks is None and caps is None) or kind_of_model(inputs.catalogue, wish.model) == RECOMMENDATION:
+        return (FREELY,)
+    each = [(cap, UNLOCKED) for cap in caps or ()] + [(UNCAPPED, clock) for clock in clocks or ()]
+    return tuple(dict.fromkeys(each))
 
 
 def cannot_train(inputs: Inputs, sku: int) -> str:

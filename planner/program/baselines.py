@@ -64,6 +64,7 @@ def usual_practice(scenario: Scenario) -> Scenario:
         "policy.park_idle": False,
         "policy.levers": None,
         "policy.techniques": None,
+        "policy.clocks": None,
         "reliability.spare_share": USUAL_SPARES,
         "contracts": None,
         "moves": None,
@@ -71,17 +72,19 @@ def usual_practice(scenario: Scenario) -> Scenario:
     for i, job in enumerate(scenario.training):
         changes |= {
             f"training[{i}].{key}": None
-            for key in ("pausable", "partial", "ramp", "power_caps", "techniques")
+            for key in ("pausable", "partial", "ramp", "power_caps", "clocks", "techniques")
         }
         if job.checkpoint_interval_h is None:
             changes[f"training[{i}].checkpoint_interval"] = USUAL_INTERVAL
-    changes |= {f"pools[{i}].techniques": None for i in range(len(scenario.pools))}
+    for i in range(len(scenario.pools)):
+        changes |= {f"pools[{i}].{key}": None for key in ("power_caps", "clocks", "techniques")}
     for i, site in enumerate(scenario.sites):
         if site.curtailment_kw is not None and not site.curtailment_obliged:
             changes |= {f"sites[{i}].{key}": None for key in ("curtailment", *OF_CURTAILMENT)}
-    as_stated = ("power_caps", "precisions", "models", "techniques", "quality_budget", "mean_quality_budget")
+    as_stated = ("power_caps", "clocks", "precisions", "models", "techniques")
     for i in range(len(scenario.services)):
-        changes |= {f"services[{i}].{key}": None for key in as_stated}
+        keys = (*as_stated, "quality_budget", "mean_quality_budget")
+        changes |= {f"services[{i}].{key}": None for key in keys}
     if today:
         for i, offer in enumerate(scenario.market):
             sites = [site for site in today if not offer.sites or site in offer.sites]

@@ -300,8 +300,10 @@ def test_a_cap_slows_a_run_as_its_equations_say_and_saves_carbon() -> None:
     sku = capped.inputs.skus[capped.inputs.node_group_sku[every.candidates.node_group[0]]].accelerator
     tdp, idle = facts(f"accelerator.{sku}.tdp").value, facts(f"accelerator.{sku}.idle_power").value
     law = facts("performance.power.training").value * tdp  # training runs at its ceiling
-    clock = capped_clock_fraction(cap_kw=0.6 * tdp, uncapped_kw=law, static_kw=idle, clock_exponent=3.0)
-    share = capped_throughput_fraction(clock_fraction=clock, clock_bound_fraction=0.64)
+    shares = (facts(f"performance.power_cap.{name}").value for name in ("linear_share", "steep_exponent"))
+    curve = dict(zip(("linear_fraction", "steep_exponent"), shares, strict=True))
+    clock = capped_clock_fraction(cap_kw=0.6 * tdp, uncapped_kw=law, static_kw=idle, **curve)
+    share = capped_throughput_fraction(clock_fraction=clock, clock_bound_fraction=1.0)
     assert rate[0.6] / rate[1.0] == pytest.approx(float(share), rel=0.02)
     assert rate[0.6] / rate[1.0] < 1
 

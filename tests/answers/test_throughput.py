@@ -355,6 +355,20 @@ def test_one_token_out_is_held_to_no_time_per_token():
     assert min(rates[0]) > 10.0
 
 
+def test_answers_of_one_length_are_met_at_half_of_it():
+    """By hand: a step meets 2 o of an exponential answer and o of one that is fixed, so half of that is read.
+
+    As many bytes of cache are read a step at 100 + 400 tokens that spread, 100 + 800 that are alike.
+    """
+    at = {"model": "llama-3.1-8b", "skus": ("b200-8",), "input_tokens": 100.0, "ttft_s": 10.0, "tpot_s": 0.02}
+    spread = throughput_document(Question(serve=True, **at, output_tokens=400.0))["rows"][0]
+    alike = throughput_document(Question(serve=True, **at, output_tokens=800.0, alike=True))["rows"][0]
+
+    # Half as many prompts are read for a token, which is all the difference.
+    assert alike["limit_per_s"] * 800 == pytest.approx(spread["limit_per_s"] * 400, rel=0.1)
+    assert alike["limit_per_s"] * 800 > spread["limit_per_s"] * 400
+
+
 @pytest.mark.parametrize(("output_tokens", "limit_per_s"), [(1.0, 97.4), (2.0, 96.9), (28.0, 87.0)])
 def test_short_answers_cost_their_prompts(output_tokens, limit_per_s):
     """By hand for one token of 8B on one H100: 2 x 6.98e9 x 512 / (0.808 x 989e12) = 8.9 ms of matrices.
@@ -582,6 +596,7 @@ def test_every_problem_is_said_at_once(capsys):
         (Question("llama-3.1-8b", measured="h100-8 x 1 nodes = 1e9 tokens/s"), "no efficiency"),
         (Question("llama-3.1-8b", skus=("h100-8",), why="h100-8:x"), "write SKU:NODES"),
         (Question("llama-3.1-405b", skus=("h100-8",), why="h100-8:1"), "delivers nothing"),
+        (Question("llama-3.1-8b", serve=True, alike=True), "--alike: says that answers are of one length"),
         (Question("llama-3.1-8b", calibration=Path("nowhere.json")), "cannot be read"),
     ],
 )

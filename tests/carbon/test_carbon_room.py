@@ -74,7 +74,7 @@ VALUES = {
     "buffer_sessions": 10.0,
     "wafer_ratio": 1.4,
     "static_kw": 1.0,
-    "clock_exponent": 3.0,
+    "steep_exponent": 12.0,
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sizes import at_night
 
-from benchmarks.studies import fit_serving, serving_peers
+from benchmarks.studies import fit_serving, peer_answers, peer_rankings, serving_peers
 from planner.inputs.loading import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,7 +111,7 @@ def test_questions_agree_with_the_published_ones(shared):
         theirs = sorted(float(row["peer_req_s_gpu"]) for row in csv.DictReader(file))
     ours = sorted(
         float(row["requests_per_s"]) / (float(row["tp"]) * float(row["dp"]))
-        for row in serving_peers.questions()
+        for row in peer_answers.questions()
     )
 
     assert ours == pytest.approx(theirs, rel=1e-5)
@@ -158,43 +158,96 @@ def test_known_failures_mixtures_of_2025_in_full_systems():
 
 def test_tau_of_small_rankings():
     """By hand: one pair of three turned round leaves (2 - 1) / 3."""
-    assert serving_peers.kendall([1, 2, 3], [10, 20, 30]) == 1.0
-    assert serving_peers.kendall([1, 2, 3], [30, 20, 10]) == -1.0
-    assert serving_peers.kendall([1, 2, 3], [20, 10, 30]) == pytest.approx(1 / 3)
+    assert peer_rankings.kendall([1, 2, 3], [10, 20, 30]) == 1.0
+    assert peer_rankings.kendall([1, 2, 3], [30, 20, 10]) == -1.0
+    assert peer_rankings.kendall([1, 2, 3], [20, 10, 30]) == pytest.approx(1 / 3)
     # 100 and 103 are held to be alike, so that their order does not count.
-    assert serving_peers.kendall([100, 103, 200], [20, 10, 30], apart=1.05) == 1.0
-    assert serving_peers.kendall([100, 101, 102], [3, 2, 1], apart=1.05) == 1.0
+    assert peer_rankings.kendall([100, 103, 200], [20, 10, 30], apart=1.05) == 1.0
+    assert peer_rankings.kendall([100, 101, 102], [3, 2, 1], apart=1.05) == 1.0
 
 
-def compared(sku: str, peer: float, ours: float) -> serving_peers.Compared:
-    row = dict.fromkeys(serving_peers.COLUMNS, "1") | {"sku": sku}
-    return serving_peers.Compared(row, peer, ours, 1, "")
+def compared(sku: str, peer: float, ours: float, engine: str = "vllm") -> peer_answers.Compared:
+    row = dict.fromkeys(peer_answers.COLUMNS, "1") | {"sku": sku, "engine": engine}
+    return peer_answers.Compared(row, peer, ours, 1, "")
 
 
 def test_a_misplaced_accelerator_is_named_with_both_leads():
     """H100 and H200 swapped, by 10 % and 5 %; by price (1.3 and 1.6 USD/h) H100 is first for both."""
     answers = [compared("b200-8", 50, 40), compared("h200-8", 11, 10), compared("h100-8", 10, 10.5)]
 
-    (one,) = serving_peers.rankings(answers)
-    (priced,) = serving_peers.rankings(serving_peers.by_price(answers[1:] + answers[:1]))
+    (one,) = peer_rankings.rankings(answers)
+    (priced,) = peer_rankings.rankings(peer_rankings.by_price(answers[1:] + answers[:1]))
 
-    assert one.misplaced == (("h200-8", "h100-8", pytest.approx(1.1), pytest.approx(1 / 1.05)),)
-    assert one.tau == one.tau_apart == pytest.approx(1 / 3)
-    assert {name: serving_peers.hourly_usd(name) for name in ("h100-8", "b200-8", "l40s-8")} == {
+    (pair,) = one.flipped
+    assert (pair.better, pair.other, pair.verdict) == ("h200-8", "h100-8", peer_rankings.OTHERWISE)
+    assert (pair.peer_lead, pair.our_lead) == (pytest.approx(1.1), pytest.approx(1 / 1.05))
+    assert one.tau == one.tau_apart == one.tau_one_engine == pytest.approx(1 / 3)
+    assert {name: peer_rankings.hourly_usd(name) for name in ("h100-8", "b200-8", "l40s-8")} == {
         "h100-8": 1.3,
         "b200-8": 2.9,
         "l40s-8": None,
     }
-    assert (priced.peer_first, priced.our_first, priced.misplaced) == ("b200-8", "b200-8", ())
+    assert (priced.peer_first, priced.our_first, priced.flipped) == ("b200-8", "b200-8", ())
+
+
+@pytest.mark.parametrize(
+    ("leads", "verdict"),
+    [
+        ({"vllm": (1.04, 0.8)}, peer_rankings.TIE),
+        ({"vllm": (1.2, 1.1), "sglang": (1.06, 1.01)}, peer_rankings.ALIKE),
+        ({"vllm": (1.2, 1.1), "sglang": (1.06, 0.8)}, peer_rankings.OTHERWISE),
+        # Turned round by the engine, or apart on one engine alone: it says nothing about the two chips.
+        ({"vllm": (1.06, 0.95), "sglang": (0.93, 0.96)}, peer_rankings.ENGINE),
+        ({"vllm": (1.09, 1.0), "sglang": (0.99, 0.99)}, peer_rankings.ENGINE),
+        # The peer's better one, each on its own engine, is the worse on both: ours says so too.
+        ({"vllm": (0.91, 0.95), "sglang": (0.94, 0.96)}, peer_rankings.ALIKE),
+        ({}, peer_rankings.OTHERWISE),
+    ],
+)
+def test_a_pair_is_judged_on_one_engine(leads, verdict):
+    assert peer_rankings.Pair("b200-8", "gb200-nvl72", 1.1, 0.9, leads).verdict == verdict
+
+
+def test_answers_on_a_second_engine_join_their_question():
+    """B200 on vLLM over GB200 on SGLang; on SGLang, where both were asked, GB200 is 1.2 times as fast."""
+    answers = [
+        compared("b200-8", 50, 40),
+        compared("gb200-nvl72", 48, 45, "sglang"),
+        compared("h100-8", 10, 10),
+    ]
+
+    (alone,) = peer_rankings.rankings(answers)
+    (joined,) = peer_rankings.rankings(answers, [compared("b200-8", 40, 41, "sglang")])
+
+    pairs = [{(p.better, p.other): p for p in one.pairs}["b200-8", "gb200-nvl72"] for one in (alone, joined)]
+    assert [pair.leads for pair in pairs] == [
+        {},
+        {"sglang": (pytest.approx(1 / 1.2), pytest.approx(41 / 45))},
+    ]
+    assert [pair.verdict for pair in pairs] == [peer_rankings.TIE, peer_rankings.ALIKE]
+    assert alone.tau == joined.tau == pytest.approx(1 / 3)
+    assert joined.tau_one_engine == 1.0
+
+
+def test_further_answers_are_no_row_of_a_fit():
+    """None is among the points, and each asks for one of their questions or on one engine for all chips."""
+    points = fit_serving.read_table(fit_serving.POINTS, peer_answers.COLUMNS)
+    known = {(*peer_answers.question_of(row), row["sku"], row["engine"]) for row in points}
+    further = [*peer_answers.other_engines(), *peer_answers.new_questions()]
+    engines = {(peer_answers.question_of(row), row["engine"]) for row in peer_answers.new_questions()}
+
+    assert len(further) >= 72
+    assert all((*peer_answers.question_of(row), row["sku"], row["engine"]) not in known for row in further)
+    assert len(engines) == len({question for question, _ in engines})
 
 
 @pytest.mark.slow
 def test_a_few_questions_come_near_the_peer():
     """Dense questions of each length: within a quarter."""
-    rows = [row for row in serving_peers.questions() if row["model"] == "llama-3.1-8b"]
+    rows = [row for row in peer_answers.questions() if row["model"] == "llama-3.1-8b"]
 
     for row in rows[:: len(rows) // 4]:
-        assert 1 / 1.35 < serving_peers.ask(row).ratio < 1.35, row
+        assert 1 / 1.35 < peer_answers.ask(row).ratio < 1.35, row
 
 
 @pytest.mark.nightly
@@ -204,11 +257,13 @@ def test_the_page_is_what_the_study_writes():
     page = serving_peers.PAGE.read_text(encoding="utf-8")
     skus, precision = ("a100-80-8", "b300-8", "gb300-nvl72", "rtx-pro-6000-8"), "nvfp4"
     answers = [
-        serving_peers.ask(row)
-        for row in serving_peers.questions()
+        peer_answers.ask(row)
+        for row in peer_answers.questions()
         if at_night() or row["sku"] in skus or row["precision"] == precision
     ]
-    made = serving_peers.page(answers)
+    further = (peer_answers.other_engines(), peer_answers.new_questions())
+    others, new = ([peer_answers.ask(row) for row in rows] if at_night() else [] for rows in further)
+    made = serving_peers.page(answers, others, new)
 
     if at_night():
         assert made == page

@@ -8,7 +8,9 @@ from planner.answers.check import check
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import load_catalogue
 from planner.inputs.model_kinds import KINDS, kind_of_model, models_of
+from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.inputs.service_requests import mix_of, request_classes
 from planner.physics.training_step import without_precision
 
 FRAME = """
@@ -58,6 +60,22 @@ def problems(service: str, frame: str = FRAME) -> list[str]:
     except ScenarioError as error:
         return [f"{one.path}: {one.message}" for one in error.problems]
     return []
+
+
+def test_answers_are_alike_or_spread_like_exponential_ones() -> None:
+    """Squared spread 0 and 1 around the same means; `--verify` draws the one length, or exponential ones."""
+    found = []
+    for said in ("", 'answers = "spread"\n', 'answers = "alike"\n'):
+        text = FRAME + WRITES + "tokens_in = 500\ntokens_out = 100\n" + said
+        inputs = Inputs(parse_scenario(text, "x"), CATALOGUE)
+        (service,) = inputs.scenario.services
+        found.append((request_classes(inputs, service).output_scv_ratio.tolist(), mix_of(inputs, service)))
+
+    *spread, (alike, mix) = found
+    assert spread == [([1.0], None)] * 2
+    assert alike == [0.0]
+    assert mix is not None
+    assert (*mix.input_tokens, *mix.output_tokens, *mix.share_fraction) == (500.0, 100.0, 1.0)
 
 
 BY_HOURS = FRAME.replace('peak_rate = "10 /s"\n', "")
@@ -187,6 +205,10 @@ def test_what_a_request_is_comes_before_its_targets() -> None:
             "services.s: response_time and first_token and per_token say the same thing twice",
         ),
         ('model = "llama-3-8b"\ntokens_in = 9\ntokens_out = 9\n', "services.s.first_token: is missing"),
+        (
+            WRITES + 'traffic = "azure-2023-conv"\nanswers = "alike"\n',
+            "services.s.answers: says how answers of",
+        ),
         (SCORES + 'candidates = "many"\n', "services.s.candidates: 'many'"),
         (SCORES + "candidates = 0\n", "services.s.candidates: 0 is out of range"),
     ],

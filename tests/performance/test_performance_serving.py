@@ -191,14 +191,18 @@ def test_slower_kernels_make_slower_steps(name, part, batch):
     assert step_s(slower, batch, 50.0) > step_s(parts, batch, 50.0)
 
 
+NO_TIME_OF_A_STEP = ("stage_wait_fraction", "group_wait_fraction", "token_s", "sends_to_all")
+
+
 @pytest.mark.parametrize(
     "name",
-    [f.name for f in fields(Engine) if f.name not in ("stage_wait_fraction", "token_s", "sends_to_all")],
+    [f.name for f in fields(Engine) if f.name not in NO_TIME_OF_A_STEP],
 )
 def test_whatever_an_engine_spends_more_takes_longer(name):
     """No constant is read in vain: each of them, doubled, makes a step of a split mixture slower.
 
-    How far stages wait is no constant of one step: `test_batches_on_stages_wait_for_the_one_that_reads`. What
+    How far stages and groups wait is no constant of one step:
+    `test_batches_on_stages_wait_for_the_one_that_reads`, `test_groups_wait_for_the_one_that_reads_most`. What
     runs beside the accelerators is a floor: `test_no_step_is_shorter_than_its_tokens_are_handed_out`. Whom
     tokens are sent to is a choice: `test_tokens_sent_to_all_take_as_many_copies_as_accelerators`.
     """
@@ -289,6 +293,21 @@ def test_tokens_sent_to_all_take_as_many_copies_as_accelerators():
 
     assert sent_s(1.0, 2.0) - sent_s(0.0, 2.0) == pytest.approx(6 * copy_s)
     assert sent_s(1.0, 8.0) == sent_s(0.0, 8.0)
+
+
+def test_what_experts_return_is_summed_in_place_of_a_ring():
+    """By hand: two rings in each of 32 layers; one where experts lie on four groups, but in dense layers."""
+    engine = replace(VLLM, expert_link_factor=0.0, link_latency_factor=1.0, ring_factor=1.0)
+
+    def rings(groups, dense_layers=0.0):
+        layout = served_layout(H100, 2.0, groups)
+        ring_s = layout.ring_latency_s + 2.0 / 2.0 * 2.0 * 100 * 4096 / 1e9 / layout.ring_gb_per_s
+        model = replace(MIXTRAL, dense_layers=dense_layers)
+        return float(exchange_s(model=model, engine=engine, layout=layout, tokens=100.0)) / ring_s
+
+    assert rings(1.0) == pytest.approx(64)
+    assert rings(4.0) == pytest.approx(32)
+    assert rings(4.0, dense_layers=12.0) == pytest.approx(44)
 
 
 def test_layers_without_experts_send_nothing_and_start_two_matrices_more():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from sizes import at_night
 
 from planner.performance.prefill_queue import (
+    GatedQueue,
     PromptWait,
     prompt_wait,
     step_moments,
@@ -64,16 +66,15 @@ def drawn_s(
 def waits(
     *, load: float, hidden_s: float = 0.0, chunk_s: float = WIDE, arrival_scv: float = 1.0
 ) -> PromptWait:
-    return prompt_wait(
+    queue = GatedQueue(
         arrivals_per_s=load,
         calm_s=CALM_S,
         hidden_s=hidden_s,
         work_s=WORK_S,
         share_fraction=SHARE,
         chunk_s=chunk_s,
-        empty_fraction=0.0,
-        arrival_scv_ratio=arrival_scv,
     )
+    return prompt_wait(queue, empty_fraction=0.0, arrival_scv_ratio=arrival_scv)
 
 
 def test_one_queue_for_several_servers_is_that_of_drawn_prompts() -> None:
@@ -90,17 +91,15 @@ def test_one_queue_for_several_servers_is_that_of_drawn_prompts() -> None:
         heapq.heappush(free, begun + work)
 
     def closed(count: float) -> PromptWait:
-        return prompt_wait(
+        queue = GatedQueue(
             arrivals_per_s=load,
             calm_s=calm_s,
             hidden_s=0.0,
             work_s=WORK_S,
             share_fraction=SHARE,
             chunk_s=1e-3,
-            empty_fraction=0.0,
-            arrival_scv_ratio=1.0,
-            servers=count,
         )
+        return prompt_wait(queue, empty_fraction=0.0, arrival_scv_ratio=1.0, servers=count)
 
     assert closed(servers).mean_s == pytest.approx(np.mean(waited), rel=0.15)
     assert closed(servers).delayed_fraction == pytest.approx(np.mean(np.array(waited) > calm_s), rel=0.15)
@@ -128,11 +127,7 @@ def test_steps_are_as_long_as_drawn_ones(load: float) -> None:
     for k in range(len(lengths)):
         lengths[k] = steps = CALM_S + draw.poisson(load * np.outer(steps, SHARE)) @ WORK_S
     moments = step_moments(
-        arrivals_per_s=load,
-        calm_s=CALM_S,
-        hidden_s=0.0,
-        work_s=WORK_S,
-        share_fraction=SHARE,
+        GatedQueue(arrivals_per_s=load, calm_s=CALM_S, hidden_s=0.0, work_s=WORK_S, share_fraction=SHARE)
     )
 
     assert moments.mean_s == pytest.approx(lengths.mean(), rel=0.02)
@@ -221,9 +216,16 @@ def test_prompts_on_stages_wait_for_the_fullest_batch(
     taken = drawn_on_stages_s(
         load=load, work_s=work_s, hidden_s=hidden_s, chunk_s=chunk_s, batches=batches, prompts=12_000
     )
-    at: dict[str, Any] = {"arrivals_per_s": load, "calm_s": CALM_S, "hidden_s": hidden_s, "work_s": work_s}
-    at |= {"share_fraction": np.ones(1), "chunk_s": chunk_s, "empty_fraction": 0.0, "arrival_scv_ratio": 1.0}
-    wait = prompt_wait(**at, others=batches - 1.0)
+    at: dict[str, Any] = {"empty_fraction": 0.0, "arrival_scv_ratio": 1.0}
+    queue = GatedQueue(
+        arrivals_per_s=load,
+        calm_s=CALM_S,
+        hidden_s=hidden_s,
+        work_s=work_s,
+        share_fraction=np.ones(1),
+        chunk_s=chunk_s,
+    )
+    wait = prompt_wait(replace(queue, others=batches - 1.0), **at)
     own_s = CALM_S - hidden_s + work_s
 
     for share in (0.5, 0.9):
@@ -231,9 +233,11 @@ def test_prompts_on_stages_wait_for_the_fullest_batch(
         assert wait_in_time_fraction(wait=wait, own_s=own_s, spare_s=spare_s).item() == pytest.approx(
             share, abs={0.5: (0.10, 0.25), 0.9: (0.05, 0.08)}[share][chunk_s < WIDE]
         )
-    alone = prompt_wait(**at)
+    alone = prompt_wait(queue, **at)
     assert wait.mean_s > alone.mean_s
-    assert prompt_wait(**at, others=1e-9).mean_s == pytest.approx(float(alone.mean_s), rel=1e-6)
+    assert prompt_wait(replace(queue, others=1e-9), **at).mean_s == pytest.approx(
+        float(alone.mean_s), rel=1e-6
+    )
 
 
 def test_a_lone_prompt_waits_for_the_step_in_progress_alone() -> None:

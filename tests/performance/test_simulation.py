@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import ciw
@@ -11,21 +12,16 @@ from sizes import at_night
 
 from planner.performance.arrivals import Crew, Demand, arrival_times_s, dealt_stream, drawn_outages
 from planner.performance.mix import request_mix
-from planner.performance.simulation import (
-    Outage,
-    StepTable,
-    Stopped,
-    Stream,
-    _ladder,
-    serve_stream,
-)
+from planner.performance.simulation import Outage, Stopped, Stream, serve_stream
+from planner.performance.step_table import StepTable, ladder
 
 MEAN, STEP_S = 20.0, 0.01  # tokens of an answer, and a step that takes the same whatever it holds
 
 
-def table(seconds=lambda tokens: STEP_S + 0.0 * tokens, batch=1.0, chunk=64.0) -> StepTable:
+def table(seconds=lambda tokens: STEP_S + 0.0 * tokens, batch=1.0, chunk=64.0, **more) -> StepTable:
     """A law of the tokens of a step alone: one of each request, where prompts are of one."""
-    writing, reading = _ladder(batch), _ladder(chunk)
+    writing, reading = ladder(batch), ladder(chunk)
+    tokens = ladder(more.get("groups", 1) * (batch + chunk))
     return StepTable(
         writing=writing,
         reading=reading,
@@ -35,6 +31,9 @@ def table(seconds=lambda tokens: STEP_S + 0.0 * tokens, batch=1.0, chunk=64.0) -
         prompt_pair_s=0.0,
         factors=np.ones(len(writing)),
         least_s_per_token=0.0,
+        tokens=tokens,
+        expert_s=np.zeros(len(tokens)),
+        **more,
     )
 
 
@@ -63,6 +62,11 @@ def poisson(per_s, engines, requests, seed=1):
 def one_row(*requests):
     """A stream of (arrival, prompt, answer)."""
     return Stream(*(np.array([column], dtype=float) for column in zip(*requests, strict=True)))
+
+
+def two_rows(one, other):
+    """A stream of one request on each of two rows."""
+    return Stream(*(np.array(both, dtype=float)[:, None] for both in zip(one, other, strict=True)))
 
 
 @pytest.mark.simulation
@@ -173,6 +177,42 @@ def test_an_engine_that_fails_loses_what_it_holds():
     assert found.lost[0].tolist() == [False, True, True, False, False]
     assert np.isnan(found.first_s[0, 1])
     assert found.last_s[0, [0, 3, 4]] == pytest.approx([0.02, 0.91, 5.01])
+
+
+def test_groups_end_each_step_with_the_slowest():
+    """By hand: 10 ms and 1 ms a token; while one reads 30 tokens the other writes on at its pace."""
+    law = table(lambda tokens: STEP_S + 0.001 * tokens, batch=2.0, chunk=64.0, groups=2)
+    stream = two_rows((0.0, 1, 4), (0.005, 30, 1))
+
+    found = play(stream, law, 2.0)
+
+    # Steps of one token end at 11 ms, of thirty at 51, then of one again.
+    assert found.first_s[:, 0] == pytest.approx([0.011, 0.051])
+    assert found.last_s[:, 0] == pytest.approx([0.073, 0.051])
+
+
+def test_experts_see_the_tokens_of_all_groups():
+    """By hand: 10 ms and 1 ms for each token of both groups, 5 and 30 of them."""
+    law = table(batch=2.0, chunk=64.0, groups=2)
+    law = replace(law, expert_s=0.001 * law.tokens)
+    stream = two_rows((0.0, 5, 1), (0.0, 30, 1))
+
+    assert play(stream, law, 2.0).last_s[:, 0] == pytest.approx([0.045, 0.045])
+
+
+@pytest.mark.parametrize(("waits", "last"), [(1.0, (0.064, 0.0805)), (0.0, (0.064, 0.044))])
+def test_batches_on_stages_do_not_overtake(waits, last):
+    """By hand: 10 ms and 1 ms a token, half on each of two stages. A reads 32 tokens: 21 ms a stage.
+
+    B is behind A: reads its token at 21 to 26.5 ms, has the second stage at 42 to 47.5.
+    """
+    law = table(lambda tokens: STEP_S + 0.001 * tokens, batch=2.0, stages=2, stage_wait_fraction=waits)
+    stream = two_rows((0.0, 32, 3), (0.0, 1, 4))
+
+    found = play(stream, law, 2.0)
+
+    assert found.first_s[:, 0] == pytest.approx([0.042, 0.0475 if waits else 0.011])
+    assert found.last_s[:, 0] == pytest.approx(last)
 
 
 def test_it_stops_when_asked():

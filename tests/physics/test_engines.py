@@ -535,6 +535,49 @@ def test_batches_on_stages_wait_for_the_one_that_reads() -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("running", "prompt"), [(200.0, 512.0), (40.0, 2000.0)])
+def test_groups_wait_for_the_one_that_reads_most(running: float, prompt: float) -> None:
+    """Independent route: steps of eight groups drawn one after the other, each as long as its fullest takes.
+
+    Where an engine keeps groups in balance (`group_wait_fraction` 0), steps are a half to two thirds of that.
+    """
+    names = {"model": "qwen3-235b-a22b", "accelerator": "h200-sxm-141gb", "precision": "fp8"}
+    inputs = inputs_for("qwen3-235b-a22b", skus=("h200-8",))
+    model, chip, engine, layout = served_replica(inputs, tp=1, dp=8.0, engine="vllm", **names)
+    parts = {"model": model, "chip": chip, "layout": layout}
+    requests = Requests(input_tokens=np.array([prompt]), output_tokens=np.array([200.0]))
+    asked = {"requests": requests, "running": 8 * running, "chunk_tokens": 8192.0}
+    ours, balanced = (
+        float(
+            np.squeeze(
+                average_step(**parts, engine=replace(engine, group_wait_fraction=wait), **asked).total_s
+            )
+        )
+        for wait in (1.0, 0.0)
+    )
+
+    draw, writing = np.random.default_rng(8), running * (1 - 1 / 200)
+    steps, seen = np.full(2000, ours), []
+    for _ in range(40):
+        come = draw.poisson(running / 200 * steps[:, None] / steps.mean(), (2000, 8))
+        fullest = come.max(axis=1) * prompt
+        times = step_times(
+            **parts,
+            engine=engine,
+            writing=writing,
+            prefill_tokens=fullest,
+            context_tokens=prompt + 200.0,
+            prompt_tokens=prompt,
+            other_tokens=7 * writing + come.sum(axis=1) * prompt - fullest,
+        )
+        steps = np.ravel(times.total_s)
+        seen.append(steps.mean())
+
+    assert ours == pytest.approx(np.mean(seen[20:]), rel=0.06)
+    assert balanced < 0.75 * ours
+
+
 def test_prompts_read_every_eighth_step_wait_for_eight() -> None:
     """As AMD's engine filed Llama 2 70B on MI300X: half the load where 450 ms are allowed, 2 % less in 2 s.
 

@@ -83,6 +83,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "count": f"{DECIDED}: runs of the job in this way; all ways together are training.{{job}}.count",
         "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
         "(training.{job}.power_caps)",
+        "clock_fraction": f"{DECIDED}: one of the clocks that the scenario names (training.{{job}}.clocks)",
     },
     "pausable": {
         "most_nodes": f"{DECIDED}: one of the sizes that the scenario names (training.{{job}}.nodes)",
@@ -99,6 +100,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         },
         "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
         "(services.{service}.power_caps)",
+        "clock_fraction": f"{DECIDED}: one of the clocks that the scenario names "
+        "(services.{service}.clocks)",
         "replicas": f"{DECIDED}: with the other rows of the period they carry the peak, standby not counted",
         "standby": "replicas beyond those that carry, for those that restart after a failure; with the "
         "spares of the node group enough are up for services.{service}.availability",
@@ -112,7 +115,12 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "site_energy": {name: f"{DECIDED}: {meaning_of('site_energy', name)}" for name in SITE_ENERGY},
     "clean_energy": {name: f"{meaning_of('clean_energy', name)}: {ON_HOURS}" for name in CLEAN_ENERGY},
-    "pools": {"node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work"},
+    "pools": {
+        "node_h": f"{DECIDED}: hours of the period on free nodes; all rows do the pool's work",
+        "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
+        "(pools.{pool}.power_caps)",
+        "clock_fraction": f"{DECIDED}: one of the clocks that the scenario names (pools.{{pool}}.clocks)",
+    },
     "chance": {
         "needed": "what the scenario asks for: the peak of a service, hours of a pool, hours to a deadline",
         "provided": "what the plan provides: replicas that carry, hours on the nodes of the pool and on free "
@@ -176,7 +184,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 def reason_of(table: str, key: str, row: Record) -> str | None:
     """What a number of a row is; None where nothing is known of it."""
     found = REASONS.get(table, {}).get(key)
-    return found and found.format_map({name: row.get(name, "") for name in ("job", "service")})
+    return found and found.format_map({name: row.get(name, "") for name in ("job", "service", "pool")})
 
 
 def decided(table: str, key: str, row: Record, value: float | None = None, name: str = "") -> Chosen:

@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.answers.plan.alternatives import alternative_sentences, tie_sentences
 from planner.answers.plan.chosen_ways import adoption_sentences, way_sentences
+from planner.answers.plan.clocks import mode_sentences
 from planner.answers.plan.commitments import commitment_sentences, commitment_warnings
 from planner.answers.plan.data_mix import data_sentences
 from planner.answers.plan.disposals import (
@@ -73,6 +74,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
         *data_sentences(plan, solution),
         *serving_sentences(plan, solution),
         *divisible_sentences(plan, solution),
+        *mode_sentences(plan, solution),
         *adoption_sentences(plan, solution),
         *commitment_sentences(plan, solution),
         *flexibility_sentences(plan, solution),

@@ -13,25 +13,26 @@ from planner.answers.plan.fleet import place
 from planner.answers.plan.promises import standing_by
 from planner.inputs.resolved import Inputs
 from planner.inputs.service_requests import arrival_scv, mix_of, request_tokens, trace_rate, windows_of
-from planner.performance.arrivals import Crew, Demand, dealt_stream, drawn_outages
+from planner.performance.arrivals import Crew, Demand, dealt_stream, drawn_outages, joined_streams
 from planner.performance.capacity import replica_queue
 from planner.performance.engine import with_values
 from planner.performance.quantiles import first_token_quantile_s
 from planner.performance.replica import MixedReplica, first_tokens_in_time_fraction, mixed_state
-from planner.performance.simulation import Outage, Served, StepTable, Stream, serve_stream, step_table
+from planner.performance.simulation import Outage, Served, Stream, serve_stream
+from planner.performance.step_table import StepTable, step_table
 from planner.performance.token_times import token_time_quantile_s
 from planner.physics.batch_serving import in_batches
 from planner.physics.equations.serving import replica_arrival_scv_ratio
+from planner.physics.power_caps import Modes
 from planner.physics.replica_questions import replica_arguments
 from planner.physics.serving_options import layout_columns
-from planner.physics.serving_power import BUNDLES, under_a_cap
-from planner.physics.training_options import UNCAPPED
+from planner.physics.serving_power import BUNDLES, slowed_arguments
 from planner.program.plan import Plan
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from planner.trace.quantities import chosen
 from planner.trace.records import Record
 
-SECONDS, WARM_SECONDS = 400.0, 40.0  # played, of which the first are not counted
+SECONDS, WARM_SECONDS = 400.0, 40.0  # played, of which the first and last are not counted
 REQUESTS = 20_000  # of a service in a period, as far as so many replicas take them
 LEAST_REPLICAS, MOST_REPLICAS = 16, 64
 SEED = 20230101
@@ -39,9 +40,10 @@ ANSWERS = 200  # kinds of answers where only their mean is stated
 OFF = 0.10  # of the closed form's quantile, from which on it is mentioned
 ABOUT = (
     "Arrivals and lengths are drawn from the trace of a service, in its peak hour; engines take "
-    "steps by the plan's own law, prompts in chunks and in turn; nodes fail at the plan's rate, those that "
-    "stand by take over at once, and what a failed node held is lost. First tokens count from arrival; the "
-    "quantiles of the time per token are over the means of requests."
+    "steps by the plan's own law, prompts in chunks and in turn; groups that share experts end each step "
+    "with the slowest of them, and batches on stages do not overtake; nodes fail at the plan's rate, those "
+    "that stand by take over at once, and what a failed node held is lost. First tokens count from arrival; "
+    "the quantiles of the time per token are over the means of requests."
 )
 QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99}
 
@@ -283,10 +285,10 @@ def _law(plan: Plan, case: _Case) -> _Law:
             carrying_replicas=case.crew.carrying,
         )
     )
-    caps = candidates.power_cap_fraction[one]
-    if np.any(caps < UNCAPPED):
+    modes = Modes(candidates.power_cap_fraction[one], candidates.clock_fraction[one])
+    if not modes.free:
         bursts = chosen("arrival_scv_ratio", np.array([scv]), "at one of the replicas that carry")
-        arguments = under_a_cap(inputs, service, sku, caps, arguments, bursts)
+        arguments = slowed_arguments(inputs, service, sku, modes, arguments, bursts)
     bundles = {name: with_values(arguments[name]) for name in BUNDLES}
     limits = bundles["limits"]
     batch, places, chunk = (
@@ -359,12 +361,12 @@ def _play(
                 )
             )
             outages += [gone[0]] * case.crew.groups
-        streams.append(_joined(own))
+        streams.append(joined_streams(own))
         sampled.append(few)
     rows = np.array([len(one.arrival_s) for one in streams])
     of = np.repeat(np.arange(len(cases)), rows)
     served = serve_stream(
-        stream=_joined(streams),
+        stream=joined_streams(streams),
         tables=[law.table for law in laws],
         table_of=of,
         batch_limit=np.array([law.batch_limit for law in laws])[of],
@@ -382,32 +384,17 @@ def _play(
     ]
 
 
-def _joined(streams: list[Stream]) -> Stream:
-    wide = max(one.arrival_s.shape[1] for one in streams)
-
-    def all_rows(name: str, filling: float) -> NDArray[np.float64]:
-        return np.concatenate(
-            [
-                np.pad(column, ((0, 0), (0, wide - column.shape[1])), constant_values=filling)
-                for column in (getattr(one, name) for one in streams)
-            ]
-        )
-
-    return Stream(
-        all_rows("arrival_s", np.inf), all_rows("input_tokens", 1.0), all_rows("output_tokens", 1.0)
-    )
-
-
 def _seen(stream: Stream, served: Served, rows: slice, few: int, warm: float, seconds: float) -> _Played:
     width = stream.arrival_s.shape[1]
     first, last, refused, lost = (
         getattr(served, name)[rows, :width] for name in ("first_s", "last_s", "refused", "lost")
     )
-    counts = np.isfinite(stream.arrival_s) & (stream.arrival_s >= warm)
+    # Nobody comes after the end, so that who comes shortly before it is answered sooner than others.
+    counts = (stream.arrival_s >= warm) & (stream.arrival_s < seconds - warm)
     done = counts & np.isfinite(last)
     answers = np.maximum(np.round(stream.output_tokens), 1.0)
     several = done & (answers > 1.0)
-    inside = (last - stream.arrival_s)[done].sum() / (seconds - warm) / few
+    inside = (last - stream.arrival_s)[done].sum() / (seconds - 2.0 * warm) / few
     return _Played(
         replicas=few,
         requests=int(counts.sum()),

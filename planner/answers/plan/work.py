@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.chosen_ways import pool_way
+from planner.answers.plan.clocks import mode_columns, slowed_run
 from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
     nodes_text,
@@ -29,11 +30,12 @@ from planner.performance.layouts import recompute_says
 from planner.physics.batch_serving import in_batches
 from planner.physics.denoiser_training import HELD
 from planner.physics.engines import engine_title
+from planner.physics.power_caps import Modes
 from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training import TrainingRuns
-from planner.physics.training_options import UNCAPPED, trained_says
+from planner.physics.training_options import trained_says
 from planner.physics.users import farthest_latency
 from planner.physics.ways import way_said
 from planner.program.plan import Plan
@@ -51,7 +53,8 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
     if runs is None:
         return []
     found = []
-    caps, counts = runs.candidates.power_cap_fraction, solution.run[solution.run > 0]
+    counts = solution.run[solution.run > 0]
+    modes = Modes(runs.candidates.power_cap_fraction, runs.candidates.clock_fraction)
     labels = horizon.period_labels
     for row, count in zip(ledger.run_rows, counts, strict=True):
         c = int(runs.candidate[row])
@@ -72,7 +75,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
                 "nodes": int(runs.candidates.nodes[c]),
                 **columns_of(plan, c),
                 **({"count": int(count)} if job.count > 1 else {}),
-                **({"power_cap_fraction": float(caps[c])} if (caps < UNCAPPED).any() else {}),
+                **mode_columns(modes, c),
                 **_run_way(plan.inputs, int(runs.candidates.way[c])),
                 "layout": _laid_out(plan.inputs, job, runs.candidates.layout, c),
                 **_software_of(plan, int(runs.candidates.job[c]), int(runs.candidates.node_group[c])),
@@ -127,7 +130,8 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     replicas = ledger.replicas
     if replicas is None:
         return []
-    labels, caps = plan.inputs.scenario.horizon.period_labels, replicas.candidates.power_cap_fraction
+    labels = plan.inputs.scenario.horizon.period_labels
+    modes = Modes(replicas.candidates.power_cap_fraction, replicas.candidates.clock_fraction)
     found, tried, shares = [], plan.assembled.tried, quality_columns(plan, solution)
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
@@ -144,7 +148,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
                     **_way(tried, int(replicas.candidates.service[row])),
                     "model": tried.scenario.services[int(replicas.candidates.service[row])].model,
                     **_engine(plan, service),
-                    **({"power_cap_fraction": float(caps[row])} if (caps < UNCAPPED).any() else {}),
+                    **mode_columns(modes, row),
                     "replicas": count,
                     "standby": standing_by(problem.serve_options, int(v), t, count),
                     "capacity_per_s": (
@@ -237,6 +241,7 @@ def pool_records(plan: Plan, solution: Solution) -> list[Record]:
             "period": labels[t],
             **place(plan, int(options.node_group[o])),
             **pool_way(plan, o),
+            **mode_columns(plan.assembled.work.modes, o),
             "node_h": node_h,
             "held_node_h": (node_h * held[o, t]).named("held_node_h"),
             "reference_h": (node_h * speed[o]).named("reference_h"),
@@ -476,6 +481,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
     if runs is None:
         return []
     horizon = plan.inputs.scenario.horizon
+    modes = Modes(runs.candidates.power_cap_fraction, runs.candidates.clock_fraction)
     said = []
     done = zip(
         plan.ledger.run_rows, solution.run[solution.run > 0], counted_runs(plan, solution), strict=True
@@ -494,7 +500,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"Run {copies}{job.name}{_adapted(plan.inputs, job)} on "
             f"{nodes_text(int(runs.candidates.nodes[c]))} of {group}"
             f"{'' if other is None else f' and {other[0]} (what crosses: {other[1]})'}"
-            f"{_capped(float(runs.candidates.power_cap_fraction[c]))}"
+            f"{slowed_run(modes, c)}"
             f"{_with(plan.inputs, int(runs.candidates.way[c]))} from {first}; "
             f"done about {likely}, by {late} with 95 % chance where only failures vary "
             f"(deadline {job.deadline}). Checkpoint every {count_text(runs.interval_h.value[c] * 60)} min; "
@@ -505,14 +511,6 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
 
 def _with(inputs: Inputs, way: int) -> str:
     return f" with {set_said(inputs, way)}" if run_sets(inputs)[way] else ""
-
-
-def _capped(power_cap_fraction: float) -> str:
-    return (
-        ""
-        if power_cap_fraction == UNCAPPED
-        else f", accelerators capped at {percent_text(power_cap_fraction, 0)},"
-    )
 
 
 def divisible_sentences(plan: Plan, solution: Solution) -> list[str]:

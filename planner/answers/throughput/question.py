@@ -197,6 +197,10 @@ def _together(question: Question) -> Iterator[Problem]:
         yield Problem("--table-ways", f"{shown(', '.join(wrong))} is none of {', '.join(WAYS)}")
     if (question.input_tokens is None) != (question.output_tokens is None):
         yield Problem("--input-tokens", "and --output-tokens go together")
+    if question.alike and question.output_tokens is None:
+        yield Problem(
+            "--alike", "says that answers are of one length: needs --input-tokens and --output-tokens"
+        )
     if question.mix is not None and question.input_tokens is not None:
         yield Problem("--mix", "holds the lengths of requests: leave out --input-tokens and --output-tokens")
     if question.measured and question.calibration is not None:

@@ -27,6 +27,8 @@ def asking(setting: Setting) -> Setting:
     question, fact = setting.question, setting.fact
     if question.input_tokens is not None and question.output_tokens is not None:
         lengths = f"tokens_in = {question.input_tokens!r}\ntokens_out = {question.output_tokens!r}"
+        if question.alike and question.output_tokens > 0:
+            lengths += '\nanswers = "alike"'
     elif kind_of_model(setting.catalogue, question.model) == SPEECH:
         window_s = fact(f"speech.{question.model}.window").value
         lengths = f'audio = "{question.audio_s or window_s!r} s"'
@@ -59,7 +61,8 @@ def about(setting: Setting) -> dict[str, object]:
         sound = {"audio_s": service.audio_s, "windows": 1.0 if windows is None else float(windows.value)}
     return {
         **sound,
-        "mix": service.traffic or "requests of stated mean lengths",
+        "mix": service.traffic
+        or f"requests of {'one length' if service.answers == 'alike' else 'stated mean lengths'}",
         "input_tokens": float(prompt.value),
         "output_tokens": float(answer.value),
         "ttft_s": service.first_token_s,

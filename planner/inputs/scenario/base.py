@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_o
 from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 from pydantic.fields import FieldInfo
 
-from planner.inputs.scenario.fields import Choice, Count, Frame, ModelName, Range, Rule, Text
+from planner.inputs.scenario.fields import Choice, Count, Fraction, Frame, ModelName, Range, Rule, Text
 from planner.inputs.scenario.fields_nested import Several
 from planner.trace.currency import Stated
 from planner.trace.units import SUFFIX_UNITS
@@ -43,6 +43,12 @@ Method = Annotated[Literal["full", "lora"] | None, Choice('"lora"', METHODS)]
 METHOD_SAYS = "What is trained: all weights, or adapters next to frozen ones; default: all"
 AdapterRank = Annotated[int | None, Count("16", Range(1, 4096))]
 RANK_SAYS = "Rank of the adapters; default: the fact performance.adapter.rank"
+PowerCaps = Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))]
+CAPS_SAY = "Accelerator power to try, as shares of the rated; default: 1"
+Clocks = Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))]
+CLOCKS_SAY = (
+    "Accelerator clocks to try, locked at shares of the highest: what waits for memory hardly slows down"
+)
 TechniqueNames = Annotated[tuple[str, ...], Several(Text('"kv-fp8"'), most=3, least=0)]
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 from planner.inputs.catalogue import OwnFacts
 from planner.inputs.embedding_tables import EmbeddingTable
 from planner.inputs.fits import Calibration, FittedFleet
-from planner.inputs.scenario.base import Part, TechniqueNames
+from planner.inputs.scenario.base import CLOCKS_SAY, Clocks, Part, TechniqueNames
 from planner.inputs.scenario.fields import (
     Choice,
     Count,
@@ -235,6 +235,11 @@ class Policy(Part):
         description="What operation may decide by the hour: shift moves pools and pausable jobs between "
         "hours, pack lets replicas rest off the peak, lend (with pack) lets pools work on their nodes; "
         "default: nothing, work and requests are spread evenly",
+    )
+    clocks_fraction: Clocks = Field(
+        None,
+        description=f"{CLOCKS_SAY}; for all training runs, pools and services that state neither clocks nor "
+        "power_caps, but those of recommendation models and what is answered in batches; default: 1",
     )
     techniques: TechniqueNames = Field(
         (),

@@ -13,13 +13,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    CAPS_SAY,
+    CLOCKS_SAY,
     METHOD_SAYS,
     MODEL_SAYS,
     RANK_SAYS,
     AdapterRank,
     CardName,
+    Clocks,
     Method,
     Part,
+    PowerCaps,
     SiteNames,
     SiteRef,
     SkuName,
@@ -167,6 +171,8 @@ class Pool(Part):
     batch_sequences: Annotated[int | None, Count("128", Range(1, 10_000_000))] = Field(
         None, description="Sequences of an optimiser step; default: the fact pool.batch_sequences"
     )
+    power_caps_fraction: PowerCaps = Field(None, description=CAPS_SAY)
+    clocks_fraction: Clocks = Field(None, description=f"{CLOCKS_SAY}; default: 1")
     techniques: TechniqueNames = Field(
         (),
         description="Published techniques that the plan may adopt for it (`everfleet techniques`); "

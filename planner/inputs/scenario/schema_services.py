@@ -7,9 +7,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    CAPS_SAY,
+    CLOCKS_SAY,
     MODEL_SAYS,
     CardName,
+    Clocks,
     Part,
+    PowerCaps,
     ServingPrecision,
     SiteNames,
     SiteRef,
@@ -124,6 +128,11 @@ class Service(Part):
         description="Several classes of requests in one service, in place of `traffic` or one length: a "
         "replica is planned for their mix, not for its mean",
     )
+    answers: Annotated[Literal["alike", "spread"] | None, Choice('"alike"', ("alike", "spread"))] = Field(
+        None,
+        description="Whether all answers are as long as `tokens_out`, as in most benchmarks, or spread "
+        "around it like exponential ones; default: spread",
+    )
     cache_hits_fraction: Annotated[float | None, Fraction("0.4", Range(0, 0.99))] = Field(
         None,
         description="Share of prompt tokens that an engine finds in its prefix cache and does not read again",
@@ -232,8 +241,10 @@ class Service(Part):
     unmet_penalty_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"0.5 USD"', "USD", Range(0, 1e6, open=True)))
     ] = Field(None, description="What each request that is not carried costs; default: all have to be")
-    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
-        None, description="Accelerator power to try, as shares of the rated; default: 1"
+    power_caps_fraction: PowerCaps = Field(None, description=CAPS_SAY)
+    clocks_fraction: Clocks = Field(
+        None,
+        description=f"{CLOCKS_SAY}; of replicas that write answers where others read prompts; default: 1",
     )
     data_site: Annotated[str | None, SiteRef('"dallas"')] = Field(
         None, description="Site where its weights lie and its logs are kept. Default: wherever it serves"

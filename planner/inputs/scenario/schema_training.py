@@ -8,13 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.inputs.scenario.base import (
+    CAPS_SAY,
+    CLOCKS_SAY,
     METHOD_SAYS,
     MODEL_SAYS,
     RANK_SAYS,
     AdapterRank,
     CardName,
+    Clocks,
     Method,
     Part,
+    PowerCaps,
     Precision,
     SiteNames,
     SiteRef,
@@ -179,9 +183,8 @@ class TrainingJob(Part):
         description="How fast the nodes of a pausable job may rise and fall where it may shift, in shares of "
         "its full size an hour; default: no limit",
     )
-    power_caps_fraction: Annotated[tuple[float, ...] | None, Several(Fraction("0.8", Range(0.3, 1)))] = Field(
-        None, description="Accelerator power to try, as shares of the rated; default: 1"
-    )
+    power_caps_fraction: PowerCaps = Field(None, description=CAPS_SAY)
+    clocks_fraction: Clocks = Field(None, description=f"{CLOCKS_SAY}; default: 1")
     techniques: TechniqueNames = Field(
         (), description="Published techniques that the plan may use (`everfleet techniques`); default: none"
     )

@@ -27,6 +27,11 @@ def request_problems(entry: Mapping[str, Any], at: str) -> Iterator[Problem]:
         yield from _targets(entry, at, whole)
     yield from _shares(entry, at)
     yield from _phases(entry, at)
+    if "answers" in entry and (said or not entry.get("tokens_out")):
+        yield Problem(
+            f"{at}.answers",
+            "says how answers of one tokens_out spread: write tokens_in and tokens_out, or remove this",
+        )
     if "cached_tokens" in entry and "cache_hits" not in entry:
         yield Problem(f"{at}.cached_tokens", "has no effect without cache_hits: write that, or remove this")
 

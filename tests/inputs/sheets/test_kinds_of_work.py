@@ -354,9 +354,11 @@ NOT_ASKED = {
     "people": "asked for; it becomes accelerator-hours",
     "checkpoint_storage": "a class of the catalogue, parallel-fs by default",
     "precision": "how it is done",
+    "answers": "of benchmarks: requests of users spread",
     "person_time": "the fact planning.person_time",
     **dict.fromkeys(
-        ("cache_precision", "precisions", "techniques", "engine", "power_caps", "routing"), "how it is done"
+        ("cache_precision", "precisions", "techniques", "engine", "power_caps", "clocks", "routing"),
+        "how it is done",
     ),
     **dict.fromkeys(
         ("skus", "sites", "skus_today", "sites_today", "least_replicas"), "where work may be done"

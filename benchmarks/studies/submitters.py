@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
@@ -35,10 +36,7 @@ NAMES = {
 
 def table_lines(path: Path = ROWS) -> list[str]:
     """The rows of the table: each benchmark, then all of them."""
-    alike: dict[tuple[str, ...], list[tuple[str, float]]] = defaultdict(list)
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            alike[tuple(row[name] for name in SAME)].append((row["submitter"], 1.0 / float(row["step_s"])))
+    alike = _alike(path)
     of = {name: [found for key, found in alike.items() if key[1] == name] for name in NAMES}
     return [HEAD, "|---" + "|--:" * 6 + "|"] + [
         _line(name, groups)
@@ -47,14 +45,32 @@ def table_lines(path: Path = ROWS) -> list[str]:
     ]
 
 
-def _line(name: str, groups: list[list[tuple[str, float]]]) -> str:
-    off = [abs(rate / np.median([one for _, one in found]) - 1.0) for found in groups for _, rate in found]
-    apart = [
+def mean_apart_fraction(path: Path = ROWS) -> float:
+    """How far two companies are apart on the same machine, the mean over all pairs."""
+    return float(np.mean(_apart(_alike(path).values())))
+
+
+def _alike(path: Path) -> dict[tuple[str, ...], list[tuple[str, float]]]:
+    """Companies and rates of each machine."""
+    alike: dict[tuple[str, ...], list[tuple[str, float]]] = defaultdict(list)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            alike[tuple(row[name] for name in SAME)].append((row["submitter"], 1.0 / float(row["step_s"])))
+    return alike
+
+
+def _apart(groups: Iterable[list[tuple[str, float]]]) -> list[float]:
+    return [
         max(a, b) / min(a, b) - 1.0
         for found in groups
         for (mine, a), (other, b) in combinations(found, 2)
         if mine != other
     ]
+
+
+def _line(name: str, groups: list[list[tuple[str, float]]]) -> str:
+    off = [abs(rate / np.median([one for _, one in found]) - 1.0) for found in groups for _, rate in found]
+    apart = _apart(groups)
     shares = (np.mean(off), np.mean(apart), np.median(apart), np.quantile(apart, 0.9))
     return (
         " | ".join(

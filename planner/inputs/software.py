@@ -39,6 +39,7 @@ class Stack:
     sequence_parallel: bool | str = True
     hides_gradients: bool = True
     shards_optimizer: bool = True
+    shards_weights: bool = True
     facts: Mapping[str, str] = field(default_factory=dict)
     facts_on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

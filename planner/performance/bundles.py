@@ -98,7 +98,8 @@ class TrainingChip:
     bits do; `narrow_fraction` of the layers' multiplications run in it, the others in 16 bits. Grouped
     matrices of experts reach `grouped_efficiency_fraction` of the peak at most, and half of their speed at
     `grouped_half_tokens` an expert, those of the software where none are given; they are made up of whole
-    tiles, `grouped_tile` to a side.
+    tiles, `grouped_tile` to a side. `pair_link_fraction` of its links lead to any one other in its
+    domain; it is 1 by a switch.
     """
 
     matrix_tflop_per_s: Entry
@@ -113,6 +114,7 @@ class TrainingChip:
     grouped_half_tokens: Entry = None
     grouped_efficiency_fraction: Entry = 1.0
     grouped_tile: Entry = 1.0
+    pair_link_fraction: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +170,9 @@ class KeptBytes:
 class SplitLimits:
     """How far a search goes: sizes that nobody exceeds. `shard_gradients` 1 also tries ZeRO-2.
 
-    Stages, and copies of the model, are multiples of `stages_of` and `copies_of`: places that share a run
-    take whole ones. Stages of several places are not cut into chunks, which would go to and fro between them.
+    `shard_weights` 0 leaves ZeRO-3 out. Stages, and copies of the model, are multiples of `stages_of` and
+    `copies_of`: places that share a run take whole ones. Stages of several places are not cut into chunks,
+    which would go to and fro between them.
     """
 
     largest_micro_batch: int = 8
@@ -177,6 +180,7 @@ class SplitLimits:
     largest_interleave: int = 8
     spare_layers: int = 2
     shard_gradients: int = 0
+    shard_weights: int = 1
     stages_of: int = 1
     copies_of: int = 1
 

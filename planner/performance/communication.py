@@ -1,7 +1,8 @@
 """Time that accelerators spend sending to each other while training.
 
 Bandwidths are one way and per accelerator; `link_domain` is the number of accelerators that share the
-fast links (8 in most nodes, 72 in a rack-scale domain).
+fast links (8 in most nodes, 72 in a rack-scale domain), and `pair_link_fraction` the share of its links that
+an accelerator has to any one other there: 1 where a switch joins them all.
 """
 
 import numpy as np
@@ -12,6 +13,26 @@ from planner.performance.experts import token_copies
 
 VALUE_BYTES = 2.0  # bf16 activations and gathered weights, whatever the precision of the multiplications
 FIT_NODE = 8.0  # accelerators in a node of the data that the gather was fitted on
+
+
+def used_link_fraction(*, members: Column, pair_link_fraction: Column) -> Column:
+    """Share of its links that an accelerator uses in a group of its node.
+
+    min(1, (g-1) f)
+
+    Where links join pairs without a switch, those to accelerators outside the group lie idle.
+
+    Source: counting; data sheet of AMD MI300X (seven links of eight accelerators).
+    """
+    result: Column = np.minimum(1.0, (np.asarray(members) - 1.0) * pair_link_fraction)
+    return result
+
+
+def _group_gb_per_s(members: Column, pair_link_fraction: Column, reached_gb_per_s: Column) -> Column:
+    """What a group reaches; one alone sends nothing, at any speed."""
+    used = used_link_fraction(members=np.maximum(members, 2.0), pair_link_fraction=pair_link_fraction)
+    result: Column = reached_gb_per_s * used
+    return result
 
 
 def tensor_exchange_s(
@@ -28,6 +49,7 @@ def tensor_exchange_s(
     tensor_exposed_fraction: Column,
     near_hop_s: Column = 0.0,
     far_hop_s: Column = 0.0,
+    pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Exposed time of the two all-reduces of one layer in one direction.
 
@@ -46,7 +68,7 @@ def tensor_exchange_s(
     """
     require_not_negative(near_hop_s=near_hop_s, far_hop_s=far_hop_s)
     require_share(tensor_exposed_fraction=tensor_exposed_fraction)
-    fast = link_gb_per_s * link_efficiency_fraction
+    fast = _group_gb_per_s(tp, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
     ports = link_domain * network_gb_per_s * network_efficiency_fraction
     ring_gb_per_s = np.where(tp <= link_domain, fast, np.minimum(fast, ports))
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
@@ -72,6 +94,7 @@ def expert_exchange_s(
     collective_latency_s: Column,
     exposed_fraction: Column,
     most_domains_per_token: Column = np.inf,
+    pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Exposed time to send tokens to their experts and back, one layer in one direction.
 
@@ -94,7 +117,7 @@ def expert_exchange_s(
     chosen = np.minimum(domains, most_domains_per_token)
     passed_on = token_copies(experts_per_token=experts_per_token, holders=chosen * near) * (1.0 - 1.0 / near)
     crossing = token_copies(experts_per_token=experts_per_token, holders=chosen) * (1.0 - 1.0 / domains)
-    fast_s = passed_on / (link_gb_per_s * link_efficiency_fraction)
+    fast_s = passed_on / _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
     slow_s = crossing / (network_gb_per_s * network_efficiency_fraction)
     copy_gb = rank_tokens * hidden * VALUE_BYTES / 1e9
     both_ways = np.where(ep > 1, 2.0, 0.0)
@@ -118,21 +141,22 @@ def context_exchange_s(
     collective_latency_s: Column,
     attention_s: Column,
     exposed_fraction: Column,
+    pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Exposed time to pass keys and values round the ring of context parallelism, one layer forward.
 
     t_cp = max(0, R - t_att) + x min(R, t_att),  R = (c-1) [tok 2 w/t 2 B / (N e) + latency],  0 where c = 1
 
-    w is the width of all keys. The ring of t c neighbours lies in the fast domain, or its slowest hop is a
-    network port. Each part arrives while attention works on the one before; the first and the last have
-    nothing next to them (x).
+    w is the width of all keys. The ring of t c neighbours lies in the fast domain, over the
+    links of a pair, or its slowest hop is a network port. Each part arrives while attention works on the one
+    before; the first and the last have nothing next to them (x).
 
     Source: Liu et al., "Ring Attention", arXiv 2310.01889; Jacobs et al., arXiv 2309.14509, for the volumes.
     """
     require_share(exposed_fraction=exposed_fraction)
     port = np.where(
         tp * cp <= link_domain,
-        link_gb_per_s * link_efficiency_fraction,
+        link_gb_per_s * link_efficiency_fraction * pair_link_fraction,
         network_gb_per_s * network_efficiency_fraction,
     )
     part_s = rank_tokens * 2.0 * key_width / tp * VALUE_BYTES / (port * 1e9) + collective_latency_s
@@ -167,6 +191,7 @@ def weight_gather_s(
     link_efficiency_fraction: Column,
     network_efficiency_fraction: Column,
     fsdp_latency_s: Column,
+    pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Time to gather the sharded weights of one layer.
 
@@ -182,7 +207,8 @@ def weight_gather_s(
         gathered_gb * (1.0 - near / accelerators) / (near * network_gb_per_s * network_efficiency_fraction)
     )
     passed_on = 1.0 / FIT_NODE + np.maximum(0.0, 1.0 - FIT_NODE / near)
-    return network_s + gathered_gb * passed_on / (link_gb_per_s * link_efficiency_fraction) + fsdp_latency_s
+    fast = _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
+    return network_s + gathered_gb * passed_on / fast + fsdp_latency_s
 
 
 def gradient_exchange_s(
@@ -195,6 +221,7 @@ def gradient_exchange_s(
     network_gb_per_s: Column,
     link_efficiency_fraction: Column,
     network_efficiency_fraction: Column,
+    pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Time to sum gradients over the data-parallel ranks, before overlap.
 
@@ -206,7 +233,8 @@ def gradient_exchange_s(
     """
     near = np.clip(link_domain / tp, 1.0, ranks)
     far = ranks / near
-    fast_s = (near - 1.0) / near / (link_gb_per_s * link_efficiency_fraction)
+    fast = _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
+    fast_s = (near - 1.0) / near / fast
     slow_s = (far - 1.0) / far / (near * network_gb_per_s * network_efficiency_fraction)
     result: Column = exchanged_gb * (fast_s + slow_s)
     return result

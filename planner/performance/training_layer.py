@@ -84,6 +84,7 @@ def rank_of(
         "network_gb_per_s": chip.network_gb_per_s,
         "link_efficiency_fraction": software.link_efficiency_fraction,
         "network_efficiency_fraction": software.network_efficiency_fraction,
+        "pair_link_fraction": chip.pair_link_fraction,
     }
     data_parallel = data_parallel_ranks(
         accelerators=run.accelerators, tp=layout.tp, pp=layout.pp, cp=layout.cp

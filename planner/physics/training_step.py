@@ -7,7 +7,7 @@ remember where they come from.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -82,9 +82,10 @@ PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "mxfp4")  # of training
 # What memory takes by precision and software, and the step does not.
 MEMORY = {"gradient_bytes": "gradient_bytes"}
 KEPT = "activation_fraction"
+SPREAD = "shard_weights"  # whether software shards weights over copies, of which its layouts alone speak
 # What is known of a mixture of experts next to its step: the rate of all steps, the weights of a token; and
 # what its memory takes.
-OUTSIDE_STEP = ("calibration_factor", "active_parameters", *MEMORY, KEPT)
+OUTSIDE_STEP = ("calibration_factor", "active_parameters", *MEMORY, KEPT, SPREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,10 @@ def hardware_arguments(
     found[KEPT] = derive(kept_fraction, value_bytes=size)
     if facts.has(f"{chip}.link_efficiency"):
         found["link_efficiency_fraction"] = facts.fact(f"{chip}.link_efficiency")
+    meshed = facts.has(f"{chip}.pair_links")
+    found["pair_link_fraction"] = (
+        facts.fact(f"{chip}.pair_links") if meshed else chosen("pair_link_fraction", 1.0, "by a switch")
+    )
     found["precision_factor"] = _precision_factor(facts, chip, precision)
     for parameter, key in software.replaced(accelerator, width).items():
         if parameter not in EXPERT_ONLY:
@@ -154,7 +159,8 @@ def hardware_arguments(
     if not software.hides_gradients:
         found["data_parallel_hidden_fraction"] = chosen("data_parallel_hidden_fraction", 0.0, software.says)
     fused = chosen("fused_attention", int(software.fused_attention), software.says)
-    return {**found, "sequence_parallel": _split(software), "fused_attention": fused}
+    spread = chosen(SPREAD, int(software.shards_weights), software.says)
+    return {**found, "sequence_parallel": _split(software), "fused_attention": fused, SPREAD: spread}
 
 
 def _split(software: Stack) -> Traced:
@@ -342,7 +348,7 @@ def layout_of(
     values: dict[str, Any] = {
         name: node.value
         for name, node in arguments.items()
-        if name not in OUTSIDE_STEP or name in MEMORY or name == KEPT
+        if name not in OUTSIDE_STEP or name in MEMORY or name in (KEPT, SPREAD)
     }
     values |= {name: int(values[name]) for name in (*WHOLE, *EXPERTS) if name in values}
     bundles = search_bundles(
@@ -353,8 +359,10 @@ def layout_of(
             "sequence_tokens": sequence_tokens,
         }
     )
+    if limits is not None:
+        bundles["limits"] = replace(limits, shard_weights=bundles["limits"].shard_weights)
     return best_layout(
-        **(bundles if limits is None else bundles | {"limits": limits}),
+        **bundles,
         memory_gb=memory_gb,
         usable_fraction=usable_fraction,
         as_fast_fraction=as_fast_fraction,

@@ -296,6 +296,18 @@ def test_layouts_divide_evenly_and_tensors_stay_in_the_fast_domain():
     assert 16 in pp  # 126 layers on 16 stages, as Llama 3.1 405B was trained
 
 
+def test_software_that_keeps_weights_whole_is_given_no_zero_3():
+    sizes = {"accelerators": 8, "global_batch": 8, "layers": 80, "heads": 64, "kv_heads": 8}
+    known = layout_candidates(**sizes, sequence_tokens=8192, link_domain=8)
+    whole = layout_candidates(
+        **sizes, sequence_tokens=8192, link_domain=8, limits=SplitLimits(shard_weights=0)
+    )
+
+    assert set(known["sharding"]) == {1.0, 3.0}
+    assert set(whole["sharding"]) == {1.0}
+    assert len(whole["tp"]) == np.sum(known["sharding"] == 1)
+
+
 def test_no_layout_says_why():
     too_big = search(LLAMA_405B, "A100-40GB-SXM", 8, 8, "bf16")
 

@@ -13,7 +13,11 @@ from benchmarks.studies import fit
 from planner.inputs.loading import load_catalogue
 from planner.inputs.software import default_stack, stack_named, stacks
 from planner.performance.bundles import Links, Waits, bundled, memory_bundles, step_bundles
-from planner.performance.communication import context_exchange_s, context_imbalance_ratio
+from planner.performance.communication import (
+    context_exchange_s,
+    context_imbalance_ratio,
+    used_link_fraction,
+)
 from planner.performance.diffusion import DenoiserStep, diffusion_training_step
 from planner.performance.hardware import precision_factor
 from planner.performance.memory import kept_fraction, training_memory_parts
@@ -207,6 +211,19 @@ def test_the_ring_costs_what_attention_does_not_hide():
     assert reference == pytest.approx(0.2 * 3 * part_s, rel=1e-12)
     assert context_exchange_s(**RING, cp=1.0, attention_s=0.0, exposed_fraction=1.0) == 0
     assert context_exchange_s(**RING, cp=8.0, attention_s=0.0, exposed_fraction=1.0) > 2 * alone
+
+
+def test_a_group_in_a_mesh_of_pairs_uses_the_links_between_its_members_alone():
+    """Seven links of eight MI300X: two reach one, as measured (48 of 448 GB/s), eight all of them."""
+    two, four, eight, switched = (
+        used_link_fraction(members=m, pair_link_fraction=f)
+        for m, f in ((2.0, 1 / 7), (4.0, 1 / 7), (8.0, 1 / 7), (2.0, 1.0))
+    )
+    ring = {**RING, "cp": 2.0, "attention_s": 0.0, "exposed_fraction": 0.0}
+    part_s = 4096 * 2 * 1024 / 2 * 2 / 360e9
+
+    assert (two, four, eight, switched) == pytest.approx((1 / 7, 3 / 7, 1.0, 1.0), rel=1e-12)
+    assert context_exchange_s(**ring, pair_link_fraction=1 / 7) == pytest.approx(7 * part_s + 20e-6)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])

@@ -30,9 +30,10 @@ def layout_candidates(
 
     t divides the fast domain and the heads; p leaves at most `spare_layers` places empty (the first
     and the last stage may be a layer shorter); v divides the layers of a stage and p the micro-batches;
-    d = n/(t p c) is whole and d b divides B; weights are sharded (ZeRO-3) only without a pipeline;
-    `shard_gradients` 1 also tries ZeRO-2, which changes little next to ZeRO-1. Where
-    there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense models).
+    d = n/(t p c) is whole and d b divides B; weights are sharded (ZeRO-3) only without a pipeline, and not
+    where `shard_weights` is 0; `shard_gradients` 1 also tries ZeRO-2, which changes little next to ZeRO-1.
+    Where there are experts, e divides them and the n/p accelerators of a stage (`ep`, absent in dense
+    models).
     """
     columns = evenly_divided(
         accelerators=accelerators,
@@ -86,11 +87,13 @@ def evenly_divided(
     columns = {name: plain[:, i] for i, name in enumerate(names)}
     if experts:
         columns = _spread_experts(columns, accelerators, experts)
-    stages = [1.0, 2.0, 3.0] if limits.shard_gradients else [1.0, 3.0]
+    stages = [1.0, 2.0] if limits.shard_gradients else [1.0]
     columns["dp"] = accelerators / (columns["tp"] * columns["pp"] * columns["cp"])
     # Weights are sharded in full only where one stage holds them all.
     whole = columns["pp"] == 1
-    rows = [np.arange(len(whole))] * len(stages[:-1]) + [np.flatnonzero(whole)]
+    rows = [np.arange(len(whole))] * len(stages)
+    if limits.shard_weights:
+        stages, rows = [*stages, 3.0], [*rows, np.flatnonzero(whole)]
     row = np.concatenate(rows)
     sharding = np.repeat(stages, [len(each) for each in rows])
     return {**{name: column[row] for name, column in columns.items()}, "sharding": sharding}

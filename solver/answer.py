@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-
-import numpy as np
+from functools import cached_property
 
 from solver import backend, verify
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
+from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
 from solver.narrow import narrow
-from solver.operating import best_operation
+from solver.operating import best_operation, for_this
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.spare_rows import add_spare_rows
 from solver.start import first_plan, plan_of_choices
-from solver.tighten import keep_the_pace, split_by_rebate
 from solver.totals import charged
+from solver.variables import empty
 
 REPAIR_S = 10.0  # after a stop, to find a plan that holds where one was shown
 ANY = 1e6  # a gap that every plan keeps
 FRACTIONS_FIRST = 0.8  # share of the time left for the search in which replicas may be fractions
+MEANS_FIRST = 0.9  # of the time, for a plan with means of slots: a search of all slots after it finds little
 SLOTS_LATER = 0.75  # of the time, for plans with longer slots before those of the problem are looked at
 PERIOD_FIRST = 0.6  # of that, for a plan without any
 FEW = 4  # longer slots of a day
@@ -38,6 +39,7 @@ SOME = 300  # and from which on rows for each period take as long as they save, 
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
 CHOICES_FIRST = 0.4  # of the time, at most, for that
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
+HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 LITTLE = 0.05  # of the time: too little to write a large program down for a search
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
@@ -104,9 +106,7 @@ def answer(
     began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
         return Answer(backend.Status.NO_INCUMBENT, None, math.nan, -math.inf, math.inf, 0.0)
-    search = _Search(
-        build(problem), gap_fraction, began, time_limit_s, watch, should_stop, engine, tolerance, start
-    )
+    search = _Search(problem, gap_fraction, began, time_limit_s, watch, should_stop, engine, tolerance, start)
     if start is None:
         found = search.from_slots() or search.by_steps(head_start_fraction)
         if found is not None:
@@ -118,7 +118,7 @@ def answer(
 class _Search:
     """A question on its way to its answer: what is known of it so far. Each step may end it."""
 
-    program: Program
+    problem: Problem
     gap_fraction: float
     began: float
     time_limit_s: float
@@ -129,6 +129,36 @@ class _Search:
     start: Solution | None
     floor: float = -math.inf
     shown: bool = False  # somebody saw a plan, and expects one
+    charging: tuple[Solution, Program] | None = None  # a plan, and what it is charged by
+
+    @cached_property
+    def program(self) -> Program:
+        """Written down when it is asked for: large problems with slots may have their answer before."""
+        return build(self.problem)
+
+    @cached_property
+    def whole_numbers(self) -> int:
+        """How many whole numbers there are; slots have none of their own."""
+        return empty(self.problem.by_period()).whole_numbers()
+
+    @property
+    def many_slots(self) -> bool:
+        """Is it a large problem with slots, whose program is not written down to look at one plan?"""
+        return bool(len(self.problem.slots)) and self.engine == "highs" and self.whole_numbers >= LARGE
+
+    def program_of(self, plan: Solution) -> Program:
+        """The program, or as much of it as says what this plan is charged."""
+        if not self.many_slots or "program" in vars(self):
+            return self.program
+        if self.charging is None or self.charging[0] is not plan:
+            part = empty(for_this(self.problem, plan))
+            self.charging = plan, replace(part, problem=self.problem)
+        return self.charging[1]
+
+    def best(self, known: list[Solution]) -> Solution | None:
+        """The best of the plans that hold, if any does."""
+        plans = [plan for plan in known if not check(self.program_of(plan), plan, self.tolerance)]
+        return min(plans, key=lambda plan: verify.objective_value(self.problem, plan), default=None)
 
     def spent_s(self) -> float:
         return time.monotonic() - self.began
@@ -137,43 +167,132 @@ class _Search:
         return max(self.time_limit_s - self.spent_s(), 0.0)
 
     def holds(self, plan: Solution) -> bool:
-        return _holds(self.program, plan, self.floor, self.gap_fraction, self.tolerance)
+        """Does a plan keep every rule, and the gap, although its fractions of replicas were rounded up?"""
+        if check(self.program_of(plan), plan, self.tolerance):
+            return False
+        cost = verify.objective_value(self.problem, plan)
+        return backend.gap(cost, self.floor) <= max(self.gap_fraction, self.tolerance)
 
     def ended(self, status: backend.Status, plan: Solution) -> Answer:
-        return _checked(self.program, plan, status, self.floor, self.spent_s(), self.tolerance)
+        """The answer, its objective by plain sums, if the plan holds."""
+        if violations := check(self.program_of(plan), plan, self.tolerance):
+            raise WrongAnswer(violations)
+        objective, floor = verify.objective_value(self.problem, plan), self.floor
+        gap_fraction = 0.0 if status is backend.Status.OPTIMAL else backend.gap(objective, floor)
+        return Answer(status, plan, objective, floor, gap_fraction, self.spent_s())
 
     def stopped(self, plan: Solution | None) -> Answer:
-        return _stopped_early(self.program, plan, self.floor, self.spent_s(), self.tolerance)
+        """What there is before the search proper: perhaps a plan, perhaps a bound."""
+        if plan is None:
+            status = backend.Status.NO_INCUMBENT
+            return Answer(status, None, math.nan, self.floor, math.inf, self.spent_s())
+        return self.ended(backend.Status.INTERRUPTED, plan)
 
     def from_slots(self) -> Answer | None:
-        """With slots, a plan of fewer and a bound; the answer where they are near enough."""
-        if not len(self.program.problem.slots):
+        """With slots, a plan of fewer and a bound; the answer where they are near enough, or time is up.
+
+        A large program with slots takes long to write down, and its search longer than all else: there is
+        none where half of the time is spent.
+        """
+        if not len(self.problem.slots):
             return None
         ends = self.began + self.time_limit_s
-        means = _bound_of_means(self.program, ends, self.should_stop) if self.engine == "highs" else None
+        means = bound_of_means(self.problem, ends, self.should_stop) if self.many_slots else None
         left_s = 0.0  # where nothing comes of it, the bound is not waited for
         try:
-            self.start, self.floor = _from_fewer_slots(
-                self.program,
-                gap_fraction=self.gap_fraction,
-                ends=ends,
-                should_stop=self.should_stop,
-                engine=self.engine,
-                tolerance=self.tolerance,
-            )
+            self.start, self.floor = self.from_fewer_slots(ends)
             left_s = self.left_s()
         finally:
             if means is not None:
                 self.floor = max(self.floor, means.outcome(within_s=left_s).bound * THOUSAND)
-        if self.start is None or not self.holds(self.start):
+        if self.start is not None and self.holds(self.start):
+            return self.ended(backend.Status.WITHIN_GAP, self.start)
+        if not self.many_slots or self.left_s() >= HALF * self.time_limit_s:
             return None
-        return self.ended(backend.Status.WITHIN_GAP, self.start)
+        if self.start is None:
+            return self.stopped(None) if self.left_s() == 0 else None
+        stops = self.should_stop is not None and self.should_stop()
+        return self.ended(backend.Status.INTERRUPTED if stops else backend.Status.TIME_LIMIT, self.start)
+
+    def from_fewer_slots(self, ends: float) -> tuple[Solution | None, float]:
+        """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
+
+        One in the middle is solved with the means of its slots, which no plan costs less than. Of any other,
+        or where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots,
+        and one of longer slots is one of those that they join. What is whole of either is held, and its
+        operation chosen in the slots of the problem.
+        """
+        problem, floor = self.problem, -math.inf
+
+        def left_s(until: float) -> float:
+            return max(until - time.monotonic(), 0.0)
+
+        def answer_of(one: Problem, share: float, limit_s: float, start: Solution | None = None) -> Answer:
+            return answer(
+                one,
+                gap_fraction=share * self.gap_fraction,
+                time_limit_s=limit_s,
+                should_stop=self.should_stop,
+                start=start,
+                engine=self.engine,
+                tolerance=self.tolerance,
+            )
+
+        most_s = math.inf if self.many_slots else OPERATION_S
+
+        def operated(plan: Solution) -> Solution | None:
+            if left_s(ends) == 0 or (self.should_stop is not None and self.should_stop()):
+                return None
+            return best_operation(
+                problem,
+                plan,
+                time_limit_s=max(min(most_s, left_s(ends)), backend.SOON_S),
+                should_stop=self.should_stop,
+                engine=self.engine,
+            )
+
+        if self.engine == "highs" and MIDDLE <= self.whole_numbers < LARGE:
+            mean = mean_slots(problem, MEANS)
+            if mean is problem and len(problem.slots) <= MEANS:
+                return None, floor  # few enough to be searched as they are
+            if mean is not problem:
+                found = answer_of(mean, MEAN_CLOSELY, MEANS_FIRST * left_s(ends))
+                floor = found.bound if found.status is not backend.Status.INFEASIBLE else floor
+                plan = operated(found.solution) if found.solution is not None else None
+                if plan is not None and (best := self.best([plan])) is not None:
+                    return best, floor
+        if self.many_slots:
+            next_to_mean = plan_of_one_slot(
+                problem,
+                gap_fraction=self.gap_fraction,
+                ends=ends,
+                time_limit_s=HALF * left_s(ends),
+                should_stop=self.should_stop,
+            )
+            plan, floor = next_to_mean.plan, next_to_mean.bound * THOUSAND
+            better = operated(plan) if plan is not None else None
+            if better is not None and (best := self.best([better])) is not None:
+                return best, floor
+        searched = time.monotonic() + SLOTS_LATER * left_s(ends)
+        first = PERIOD_FIRST if self.whole_numbers < LARGE else 1.0  # no search takes so many longer slots
+        by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
+        if by_period is None:
+            return None, floor
+        known, few, coarser = [by_period], None, fewer_slots(problem, FEW)
+        if coarser is not problem and left_s(searched) > backend.SOON_S:
+            few = answer_of(coarser, 1.0, left_s(searched), by_period).solution
+        for plan in (few, by_period):
+            better = operated(plan) if plan is not None else None
+            if better is not None:
+                known.append(better)
+                break
+        return self.best(known), floor
 
     def by_steps(self, head_start_fraction: float) -> Answer | None:
         """A first plan of a large program by steps; the answer where it is near enough or was stopped."""
         left_s = self.time_limit_s - self.spent_s()
         head_start_s = head_start_fraction * left_s if math.isfinite(self.time_limit_s) else 0.0
-        large = self.program.whole_numbers() >= LARGE and self.engine == "highs"
+        large = self.engine == "highs" and self.program.whole_numbers() >= LARGE
         if self.start is not None or head_start_s <= 0 or not large:
             return None
         add_spare_rows(self.program)
@@ -223,9 +342,9 @@ class _Search:
     def late(self) -> Answer | None:
         """The plan that is known, where too little time is left to write a large program down."""
         little = self.time_limit_s - self.spent_s() < LITTLE * self.time_limit_s
-        if self.start is None or not little or self.program.whole_numbers() < LARGE:
+        if self.start is None or not little or self.whole_numbers < LARGE:
             return None
-        if check(self.program, self.start, self.tolerance):
+        if check(self.program_of(self.start), self.start, self.tolerance):
             return None
         return self.ended(backend.Status.TIME_LIMIT, self.start)
 
@@ -269,7 +388,7 @@ class _Search:
         known += [found] if found is not None else []
         best = None
         if outcome.status is not backend.Status.INFEASIBLE:
-            best = _best(program, known, self.tolerance)
+            best = self.best(known)
         if best is None and outcome.stopped and (self.shown or known):
             best = self.repaired(outcome, known)
         if best is not None:
@@ -291,96 +410,7 @@ class _Search:
         )
         if not any_plan.status.has_plan:
             return None
-        return _best(self.program, [*known, self.program.solution(any_plan.values)], self.tolerance)
-
-
-def _bound_of_means(
-    program: Program, ends: float, should_stop: backend.Stop | None
-) -> backend.Running | None:
-    """Fractions with few slots that join neighbours, in a thread: the bound of a large problem with slots.
-
-    Those of all its slots take minutes at 72 node groups over 8 periods of 24. The rows of `tighten` lift it
-    there by 1.2 %, for a sixth more time. None where there are no such.
-    """
-    problem = program.problem
-    means = mean_slots(problem, MEANS, changes=True)
-    if program.whole_numbers() < LARGE or means is problem:
-        return None
-    few, limit_s = build(means), max(ends - time.monotonic(), backend.SOON_S)
-    keep_the_pace(few)
-    split_by_rebate(few, np.ones(len(problem.sku_names), dtype=bool), best_only=True)
-    return backend.begin(
-        few.model, gap_fraction=0.0, time_limit_s=limit_s, should_stop=should_stop, whole=False
-    )
-
-
-def _from_fewer_slots(
-    program: Program,
-    *,
-    gap_fraction: float,
-    ends: float,
-    should_stop: backend.Stop | None,
-    engine: str,
-    tolerance: float,
-) -> tuple[Solution | None, float]:
-    """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
-
-    One in the middle is solved with the means of its slots, which no plan costs less than. Of any other, or
-    where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots, and
-    one of longer slots is one of those that they join. What is whole of either is held, and its operation
-    chosen in the slots of the problem.
-    """
-    problem, known, floor = program.problem, list[Solution](), -math.inf
-
-    def left_s(until: float) -> float:
-        return max(until - time.monotonic(), 0.0)
-
-    def answer_of(one: Problem, share: float, limit_s: float, start: Solution | None = None) -> Answer:
-        return answer(
-            one,
-            gap_fraction=share * gap_fraction,
-            time_limit_s=limit_s,
-            should_stop=should_stop,
-            start=start,
-            engine=engine,
-            tolerance=tolerance,
-        )
-
-    def operated(plan: Solution) -> Solution | None:
-        if left_s(ends) == 0 or (should_stop is not None and should_stop()):
-            return None
-        return best_operation(
-            problem,
-            plan,
-            time_limit_s=min(OPERATION_S, max(left_s(ends), backend.SOON_S)),
-            should_stop=should_stop,
-            engine=engine,
-        )
-
-    if engine == "highs" and MIDDLE <= program.whole_numbers() < LARGE:
-        mean = mean_slots(problem, MEANS)
-        if mean is problem and len(problem.slots) <= MEANS:
-            return None, floor  # few enough to be searched as they are
-        if mean is not problem:
-            found = answer_of(mean, MEAN_CLOSELY, SLOTS_LATER * left_s(ends))
-            floor = found.bound if found.status is not backend.Status.INFEASIBLE else floor
-            plan = operated(found.solution) if found.solution is not None else None
-            if plan is not None and (best := _best(program, [plan], tolerance)) is not None:
-                return best, floor
-    searched = time.monotonic() + SLOTS_LATER * left_s(ends)
-    first = PERIOD_FIRST if program.whole_numbers() < LARGE else 1.0  # no search takes so many longer slots
-    by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
-    if by_period is None:
-        return None, floor
-    known, few, coarser = [by_period], None, fewer_slots(problem, FEW)
-    if coarser is not problem and left_s(searched) > backend.SOON_S:
-        few = answer_of(coarser, 1.0, left_s(searched), by_period).solution
-    for plan in (few, by_period):
-        better = operated(plan) if plan is not None else None
-        if better is not None:
-            known.append(better)
-            break
-    return _best(program, known, tolerance), floor
+        return self.best([*known, self.program.solution(any_plan.values)])
 
 
 def _leave_out_what_is_worse(
@@ -404,43 +434,3 @@ def _leave_out_what_is_worse(
             time_limit_s=NARROW * max(left_s, 0.0),
             should_stop=should_stop,
         )
-
-
-def _best(program: Program, known: list[Solution], tolerance: float) -> Solution | None:
-    """The best of the plans that hold, if any does."""
-    plans = [plan for plan in known if not check(program, plan, tolerance)]
-    return min(plans, key=lambda plan: verify.objective_value(program.problem, plan), default=None)
-
-
-def _holds(program: Program, rounded: Solution, bound: float, gap_fraction: float, tolerance: float) -> bool:
-    """Does a plan keep every rule, and the gap, although its fractions of replicas were rounded up?"""
-    if check(program, rounded, tolerance):
-        return False
-    return backend.gap(verify.objective_value(program.problem, rounded), bound) <= max(
-        gap_fraction, tolerance
-    )
-
-
-def _stopped_early(
-    program: Program, solution: Solution | None, floor: float, elapsed_s: float, tolerance: float
-) -> Answer:
-    """What there is before the search proper: perhaps a plan, perhaps a bound."""
-    if solution is None:
-        return Answer(backend.Status.NO_INCUMBENT, None, math.nan, floor, math.inf, elapsed_s)
-    return _checked(program, solution, backend.Status.INTERRUPTED, floor, elapsed_s, tolerance)
-
-
-def _checked(
-    program: Program,
-    solution: Solution,
-    status: backend.Status,
-    bound: float,
-    elapsed_s: float,
-    tolerance: float,
-) -> Answer:
-    """The answer, its objective by plain sums, if the plan holds."""
-    if violations := check(program, solution, tolerance):
-        raise WrongAnswer(violations)
-    objective = verify.objective_value(program.problem, solution)
-    gap_fraction = 0.0 if status is backend.Status.OPTIMAL else backend.gap(objective, bound)
-    return Answer(status, solution, objective, bound, gap_fraction, elapsed_s)

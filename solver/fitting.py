@@ -104,8 +104,9 @@ class _Fitting:
         row = {each: number for number, each in enumerate(program.model.constraints)}
         total = sum(weight * ordered.get(each.name, 0.0) for each, weight in program.objective.items())
         self._price = DEAR * abs(total) / max(in_service, 1.0) or 1.0
+        slots = range(len(self._problem.slots))
         rows = [
-            [row[each] for stem in ("nodes", "hours") if (each := program.prefix + name(stem, index)) in row]
+            [row[each] for each in map(program.prefix.__add__, _rows_of_nodes(index, slots)) if each in row]
             for index in np.ndindex(program.in_use.shape)
         ]
         self._over_places = self._fractions.soften(rows, self._price).reshape(program.in_use.shape)
@@ -210,6 +211,12 @@ class _Fitting:
         if lacks > SOME or cost[best] < stays - SOME:
             self._replicas[rows[some], period] = after[best]
             used[group[some]] = filled[best]
+
+
+def _rows_of_nodes(index: tuple[int, ...], slots: range) -> list[str]:
+    """The rows that say how many nodes there are of a node group in a period, and in its slots."""
+    by_slot = [name(stem, (*index, slot)) for stem in ("slot_nodes", "slot_off") for slot in slots]
+    return [name("nodes", index), name("hours", index), *by_slot]
 
 
 @cache

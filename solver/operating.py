@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +12,10 @@ import numpy as np
 from solver import backend
 from solver.build import build
 from solver.problem import Problem, Solution
+from solver.program import Program
 from solver.tables import Flags
 
+SOME = 1e-3  # of an order: less is none
 HELD = (
     "order",
     "commit",
@@ -38,16 +42,39 @@ def best_operation(
 ) -> Solution | None:
     """The plan with its operation chosen again, unchecked; None where the fleet is not enough."""
     program = build(for_this(problem, plan))
-    values = program.start(plan)
-    for family in HELD:
-        for variable in getattr(program, family).ravel():
-            if variable is None:
-                continue
-            variable.lowBound = variable.upBound = values.get(variable.name, variable.lowBound or 0.0)
+    _hold(program, program.start(plan), HELD)
     found = backend.solve(
         program.model, gap_fraction=1e-6, time_limit_s=time_limit_s, should_stop=should_stop, engine=engine
     )
     return program.solution(found.values) if found.status.has_plan else None
+
+
+def with_more_nodes(
+    problem: Problem, plan: Solution, *, time_limit_s: float, should_stop: backend.Stop | None = None
+) -> Solution | None:
+    """The plan with as many more orders as its operation needs, unchecked; None where none are enough.
+
+    Orders are fractions at first, and rounded up.
+    """
+    program = build(for_this(problem, plan))
+    before = program.start(plan)
+    _hold(program, before, [family for family in HELD if family != "order"])
+    for variable in program.order.ravel():
+        variable.lowBound = before[variable.name]
+    found = backend.relax(
+        program.model, time_limit_s=time_limit_s, should_stop=should_stop, crossover=False, inside=True
+    )
+    if found.status is not backend.Status.OPTIMAL:
+        return None
+    up = {each.name: math.ceil(found.values[each.name] - SOME) for each in program.order.ravel()}
+    return program.solution({**found.values, **up})
+
+
+def _hold(program: Program, values: Mapping[str, float], families: Iterable[str]) -> None:
+    for family in families:
+        for variable in getattr(program, family).ravel():
+            if variable is not None:
+                variable.lowBound = variable.upBound = values.get(variable.name, variable.lowBound or 0.0)
 
 
 def for_this(problem: Problem, plan: Solution) -> Problem:

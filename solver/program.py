@@ -11,7 +11,7 @@ import pulp
 
 from solver import account, account_slots, backend, bounds, quality, regions
 from solver.problem import Problem, Solution
-from solver.rows import NO_PART, Index, Part, Variables, dictionary, linear, made, name, terms
+from solver.rows import NO_PART, Index, Part, Variables, expression, linear, made, name, terms
 from solver.slots import Shifting
 from solver.solution import Decisions, SlotUse
 from solver.tables import Flags, Floats, Whole
@@ -132,29 +132,30 @@ class Program:
         found[moves.to_cohort] = True
         return found
 
-    def add(self, row: str, expression: Any, sense: int, limit: float) -> None:
-        """One row: expression (<=, =, >=) limit. A row of no variable is left out where it holds anyway."""
-        holds = {
-            pulp.LpConstraintLE: limit >= 0,
-            pulp.LpConstraintEQ: limit == 0,
-            pulp.LpConstraintGE: limit <= 0,
-        }
-        if not expression and holds[sense]:
-            return
-        self.model.addConstraint(pulp.LpConstraint(expression, sense, self.prefix + row, limit))
+    def add(self, row: str, total: Any, sense: int, limit: float) -> None:
+        """One row: total (<=, =, >=) limit. A row of no variable is left out where it holds anyway."""
+        if not total:
+            holds = {
+                pulp.LpConstraintLE: limit >= 0,
+                pulp.LpConstraintEQ: limit == 0,
+                pulp.LpConstraintGE: limit <= 0,
+            }
+            if holds[sense]:
+                return
+        self.model.addConstraint(pulp.LpConstraint(total, sense, self.prefix + row, limit))
 
     def add_rows(self, stem: str, index: Whole, sense: int, limits: Floats, *parts: Part) -> None:
         """Many rows of one kind, named by `index` [N, axes]; those without a finite limit are left out."""
-        row = np.concatenate([part[0] for part in parts])
-        order = np.argsort(row, kind="stable")
-        variables = np.concatenate([part[1] for part in parts])[order]
+        held_by = np.concatenate([part[0] for part in parts])
+        order = np.argsort(held_by, kind="stable")
+        variables = np.concatenate([part[1] for part in parts])[order].tolist()
         coefficients = np.concatenate([part[2] for part in parts])[order].tolist()
-        cuts = np.searchsorted(row[order], np.arange(len(index) + 1)).tolist()
+        cuts = np.searchsorted(held_by[order], np.arange(len(index) + 1)).tolist()
         places, ends = index.tolist(), limits.tolist()
         for number in np.flatnonzero(np.isfinite(limits)).tolist():
             own = slice(cuts[number], cuts[number + 1])
-            expression = pulp.LpAffineExpression(dictionary(variables[own], coefficients[own]))
-            self.add(name(stem, places[number]), expression, sense, float(ends[number]))
+            row = "_".join([stem, *map(str, places[number])])
+            self.add(row, expression(variables[own], coefficients[own]), sense, ends[number])
 
     def slack(self, family: str, index: Index, size: float, most: float | None = None) -> list[Any]:
         """The term by which a row of a relaxed family gives way; nothing where the family is firm."""

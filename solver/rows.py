@@ -7,7 +7,10 @@ coefficient. Only what is not zero is listed, so that a row costs what it holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
+from contextlib import suppress
+from importlib import import_module
+from itertools import product, repeat
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,11 @@ Index = tuple[int, ...]
 Part = tuple[Whole, Variables, Floats]
 
 NO_PART: Part = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=object), np.zeros(0))
+
+
+# At each variable PuLP warns of its next version, which takes a sixth of the time that large programs take.
+with suppress(ImportError):
+    import_module("pulp.v4_migration").set_v4_migration_warnings(False)
 
 
 def name(stem: str, index: Iterable[Any]) -> str:
@@ -50,7 +58,8 @@ def indicators(stem: str, *index: Whole) -> Variables:
 
 def made(variables: Variables) -> Flags:
     """Where there is a variable, of arrays in which there is one only where there may be anything."""
-    return np.array([one is not None for one in variables.ravel()], dtype=bool).reshape(variables.shape)
+    there = map(is_not, variables.ravel().tolist(), repeat(None))
+    return np.fromiter(there, bool, variables.size).reshape(variables.shape)
 
 
 def _end(limit: float) -> float | None:
@@ -73,6 +82,14 @@ def linear(*parts: Iterable[tuple[Any, float]]) -> Any:
         (variable, float(coefficient)) for part in parts for variable, coefficient in part if coefficient
     ]
     return pulp.LpAffineExpression(dictionary(*zip(*pairs, strict=True)) if pairs else {})
+
+
+def expression(variables: Variables, coefficients: Sequence[float]) -> Any:
+    """The sum of coefficients times variables, as `dictionary` counts them."""
+    found = pulp.LpAffineExpression(zip(variables, coefficients, strict=True))
+    if len(found) == len(variables):
+        return found
+    return pulp.LpAffineExpression(dictionary(variables, coefficients))
 
 
 def terms(variables: Variables, coefficients: NDArray[Any] | float) -> list[tuple[Any, float]]:

@@ -118,6 +118,27 @@ def first_plan(
         restore(as_it_was)
 
 
+def plan_by_rounding(
+    program: Program, *, gap_fraction: float, time_limit_s: float, should_stop: backend.Stop | None = None
+) -> FirstPlan:
+    """A plan from options that are rounded one after the other, and no bound but that of the relaxation.
+
+    For programs whose bound is looked for elsewhere. The program is left as it was.
+    """
+    search = Search(gap_fraction, time.monotonic() + time_limit_s, should_stop)
+    relaxed, as_it_was = search.relax(program, crossover=False), ranges(program)
+    if relaxed.status is not backend.Status.OPTIMAL:
+        return FirstPlan(None, relaxed.stopped)
+    try:
+        found = _chosen(program, relaxed, search, None, large=True)
+        if not found.stopped and found.status is not backend.Status.INFEASIBLE:
+            found = _made_whole(program, found.values, search)
+        plan = program.solution(found.values) if found.status.has_plan else None
+        return FirstPlan(plan, found.stopped, relaxed.objective)
+    finally:
+        restore(as_it_was)
+
+
 def plan_of_choices(
     program: Program,
     *,

@@ -77,10 +77,11 @@ def _amount(stem: str, most: NDArray[Any]) -> Variables:
 def _some(stem: str, most: NDArray[Any]) -> Variables:
     """Amounts where there may be any; nothing is made elsewhere, which is nearly everywhere."""
     made = np.full(most.shape, None, dtype=object)
-    for index in np.argwhere(most > 0).tolist():
-        place = tuple(index)
-        top = float(most[place])
-        made[place] = pulp.LpVariable(name(stem, place), 0, None if top == np.inf else top)
+    some = most > 0
+    made[some] = [
+        pulp.LpVariable("_".join([stem, *map(str, place)]), 0, None if top == np.inf else float(top))
+        for place, top in zip(np.argwhere(some).tolist(), most[some].tolist(), strict=True)
+    ]
     return made
 
 

@@ -13,7 +13,10 @@ from planner.performance.simulation import Outage, Stream
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Requests a second of a whole service, and the trace that they come and look like."""
+    """Requests a second of a whole service, and the trace that they come and look like.
+
+    `share_fraction` of them goes to the replicas in question, at random; the rest to others.
+    """
 
     requests_per_s: float
     trace_per_s: float
@@ -21,6 +24,12 @@ class Demand:
     mix: RequestMix | None  # None: `input_tokens` each, and answers spread like exponential ones
     input_tokens: float
     output_tokens: float
+    share_fraction: float = 1.0
+
+    @property
+    def own_per_s(self) -> float:
+        """Requests a second that go to these replicas."""
+        return self.requests_per_s * self.share_fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +156,8 @@ def dealt_stream(
     Source: definition.
     """
     at = arrival_times_s(demand=demand, seconds=seconds, draw=draw)
+    if demand.share_fraction < 1.0:
+        at = at[draw.random(at.size) < demand.share_fraction]
     place = draw.integers(crew.carrying, size=at.size)
     empty = [(p, one) for p, each in enumerate(outages) for one in each if one.until_s > one.at_s]
     for p, gone in empty:

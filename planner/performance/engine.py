@@ -475,11 +475,12 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     """Time that a step spends in exchanges between the accelerators of a replica, for the tokens of a group.
 
     x = (2 L - L_s) (f lat + f_r 2 (t-1)/t n h 2 B/N_t) if t > 1
-        + L_s f_e (2 lat_r + 2 (r-1)/r n min(k, r) w 1.5 B/N_r),  L_s = L_e if experts lie on several groups
+        + L_s f_e (2 lat_r + 2 (r-1)/r n/t min(k, r) w 1.5 B/N_r),  L_s = L_e if experts lie on several groups
 
     w is h, or `expert_hidden` where tokens are narrowed before their experts. L_e layers hold experts: what
     comes back from experts of several groups is summed on the way, in place of the second ring of a layer.
-    Where an engine sends to all, tokens are gathered on every accelerator, sums scattered: r for min(k, r).
+    Each of the t accelerators of a group sends its part of the group's tokens. Where an engine sends to all,
+    tokens are gathered on every accelerator and sums scattered: r, not min(k, r).
 
     Source: volumes of a ring all-reduce and of an all-to-all, as in `step_times`.
     """
@@ -490,7 +491,7 @@ def exchange_s(*, model: Transformer, engine: Engine, layout: ReplicaLayout, tok
     copies = np.where(np.asarray(engine.sends_to_all) > 0, ranks, np.minimum(model.experts_per_token, ranks))
     sent = copies * (ranks - 1.0) / ranks
     narrowed = np.where(np.asarray(model.expert_hidden) > 0, model.expert_hidden / model.hidden, 1.0)
-    all_to_all_s = 2.0 * sent * 1.5 * narrowed * value_s / layout.expert_gb_per_s
+    all_to_all_s = 2.0 * sent * 1.5 * narrowed * value_s / layout.tp / layout.expert_gb_per_s
     to_experts = engine.expert_link_factor * (2.0 * layout.expert_latency_s + all_to_all_s)
     routes = (model.routed_parameters > 0) & (np.asarray(layout.dp) > 1)
     sending = np.where(routes, model.layers - model.dense_layers, 0.0)

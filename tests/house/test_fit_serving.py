@@ -153,6 +153,30 @@ def test_known_failures_mixtures_of_2025_in_full_systems():
     assert np.all(ratios[far] > 1.0)
 
 
+def test_layouts_of_a_mixture_stand_as_the_peer_has_them():
+    """Qwen3 235B on eight H200, 224 requests at once: aiconfigurator's rates, by one engine and batch.
+
+    Two groups of four were last by ours where each accelerator sent all tokens of its group to experts.
+    """
+    rates = {("1", "8"): 0.481, ("2", "4"): 0.472, ("4", "2"): 0.456, ("8", "1"): 0.426}
+    like = next(
+        row
+        for row in peer_answers.questions()
+        if (row["model"], row["sku"], row["precision"]) == ("qwen3-235b-a22b", "h200-8", "bf16")
+    )
+    said = {"batch": "224", "input_tokens": "4096", "output_tokens": "1024"}
+    rows = [
+        like | said | {"tp": tp, "dp": dp, "requests_per_s": str(8 * rate)}
+        for (tp, dp), rate in rates.items()
+    ]
+
+    ratios = np.exp(fit_serving.rate_errors(fit_serving.points_of(rows), {}))
+
+    ours = ratios * list(rates.values())
+    assert list(np.argsort(-ours)) == [0, 1, 2, 3]
+    assert ratios == pytest.approx(1.11, abs=0.09)
+
+
 # ---- the page of the peer
 
 

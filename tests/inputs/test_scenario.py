@@ -19,6 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from planner.answers.check import check_file
+from planner.inputs.loading import data_folder
 from planner.inputs.reference import json_schema
 from planner.inputs.scenario import (
     Horizon,
@@ -931,3 +933,10 @@ def test_reading_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
     assert (tmp_path / "s.toml").read_bytes() == before
+
+
+def test_a_shipped_pool_that_hears_is_checked_without_a_policy():
+    """Whether pools fit is asked before the rest is read: the clocks of a policy then have no say."""
+    title, _ = check_file(data_folder() / "scenarios" / "media-platform.toml")
+
+    assert title.startswith("A media platform")

@@ -288,7 +288,8 @@ def test_tokens_sent_to_all_take_as_many_copies_as_accelerators():
         engine = replace(VLLM, sends_to_all=sends_to_all, link_latency_factor=0.0)
         return float(exchange_s(**parts, model=model, engine=engine))
 
-    each_s = 2.0 * 7 / 8 * 1.5 * 100 * 4096 / 1e9 / parts["layout"].expert_gb_per_s
+    # Each of the two accelerators of a group sends 50 of its 100 tokens.
+    each_s = 2.0 * 7 / 8 * 1.5 * 50 * 4096 / 1e9 / parts["layout"].expert_gb_per_s
     copy_s = VLLM.expert_link_factor * 32 * each_s
 
     assert sent_s(1.0, 2.0) - sent_s(0.0, 2.0) == pytest.approx(6 * copy_s)

@@ -254,6 +254,30 @@ def test_a_part_of_a_trace_is_thinned():
     assert np.var(counts) / np.mean(counts) == pytest.approx(5.0, rel=0.25)
 
 
+def test_a_share_of_a_service_has_the_bursts_of_the_whole_thinned():
+    """Random splitting: a tenth of the requests, of which the count has 1 + (c^2 - 1)/10 of its mean."""
+    demand = Demand(
+        requests_per_s=40.0,
+        trace_per_s=40.0,
+        trace_scv_ratio=21.0,
+        mix=None,
+        input_tokens=10.0,
+        output_tokens=10.0,
+        share_fraction=0.1,
+    )
+    crew = Crew(carrying=1, standby=0, groups=1, replica_nodes=1.0, failure_rate_per_node_h=0.0, down_s=0.0)
+    draw = np.random.default_rng(7)
+    counts = [
+        np.isfinite(
+            dealt_stream(demand=demand, crew=crew, outages=[[]], sampled=1, seconds=50.0, draw=draw).arrival_s
+        ).sum()
+        for _ in range(400)
+    ]
+
+    assert np.mean(counts) == pytest.approx(200.0, rel=0.04)
+    assert np.var(counts) / np.mean(counts) == pytest.approx(3.0, rel=0.25)
+
+
 CREW = Crew(carrying=6, standby=2, groups=1, replica_nodes=0.5, failure_rate_per_node_h=2.0, down_s=900.0)
 
 

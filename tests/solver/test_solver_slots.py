@@ -25,10 +25,11 @@ from solver import (
     constrain_tasks,
     totals,
 )
-from solver.answer import Answer, _bound_of_means, answer, check
+from solver.answer import Answer, answer, check
 from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
+from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
 from solver.operating import best_operation
 from solver.problem import (
@@ -906,13 +907,13 @@ def test_neighbours_joined_bound_what_changes_cost(seed: int, dear: float) -> No
 
 
 def test_a_large_problem_is_bounded_beside_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By fractions with few slots; a smaller one, whose means are searched, is not."""
+    """By fractions with few slots."""
     case = in_halves(everything())
     ends = time.monotonic() + 20.0
-    monkeypatch.setattr("solver.answer.MEANS", 2)
-    assert _bound_of_means(build.build(case), ends, None) is None
-    monkeypatch.setattr("solver.answer.LARGE", 0)
-    means = _bound_of_means(build.build(case), ends, None)
+    monkeypatch.setattr("solver.many_slots.MEANS", 4)
+    assert bound_of_means(case, ends) is None  # as many as there are
+    monkeypatch.setattr("solver.many_slots.MEANS", 2)
+    means = bound_of_means(case, ends)
     assert means is not None
     fractions = backend.relax(build.build(mean_slots(case, 2, changes=True)).model, time_limit_s=20)
     bound = means.outcome().bound
@@ -923,18 +924,45 @@ def test_a_large_problem_is_bounded_beside_its_plan(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(size(1, nightly=10)))
-def test_the_bound_of_a_large_problem_is_below_its_plans(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_of_a_large_problem_is_below_its_plans(seed: int) -> None:
     """With rebates and jobs that pause, rows of the tightened program lift it; plans stay above it."""
     case = with_slots(with_work(fleet("S", seed), seed), 24, seed)
     best = answer(case, gap_fraction=0.005, time_limit_s=60)
     assert best.solution is not None
-    monkeypatch.setattr("solver.answer.LARGE", 0)
-    means = _bound_of_means(build.build(case), time.monotonic() + 20.0, None)
+    means = bound_of_means(case, time.monotonic() + 20.0)
     assert means is not None
     bound = means.outcome().bound
     fractions = backend.relax(build.build(mean_slots(case, 3, changes=True)).model, time_limit_s=20)
     assert bound > fractions.objective * (1 + 1e-4)
     assert 1000 * bound <= best.objective * (1 + 1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(size(2, nightly=10)))
+def test_a_large_problem_is_planned_next_to_the_mean_of_its_slots(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its nodes are enough in every slot, near to the best, and all of its program is never written down."""
+    case = with_slots(with_work(fleet("S", seed), seed), 24, seed)
+    best = answer(case, gap_fraction=0.005, time_limit_s=60)
+    found = plan_of_one_slot(case, gap_fraction=0.005, ends=time.monotonic() + 20, time_limit_s=20)
+    assert found.plan is not None
+    assert best_operation(case, found.plan, time_limit_s=20) is not None
+    written, build_all = list[Problem](), build.build
+
+    def recorded(problem: Problem) -> Program:
+        written.append(problem)
+        return build_all(problem)
+
+    monkeypatch.setattr("solver.answer.LARGE", 0)
+    monkeypatch.setattr("solver.answer.HALF", 1.0)
+    monkeypatch.setattr("solver.answer.build", recorded)
+    near = answer(case, gap_fraction=0.005, time_limit_s=20)
+    assert near.solution is not None
+    assert case not in written
+    assert near.bound <= best.objective * (1 + 1e-7)
+    assert best.bound <= near.objective * (1 + 1e-7)
+    assert near.objective <= 1.1 * best.objective
 
 
 def test_energy_by_the_hour_has_no_mean() -> None:

@@ -262,8 +262,8 @@ def points_of(rows: Sequence[Mapping[str, str]], spread: float = 0.0, *, measure
 def _balanced_where_the_peer_asks(engine: Engine, rows: Sequence[Mapping[str, str]]) -> Engine:
     """Engines whose groups all read as much in each step where the peer says the rate: it takes them so."""
     waits = np.broadcast_to(np.asarray(engine.group_wait_fraction, dtype=np.float64), (len(rows),))
-    asked = np.array([row["source"] == PEER for row in rows])
-    return replace(engine, group_wait_fraction=np.where(asked, 0.0, waits))
+    of_peer = np.array([row["source"] == PEER for row in rows])
+    return replace(engine, group_wait_fraction=np.where(of_peer, 0.0, waits))
 
 
 def _assumed(inputs: Inputs, chip: Chip, precision: str, one_scale: bool) -> Chip:

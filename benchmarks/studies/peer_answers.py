@@ -1,7 +1,7 @@
 """Questions about serving within targets: what a peer answers, and what we answer to the same.
 
 The rows of data/fit/serving_points.csv that state targets are what aiconfigurator found best for a model on a
-system, over the engines it was asked for: a rate with its engine and layout. serving_asked.csv holds more of
+system, over the engines it was asked for: a rate with its engine and layout. serving_more.csv holds more of
 its answers, on which nothing was fitted: the same questions on a second engine, where it had set two chips
 that are close on different ones, and questions that were not asked before. We are asked as a user would ask,
 `everfleet throughput --serve`: our best replica of at most eight accelerators at its greatest rate within the
@@ -22,7 +22,7 @@ from planner.inputs.catalogue import Catalogue
 from planner.inputs.hardware_question import Question
 from planner.inputs.loading import load_catalogue
 
-ASKED = FOLDER / "serving_asked.csv"
+MORE = FOLDER / "serving_more.csv"
 COLUMNS = (
     "source",
     "engine",
@@ -84,13 +84,13 @@ def questions() -> list[dict[str, str]]:
 def other_engines() -> list[dict[str, str]]:
     """The same questions on a second engine."""
     known = {question_of(row) for row in questions()}
-    return [row for row in read_table(ASKED, COLUMNS) if question_of(row) in known]
+    return [row for row in read_table(MORE, COLUMNS) if question_of(row) in known]
 
 
 def new_questions() -> list[dict[str, str]]:
     """Questions that `questions` does not hold, each on one engine for all accelerators."""
     known = {question_of(row) for row in questions()}
-    return [row for row in read_table(ASKED, COLUMNS) if question_of(row) not in known]
+    return [row for row in read_table(MORE, COLUMNS) if question_of(row) not in known]
 
 
 @cache

@@ -93,7 +93,7 @@ Otherwise, by group:
 - Qwen3 32B in 16 bits on GB200: the matrices below.
 - Llama 70B on four L40S: the rings below."""
 WHY_NEW = """\
-[serving_asked.csv](../data/fit/serving_asked.csv) holds answers of the same peer that were asked when all
+[serving_more.csv](../data/fit/serving_more.csv) holds answers of the same peer that were asked when all
 constants stood; no fit holds them. The new questions are nine, drawn up before one was asked: models,
 lengths and targets that the others do not have, each on one engine for all chips (a tenth, Mixtral, the peer
 could not answer). As first asked, with answers of ours that spread like exponential ones, 93 % of the 42 and
@@ -284,13 +284,13 @@ def _left_lines(ranked: Sequence[Ranking]) -> list[str]:
         left = [pair for pair in one.pairs if pair.verdict == OTHERWISE]
         if left:
             lines.append(
-                f"| {_asked(one)} | {one.tau_one_engine:.2f} | {_leads(left)} "
+                f"| {_question(one)} | {one.tau_one_engine:.2f} | {_leads(left)} "
                 f"| {'; '.join(borne_out(pair) for pair in left)} |"
             )
     return lines if len(lines) > 2 else ["Nothing."]
 
 
-def _asked(one: Ranking) -> str:
+def _question(one: Ranking) -> str:
     model, precision, read, written, ttft, tpot = one.question
     return f"{model} {precision} | {read}/{written} | {ttft}, {tpot}"
 
@@ -351,7 +351,7 @@ def _misplaced_lines(ranked: Sequence[Ranking]) -> list[str]:
     ]
     for one in ranked:
         lines.append(
-            f"| {_asked(one)} | {one.tau:.2f} | {one.tau_one_engine:.2f} | {_leads(one.flipped)} "
+            f"| {_question(one)} | {one.tau:.2f} | {one.tau_one_engine:.2f} | {_leads(one.flipped)} "
             f"| {'; '.join(cause(pair) for pair in one.flipped)} "
             f"| {'; '.join(borne_out(pair) for pair in one.flipped)} |"
         )

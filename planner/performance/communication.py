@@ -8,6 +8,7 @@ an accelerator has to any one other there: 1 where a switch joins them all.
 import numpy as np
 
 from planner.performance._checks import require_not_negative, require_share
+from planner.performance.bundles import Links
 from planner.performance.columns import Column
 from planner.performance.experts import token_copies
 
@@ -28,10 +29,10 @@ def used_link_fraction(*, members: Column, pair_link_fraction: Column) -> Column
     return result
 
 
-def _group_gb_per_s(members: Column, pair_link_fraction: Column, reached_gb_per_s: Column) -> Column:
-    """What a group reaches; one alone sends nothing, at any speed."""
+def _group_gb_per_s(members: Column, links: Links, pair_link_fraction: Column) -> Column:
+    """What a group of the fast domain reaches; one alone sends nothing, at any speed."""
     used = used_link_fraction(members=np.maximum(members, 2.0), pair_link_fraction=pair_link_fraction)
-    result: Column = reached_gb_per_s * used
+    result: Column = links.link_gb_per_s * links.link_efficiency_fraction * used
     return result
 
 
@@ -40,11 +41,7 @@ def tensor_exchange_s(
     rank_tokens: Column,
     hidden: Column,
     tp: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
+    links: Links,
     collective_latency_s: Column,
     tensor_exposed_fraction: Column,
     near_hop_s: Column = 0.0,
@@ -68,14 +65,14 @@ def tensor_exchange_s(
     """
     require_not_negative(near_hop_s=near_hop_s, far_hop_s=far_hop_s)
     require_share(tensor_exposed_fraction=tensor_exposed_fraction)
-    fast = _group_gb_per_s(tp, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
-    ports = link_domain * network_gb_per_s * network_efficiency_fraction
-    ring_gb_per_s = np.where(tp <= link_domain, fast, np.minimum(fast, ports))
+    fast = _group_gb_per_s(tp, links, pair_link_fraction)
+    ports = links.link_domain * links.network_gb_per_s * links.network_efficiency_fraction
+    ring_gb_per_s = np.where(tp <= links.link_domain, fast, np.minimum(fast, ports))
     ring_s = 2.0 * (tp - 1.0) / tp * rank_tokens * hidden * VALUE_BYTES / (ring_gb_per_s * 1e9)
     split = np.where(tp > 1, 2.0, 0.0)
-    domains = tp / link_domain
+    domains = tp / links.link_domain
     hops_s = 2.0 * (tp - domains) * near_hop_s + 2.0 * (domains - 1.0) * far_hop_s
-    started_s = collective_latency_s + np.where(tp > link_domain, hops_s, 0.0)
+    started_s = collective_latency_s + np.where(tp > links.link_domain, hops_s, 0.0)
     result: Column = split * (ring_s * tensor_exposed_fraction + started_s)
     return result
 
@@ -86,11 +83,7 @@ def expert_exchange_s(
     hidden: Column,
     experts_per_token: Column,
     ep: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
+    links: Links,
     collective_latency_s: Column,
     exposed_fraction: Column,
     most_domains_per_token: Column = np.inf,
@@ -112,13 +105,13 @@ def expert_exchange_s(
     "DeepSeek-V3", arXiv 2412.19437, section 3.2.2 (one copy to a node, passed on there).
     """
     require_share(exposed_fraction=exposed_fraction)
-    near = np.minimum(ep, link_domain)
+    near = np.minimum(ep, links.link_domain)
     domains = ep / near
     chosen = np.minimum(domains, most_domains_per_token)
     passed_on = token_copies(experts_per_token=experts_per_token, holders=chosen * near) * (1.0 - 1.0 / near)
     crossing = token_copies(experts_per_token=experts_per_token, holders=chosen) * (1.0 - 1.0 / domains)
-    fast_s = passed_on / _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
-    slow_s = crossing / (network_gb_per_s * network_efficiency_fraction)
+    fast_s = passed_on / _group_gb_per_s(near, links, pair_link_fraction)
+    slow_s = crossing / (links.network_gb_per_s * links.network_efficiency_fraction)
     copy_gb = rank_tokens * hidden * VALUE_BYTES / 1e9
     both_ways = np.where(ep > 1, 2.0, 0.0)
     result: Column = (
@@ -133,11 +126,7 @@ def context_exchange_s(
     key_width: Column,
     tp: Column,
     cp: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
+    links: Links,
     collective_latency_s: Column,
     attention_s: Column,
     exposed_fraction: Column,
@@ -155,9 +144,9 @@ def context_exchange_s(
     """
     require_share(exposed_fraction=exposed_fraction)
     port = np.where(
-        tp * cp <= link_domain,
-        link_gb_per_s * link_efficiency_fraction * pair_link_fraction,
-        network_gb_per_s * network_efficiency_fraction,
+        tp * cp <= links.link_domain,
+        links.link_gb_per_s * links.link_efficiency_fraction * pair_link_fraction,
+        links.network_gb_per_s * links.network_efficiency_fraction,
     )
     part_s = rank_tokens * 2.0 * key_width / tp * VALUE_BYTES / (port * 1e9) + collective_latency_s
     round_s = np.where(cp > 1, cp - 1.0, 0.0) * part_s
@@ -185,11 +174,7 @@ def weight_gather_s(
     *,
     gathered_gb: Column,
     accelerators: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
+    links: Links,
     fsdp_latency_s: Column,
     pair_link_fraction: Column = 1.0,
 ) -> Column:
@@ -202,13 +187,13 @@ def weight_gather_s(
 
     Source: fit on FSDP throughput of llm-foundry and Megatron-Bridge, see README.md of this folder.
     """
-    near = np.minimum(link_domain, accelerators)
-    network_s = (
-        gathered_gb * (1.0 - near / accelerators) / (near * network_gb_per_s * network_efficiency_fraction)
-    )
+    near = np.minimum(links.link_domain, accelerators)
+    ports_gb_per_s = near * links.network_gb_per_s * links.network_efficiency_fraction
+    network_s = gathered_gb * (1.0 - near / accelerators) / ports_gb_per_s
     passed_on = 1.0 / FIT_NODE + np.maximum(0.0, 1.0 - FIT_NODE / near)
-    fast = _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
-    return network_s + gathered_gb * passed_on / fast + fsdp_latency_s
+    fast = _group_gb_per_s(near, links, pair_link_fraction)
+    result: Column = network_s + gathered_gb * passed_on / fast + fsdp_latency_s
+    return result
 
 
 def gradient_exchange_s(
@@ -216,11 +201,7 @@ def gradient_exchange_s(
     exchanged_gb: Column,
     ranks: Column,
     tp: Column,
-    link_domain: Column,
-    link_gb_per_s: Column,
-    network_gb_per_s: Column,
-    link_efficiency_fraction: Column,
-    network_efficiency_fraction: Column,
+    links: Links,
     pair_link_fraction: Column = 1.0,
 ) -> Column:
     """Time to sum gradients over the data-parallel ranks, before overlap.
@@ -231,10 +212,10 @@ def gradient_exchange_s(
 
     Source: hierarchical all-reduce as in NCCL; Thakur et al., IJHPCA 2005, for the ring volumes.
     """
-    near = np.clip(link_domain / tp, 1.0, ranks)
+    near = np.clip(links.link_domain / tp, 1.0, ranks)
     far = ranks / near
-    fast = _group_gb_per_s(near, pair_link_fraction, link_gb_per_s * link_efficiency_fraction)
+    fast = _group_gb_per_s(near, links, pair_link_fraction)
     fast_s = (near - 1.0) / near / fast
-    slow_s = (far - 1.0) / far / (near * network_gb_per_s * network_efficiency_fraction)
+    slow_s = (far - 1.0) / far / (near * links.network_gb_per_s * links.network_efficiency_fraction)
     result: Column = exchanged_gb * (fast_s + slow_s)
     return result

@@ -15,7 +15,7 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
-from planner.performance.bundles import Links, Waits, named
+from planner.performance.bundles import Links, Waits
 from planner.performance.columns import Column
 from planner.performance.communication import gradient_exchange_s, weight_gather_s
 from planner.performance.experts import whole_tiles_ratio
@@ -236,13 +236,10 @@ def diffusion_training_step(
         fsdp_exposed_fraction=waits.fsdp_exposed_fraction,
         data_parallel_hidden_fraction=waits.data_parallel_hidden_fraction,
     )
-    exchanged_over = named(links)
     passes = 3.0 * samples
     elementwise: Column = passes * np.asarray(operator_s)[..., -1]
     busy = passes * np.sum(operator_s, axis=-1)
-    summed = gradient_exchange_s(
-        exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, **exchanged_over
-    )
+    summed = gradient_exchange_s(exchanged_gb=4.0 * parameters / 1e9, ranks=accelerators, tp=1.0, links=links)
     near = np.minimum(links.link_domain, accelerators)
     domains = accelerators / near
     across_gb = 4.0 * parameters / near / 1e9
@@ -255,7 +252,7 @@ def diffusion_training_step(
             gathered_gb=2.0 * parameters / 1e9,
             accelerators=ranks,
             fsdp_latency_s=waits.fsdp_latency_s,
-            **exchanged_over,
+            links=links,
         )
         longer: Column = (
             np.maximum(busy, gathered) + waits.fsdp_exposed_fraction * np.minimum(busy, gathered) - busy

@@ -156,7 +156,7 @@ def step_moments(queue: GatedQueue) -> StepMoments:
 
     Source: gated service of one queue, Takagi, "Queueing Analysis", vol. 1, 1991, section 2.3; length-biased
     sampling, Cox, "Renewal Theory", 1962, section 5.4; k: Blom, "Statistical Estimates and Transformed
-    Beta-Variables", 1958; skew: Cornish and Fisher, 1938; e and v between their limits: beside the largest of
+    Beta-Variables", 1958; skew: Cornish and Fisher, 1938; e and v between their limits: the largest of
     Poisson numbers within 10 % for 2 to 8 batches.
     """
     require_not_negative(hidden_s=queue.hidden_s, work_s=queue.work_s, others=queue.others)

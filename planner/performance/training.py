@@ -208,7 +208,8 @@ def _micro_batch(rank: Rank, forward: LayerForward) -> _MicroBatch:
         * weight_gather_s(
             gathered_gb=VALUE_BYTES * layer_values / 1e9,
             accelerators=run.accelerators,
-            **rank.links,
+            links=rank.links,
+            pair_link_fraction=chip.pair_link_fraction,
             fsdp_latency_s=software.fsdp_latency_s,
         ),
         # Frozen weights are gathered twice and have no gradients to scatter.
@@ -261,7 +262,11 @@ def _whole_step(rank: Rank, each: _MicroBatch) -> StepTime:
             np.asarray(model.adapter_parameters) > 0, rank.layers * model.adapter_parameters / layout.tp, held
         )
     gradient = summed * gradient_exchange_s(
-        exchanged_gb=4.0 * held / 1e9, ranks=rank.data_parallel * layout.cp, tp=layout.tp, **rank.links
+        exchanged_gb=4.0 * held / 1e9,
+        ranks=rank.data_parallel * layout.cp,
+        tp=layout.tp,
+        links=rank.links,
+        pair_link_fraction=chip.pair_link_fraction,
     )
     updated = held / np.where(layout.sharding >= 1, rank.data_parallel * layout.cp, 1.0)
     if rank.mixture:
@@ -274,7 +279,11 @@ def _whole_step(rank: Rank, each: _MicroBatch) -> StepTime:
         routed = routed * np.where(np.asarray(model.adapter_parameters) > 0, 0.0, 1.0)
         copies = expert_copies(accelerators=run.accelerators, pp=layout.pp, ep=layout.ep)
         gradient = gradient + summed * gradient_exchange_s(
-            exchanged_gb=4.0 * routed / 1e9, ranks=copies, tp=layout.ep, **rank.links
+            exchanged_gb=4.0 * routed / 1e9,
+            ranks=copies,
+            tp=layout.ep,
+            links=rank.links,
+            pair_link_fraction=chip.pair_link_fraction,
         )
         updated = updated + routed / np.where(layout.sharding >= 1, copies, 1.0)
     # At most half of the compute is backward work that gradients can hide behind.

@@ -1,11 +1,12 @@
 """One layer of a training step on one rank: what the rank works with, and the time of a forward pass."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.performance._checks import require_not_negative, require_open_share, require_positive
 from planner.performance.bundles import (
+    Links,
     TrainedTransformer,
     TrainingChip,
     TrainingLayout,
@@ -40,7 +41,7 @@ class Rank:
     software: TrainingSoftware
     weights: LayerWeights
     mixture: bool
-    links: dict[str, Column]
+    links: Links
     data_parallel: Column
     micro_batches: Column
     tokens: Column  # of one micro-batch
@@ -78,14 +79,13 @@ def rank_of(
         shared_experts=model.shared_experts,
         expert_hidden=model.expert_hidden,
     )
-    links = {
-        "link_domain": chip.link_domain,
-        "link_gb_per_s": chip.link_gb_per_s,
-        "network_gb_per_s": chip.network_gb_per_s,
-        "link_efficiency_fraction": software.link_efficiency_fraction,
-        "network_efficiency_fraction": software.network_efficiency_fraction,
-        "pair_link_fraction": chip.pair_link_fraction,
-    }
+    links = Links(
+        link_domain=chip.link_domain,
+        link_gb_per_s=chip.link_gb_per_s,
+        network_gb_per_s=chip.network_gb_per_s,
+        link_efficiency_fraction=software.link_efficiency_fraction,
+        network_efficiency_fraction=software.network_efficiency_fraction,
+    )
     data_parallel = data_parallel_ranks(
         accelerators=run.accelerators, tp=layout.tp, pp=layout.pp, cp=layout.cp
     )
@@ -172,12 +172,10 @@ def layer_forward(rank: Rank) -> LayerForward:
             hidden=model.hidden if model.expert_hidden is None else model.expert_hidden,
             experts_per_token=model.experts_per_token,
             ep=layout.ep,
-            **rank.links
-            | {
-                "network_efficiency_fraction": software.network_efficiency_fraction
-                if software.expert_network_efficiency_fraction is None
-                else software.expert_network_efficiency_fraction
-            },
+            links=rank.links
+            if software.expert_network_efficiency_fraction is None
+            else replace(rank.links, network_efficiency_fraction=software.expert_network_efficiency_fraction),
+            pair_link_fraction=chip.pair_link_fraction,
             collective_latency_s=software.collective_latency_s,
             exposed_fraction=exposed,
             most_domains_per_token=model.most_domains_per_token,
@@ -224,7 +222,8 @@ def layer_forward(rank: Rank) -> LayerForward:
         key_width=model.kv_heads * (model.hidden / model.heads if model.head_dim is None else model.head_dim),
         tp=layout.tp,
         cp=layout.cp,
-        **rank.links,
+        links=rank.links,
+        pair_link_fraction=chip.pair_link_fraction,
         collective_latency_s=software.collective_latency_s,
         attention_s=attention,
         exposed_fraction=software.context_exposed_fraction,
@@ -233,7 +232,8 @@ def layer_forward(rank: Rank) -> LayerForward:
         rank_tokens=rank.tokens,
         hidden=model.hidden,
         tp=layout.tp,
-        **rank.links,
+        links=rank.links,
+        pair_link_fraction=chip.pair_link_fraction,
         collective_latency_s=software.collective_latency_s,
         tensor_exposed_fraction=software.tensor_exposed_fraction,
         near_hop_s=software.near_hop_s,

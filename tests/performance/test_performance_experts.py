@@ -1,5 +1,6 @@
 """Mixture-of-experts models: their weights, their step, their layouts."""
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -8,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from performance_constants import FITTED, HARDWARE, MODERN, hardware_arguments
 
-from planner.performance.bundles import SplitLimits, bundled, memory_bundles, search_bundles, step_bundles
+from planner.performance.bundles import (
+    Links,
+    SplitLimits,
+    bundled,
+    memory_bundles,
+    search_bundles,
+    step_bundles,
+)
 from planner.performance.communication import expert_exchange_s
 from planner.performance.experts import (
     expert_tokens,
@@ -227,16 +235,19 @@ def test_terms_add_up_to_the_total():
 
 
 # Links of unit efficiency; 64 accelerators hold the experts, 8 for each token.
+LINKS = Links(
+    link_domain=8,
+    link_gb_per_s=900.0,
+    network_gb_per_s=50.0,
+    link_efficiency_fraction=1.0,
+    network_efficiency_fraction=1.0,
+)
 EXCHANGE = {
     "rank_tokens": 4096.0,
     "hidden": 7168,
     "experts_per_token": 8,
     "ep": 64,
-    "link_domain": 8,
-    "link_gb_per_s": 900.0,
-    "network_gb_per_s": 50.0,
-    "link_efficiency_fraction": 1.0,
-    "network_efficiency_fraction": 1.0,
+    "links": LINKS,
     "collective_latency_s": 0.0,
     "exposed_fraction": 1.0,
 }
@@ -266,12 +277,13 @@ def test_a_large_fast_domain_keeps_the_exchange_off_the_network():
     than what is passed on beside it, until it is as fast as the link.
     """
     on_link = 2 * COPY_GB * 64 * (1 - (63 / 64) ** 8) / 900
+    large, fast = replace(LINKS, link_domain=72), replace(LINKS, network_gb_per_s=900.0)
 
-    assert expert_exchange_s(**EXCHANGE | {"link_domain": 72}) == pytest.approx(on_link * 63 / 64, rel=1e-12)
+    assert expert_exchange_s(**EXCHANGE | {"links": large}) == pytest.approx(on_link * 63 / 64, rel=1e-12)
     assert expert_exchange_s(**EXCHANGE) == pytest.approx(
         2 * COPY_GB * 8 * (1 - (7 / 8) ** 8) * 7 / 8 / 50, rel=1e-12
     )
-    assert expert_exchange_s(**EXCHANGE | {"network_gb_per_s": 900.0}) == pytest.approx(on_link * 7 / 8)
+    assert expert_exchange_s(**EXCHANGE | {"links": fast}) == pytest.approx(on_link * 7 / 8)
     assert expert_exchange_s(**EXCHANGE | {"ep": 1}) == 0
 
 
@@ -301,9 +313,12 @@ def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance)
         | {
             "ep": ep,
             "most_domains_per_token": limit,
-            "link_gb_per_s": link,
-            "network_efficiency_fraction": 0.9,
-            "link_efficiency_fraction": FITTED["link_efficiency_fraction"],
+            "links": replace(
+                LINKS,
+                link_gb_per_s=link,
+                network_efficiency_fraction=0.9,
+                link_efficiency_fraction=FITTED["link_efficiency_fraction"],
+            ),
         }
     )
     copies = token_copies(experts_per_token=8, holders=min(nodes, limit) if nodes > 1 else ep)
@@ -321,7 +336,8 @@ def test_bandwidth_of_published_exchanges(ep, limit, link, published, tolerance)
 )
 def test_routing_within_fewer_nodes_never_sends_more(ep, each, limit, network):
     """Between one copy that goes nowhere and one for each expert over the slower link; less under a limit."""
-    one = EXCHANGE | {"ep": ep, "experts_per_token": each, "network_gb_per_s": network}
+    links = replace(LINKS, network_gb_per_s=network)
+    one = EXCHANGE | {"ep": ep, "experts_per_token": each, "links": links}
     free, bound = (expert_exchange_s(**one | {"most_domains_per_token": m}) for m in (np.inf, limit))
 
     assert bound <= free * (1 + 1e-12)

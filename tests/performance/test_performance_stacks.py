@@ -192,11 +192,13 @@ RING = {
     "rank_tokens": 4096.0,
     "key_width": 1024.0,
     "tp": 2.0,
-    "link_domain": 8.0,
-    "link_gb_per_s": 450.0,
-    "network_gb_per_s": 50.0,
-    "link_efficiency_fraction": 0.8,
-    "network_efficiency_fraction": 0.5,
+    "links": Links(
+        link_domain=8.0,
+        link_gb_per_s=450.0,
+        network_gb_per_s=50.0,
+        link_efficiency_fraction=0.8,
+        network_efficiency_fraction=0.5,
+    ),
     "collective_latency_s": 20e-6,
 }
 

@@ -133,7 +133,7 @@ def recommendation_training_step(
         exchanged_gb=2.0 * model.dense_parameters * kept.gradient_bytes / 1e9,
         ranks=accelerators,
         tp=1.0,
-        **exchanged_over,
+        links=links,
     )
     latency: Column = np.where(np.asarray(accelerators) > 1, collective_latency_s, 0.0)
     return scheduled_step(

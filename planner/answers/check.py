@@ -97,8 +97,7 @@ def _too_large_pools(reading: Reading, catalogue: Catalogue) -> list[Problem]:
         and pool.reference in known.skus
     )
     stated = {key: text for key, text in facts.items() if f"facts.{shown_key(key)}" not in refused}
-    # Each pool says at which clock it works; the rest of a policy has no say in what fits.
-    scenario = read_far(Scenario, {"title": reading.name, "facts": stated, "policy": {}}, Frame())
+    scenario = read_far(Scenario, {"title": reading.name, "facts": stated}, Frame())
     assert scenario is not None, "these are tables"
     return list(pool_problems(Inputs(scenario.but(pools=fitting), catalogue)))
 

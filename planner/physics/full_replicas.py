@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import Cohort, Policy, Pool, Service, Site
+from planner.inputs.scenario import Cohort, Pool, Service, Site
 from planner.inputs.scenario.base import Part
 from planner.inputs.techniques import Way, Ways
 from planner.performance.bundles import Targets
@@ -159,10 +159,7 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[st
     scenario = inputs.scenario.but(
         sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
     )
-    policy = vars(scenario).get("policy")
-    if policy is None:  # pools are checked before it, and in files where it is wrong
-        scenario = scenario.but(policy=_made(Policy))
-    elif policy.clocks_fraction is not None:  # the pool says at which clock
-        scenario = scenario.but(policy=policy.but(clocks_fraction=None))
+    if scenario.policy.clocks_fraction is not None:  # the pool says at which clock
+        scenario = scenario.but(policy=scenario.policy.but(clocks_fraction=None))
     only = (Way(of=0, base=0, techniques=techniques),) if techniques else ()
     return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways(services=only))

@@ -148,7 +148,7 @@ class _Search:
 
     def program_of(self, plan: Solution) -> Program:
         """The program, or as much of it as says what this plan is charged."""
-        if not self.many_slots or "program" in vars(self):
+        if not len(self.problem.slots) or "program" in vars(self):
             return self.program
         if self.charging is None or self.charging[0] is not plan:
             part = empty(for_this(self.problem, plan))

@@ -636,6 +636,8 @@ def _family(name: str, one: Family) -> str:
         parts.append(_markdown(("lever, on the fleet of the carbon plan", "left out, t", "alone, t"), held))
     else:
         parts.append("Nothing is decided by the hour here.")
+    if one.levers and "clock" not in one.levers:
+        parts.append("Found before clocks were a lever, and by the facts of that day.")
     if one.confidence_fraction is not None:
         parts.append(
             f"Spares of 3 % would be enough for {one.confidence_fraction:.1%} of the time; usual practice is "

@@ -23,7 +23,7 @@ from planner.physics.serving_demand import heard_at_once
 from planner.physics.serving_options import ServingCandidates, layout_columns, possible_layouts
 from planner.physics.serving_power import drawn_accelerator_kw, slowed_arguments
 from planner.physics.techniques import SERVING_TIME, serving_ratio
-from planner.physics.training_options import FREELY, Mode
+from planner.physics.training_options import FREELY, UNLOCKED, Mode
 from planner.trace.quantities import Traced, chosen, derive_parts, rows
 
 P = TypeVar("P", bound=Part)
@@ -153,13 +153,12 @@ def _alone(inputs: Inputs, pool: Pool, skus: Sequence[int], techniques: tuple[st
         window_s = inputs.fact(f"speech.{pool.model}.window").value
         said["audio_s"] = window_s if pool.audio_s is None else pool.audio_s
     waits = {"first_token_s": LONGEST_S, "per_token_s": LONGEST_S}
-    service = _made(PoolService, **said, **waits)
+    # A pool is asked about in one mode at a time, whatever the policy says.
+    service = _made(PoolService, **said, **waits, clocks_fraction=(UNLOCKED,))
     site = _made(Site, name="site")
     fleet = tuple(_made(Cohort, sku=inputs.skus[k].name, site=site.name, nodes=1) for k in skus)
     scenario = inputs.scenario.but(
         sites=(site,), fleet=fleet, market=(), rental=(), moves=(), training=(), pools=(), services=(service,)
     )
-    if scenario.policy.clocks_fraction is not None:  # the pool says at which clock
-        scenario = scenario.but(policy=scenario.policy.but(clocks_fraction=None))
     only = (Way(of=0, base=0, techniques=techniques),) if techniques else ()
     return Inputs(scenario, inputs.catalogue, inputs.facts_used, Ways(services=only))

@@ -22,6 +22,7 @@ from planner.physics.precisions import kernels_of
 from planner.physics.serving_options import split_state_gb
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
+from planner.validation.mixed_weights import mixed_weights
 from planner.validation.serving import SERVING, engine_name, inputs_around, lengths, precision_of, replica_of
 
 SCENARIOS = ("Offline", "Server", "Interactive")
@@ -196,6 +197,13 @@ class _Run:
         """Whether the model has experts that tokens choose."""
         return bool(np.any(self.parts(1, 1)["model"].routed_parameters > 0))
 
+    @property
+    def wide_fraction(self) -> float:
+        """Share of the weights that TensorRT keeps in 16 bits in an engine that is filed as one of 8."""
+        key, known = f"benchmark.{self.benchmark}.wide_weights", load_catalogue()
+        tuned = self.engine == MLPERF and known.engines[PEER].runs_on(self.chip)
+        return constant(key, "wide_fraction") if tuned and self.precision == "fp8" and known.has(key) else 0.0
+
     def stages(self, round: str) -> tuple[int, ...]:
         """Stages in a row over which the layers of a model without experts may spread.
 
@@ -232,7 +240,13 @@ class _Run:
         Beams are compared and put in order after each token, which the host waits for.
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
-        parts = replica_of(self.benchmark, self.chip, self.precision, tp, tp * dp, self.engine, cache, stages)
+
+        def made_of(weights: str) -> dict[str, Any]:
+            return replica_of(self.benchmark, self.chip, weights, tp, tp * dp, self.engine, cache, stages)
+
+        parts = made_of(self.precision)
+        if self.wide_fraction > 0.0:
+            parts = mixed_weights(parts, made_of("bf16"), self.wide_fraction)
         if self.pieces != 1.0:
             names = ("peak_tflop_per_s", "half_peak_tflop_per_s", "memory_gb_per_s")
             shares = {name: getattr(parts["chip"], name) / self.pieces for name in names}

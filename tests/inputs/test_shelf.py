@@ -337,3 +337,18 @@ def test_names_of_published_rows_are_known(room, name):
 def test_mixtures_of_published_runs_are_known(name):
     model = catalogue_name("model", name)
     assert CATALOGUE.fact(f"model.{model}.experts").value >= 128
+
+
+@pytest.mark.parametrize("card", ["h100-pcie-80gb", "h100-nvl-94gb", "h200-nvl-141gb"])
+@pytest.mark.parametrize("precision", ["bf16", "fp8"])
+def test_cards_lose_as_much_by_their_power_in_training_as_in_serving(card, precision):
+    """Images of SDXL on cards of 350 and 400 W were 16 and 18 % too fast by the rates of a board."""
+    board = "h200-sxm-141gb" if card.startswith("h200") else "h100-sxm-80gb"
+
+    def rate(chip, share):
+        return CATALOGUE.fact(f"accelerator.{chip}.{precision}_peak").value * CATALOGUE.fact(share).value
+
+    own = "" if precision == "bf16" else "@fp8"
+    trained = [rate(chip, f"accelerator.{chip}.matrix_efficiency{own}") for chip in (card, board)]
+    served = [rate(chip, f"kernel.{chip}.matrix_share@{precision}") for chip in (card, board)]
+    assert trained[0] / trained[1] == pytest.approx(served[0] / served[1], rel=0.01)

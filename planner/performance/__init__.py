@@ -54,6 +54,8 @@ Modules:
 - stages: How late answers are that several stages give one after the other, each with waits of its own.
 - state_space: Layers that keep a state of constant size in place of keys and values, and hybrids with
   attention.
+- step_table: The law of a step made quick to ask: tables of what engines take, and steps of many of
+  them at once.
 - throughput: From step time to rates, hours, utilisation and spread, and the one-point calibration.
 - timeline: What an accelerator did when, from the intervals of its kernels: busy, communicating, waiting.
 - token_times: What a request waits for between its tokens: steps next to others, and prompts that are

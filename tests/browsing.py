@@ -45,7 +45,8 @@ class Visitor:
         what.click()
 
     def press(self, name: str) -> None:
-        """A click on the first button of a name."""
+        """A click on the first button of a name, once the page is still: a run that ends may lose it."""
+        settled(self.page)
         self.click(self.page.get_by_role("button", name=name).first)
 
     def bring(self, *paths: Path) -> None:

@@ -24,16 +24,15 @@ def power_kw(*, idle_kw: Column, max_kw: Column, utilisation_fraction: Column) -
 def clocked_dynamic_fraction(
     *, clock_fraction: Column, linear_fraction: Column, steep_exponent: Column
 ) -> Column:
-    """Power above what is static at a lower clock, as a share of that at the full one, for work at its pace.
+    """Power above what is static at a lower clock, over that at the highest, of work whose pace follows it.
 
     d = k f + (1 - k) f^m
 
-    Voltage hardly falls with the clock over the lower part of the range, and steeply near its top: a linear
-    part k and one of a high exponent m. Work that keeps its pace at a lower clock, as it waits for memory,
-    takes d / f for each operation, as voltage falls alone.
+    A part k falls with the clock alone, the rest with the voltage too, which falls with the clock. Each
+    operation takes d / f of its energy at the highest clock, whatever its pace.
 
-    Source: dynamic power C V^2 f; a linear and a nonlinear part of measured power, arXiv 2607.00819; k and m
-    fitted on the power traces of Zeus (NSDI 2023).
+    Source: dynamic power C V^2 f; a linear and a nonlinear part of measured power, arXiv 2607.00819. k and m
+    are facts (`performance.power_cap`), fitted on H200 in MLPerf: benchmarks/studies/fit_caps.py.
     """
     _domain.share_above_zero(clock_fraction=clock_fraction)
     _domain.share_above_zero(linear_fraction=linear_fraction)

@@ -149,14 +149,12 @@ def test_replicas_at_a_lower_clock_keep_their_targets(phases: str) -> None:
     for row in np.flatnonzero((clock < 1.0) & (rate > 0)).tolist():
         same = (many.accelerators == many.accelerators[row]) & (many.unit == many.unit[row]).all(axis=1)
         (full,) = np.flatnonzero(same & (clock == 1.0))
-        assert clock[row] < 1.0
         assert (0.5 if phases == "together" else 0.8) * rate[full] < rate[row] <= rate[full] * (1 + 1e-9)
         assert drawn[row] < drawn[full]
         compared += 1
     assert compared
-    targets = found.candidates, rate > 0
-    assert np.all(found.ttft_s.value[:, 0][targets[1]] <= 1.0)
-    assert np.all(found.tpot_s.value[:, 0][targets[1]] <= 0.05)
+    assert np.all(found.ttft_s.value[rate > 0, 0] <= 1.0)
+    assert np.all(found.tpot_s.value[rate > 0, 0] <= 0.05)
 
 
 @given(

@@ -49,10 +49,10 @@ def mode_sentences(plan: Plan, solution: Solution) -> list[str]:
 def _sentences(
     names: tuple[str, ...], owner: NDArray[np.intp], modes: Modes, amount: Floats
 ) -> Iterator[str]:
+    each = np.stack([modes.power_cap_fraction, modes.clock_fraction], axis=1)
     for number, name in enumerate(names):
         here = owner == number
         whole, parts = float(amount[here].sum()), []
-        each = np.stack([modes.power_cap_fraction, modes.clock_fraction], axis=1)
         for mode in np.unique(each[here], axis=0).tolist():
             share = float(amount[here & (each == mode).all(axis=1)].sum()) / max(whole, 1e-12)
             if share > SHOWN and (said := _said(*mode)):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from carbon.power import clocked_dynamic_fraction
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.tables import plan_tables
-from planner.inputs.loading import load_catalogue
+from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
-from planner.inputs.scenario import ScenarioError, parse_scenario
+from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
 from planner.performance.power import clocked_idle_share_factor, clocked_memory_factor
 from planner.physics.divisible_work import NodeWork, node_work
 from planner.physics.training_options import FREELY, Mode
@@ -199,6 +199,19 @@ def test_a_plan_for_carbon_lowers_clocks_and_says_so(work: str, table: str) -> N
     assert re.search(r"Run (work|chat) with .*clocks locked at \d+ %", said)
     assert "clocks locked" not in to_markdown(plan_document(free))
     assert all("clock_fraction" not in row for row in plan_tables(free)[table])
+
+
+@pytest.mark.solve
+def test_a_pausable_run_says_its_clock() -> None:
+    """In its row, with the reason, and in its sentence."""
+    job = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    at = "training.train-8b"
+    plan = plan_fleet(with_changes(job, {f"{at}.pausable": True, f"{at}.clocks": [0.8]}))
+
+    assert {row["clock_fraction"] for row in plan_tables(plan)["pausable"]} == {0.8}
+    assert re.search(
+        r"whenever it suits, .*clocks locked at 80 %: node-hours", to_markdown(plan_document(plan))
+    )
 
 
 def test_caps_of_a_pool_are_tried_next_to_clocks() -> None:

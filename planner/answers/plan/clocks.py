@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.physics.power_caps import Modes
-from planner.physics.training_options import UNCAPPED, UNLOCKED
+from planner.physics.serving_options import ServingCandidates
+from planner.physics.training_options import UNCAPPED, UNLOCKED, TrainingCandidates
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import percent_text
@@ -17,6 +18,11 @@ from planner.trace.records import Record
 Floats = NDArray[np.float64]
 
 SHOWN = 0.005  # of the work, from which on a mode is told
+
+
+def modes_of(candidates: TrainingCandidates | ServingCandidates) -> Modes:
+    """The caps and clocks of candidates."""
+    return Modes(candidates.power_cap_fraction, candidates.clock_fraction)
 
 
 def mode_columns(modes: Modes, row: int) -> Record:
@@ -37,7 +43,7 @@ def mode_sentences(plan: Plan, solution: Solution) -> list[str]:
     said = []
     if replicas is not None:
         options, rows = plan.problem.serve_options, plan.ledger.replica_options
-        modes = Modes(replicas.candidates.power_cap_fraction, replicas.candidates.clock_fraction)
+        modes = modes_of(replicas.candidates)
         carried = (solution.replicas[rows] * options.capacity[rows]).sum(axis=1)
         said += list(_sentences(plan.problem.services.name, options.service[rows], modes, carried))
     if works.speed is not None:

@@ -86,6 +86,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "clock_fraction": f"{DECIDED}: one of the clocks that the scenario names (training.{{job}}.clocks)",
     },
     "pausable": {
+        "power_cap_fraction": f"{DECIDED}: one of the power caps that the scenario names "
+        "(training.{job}.power_caps)",
+        "clock_fraction": f"{DECIDED}: one of the clocks that the scenario names (training.{{job}}.clocks)",
         "most_nodes": f"{DECIDED}: one of the sizes that the scenario names (training.{{job}}.nodes)",
         "node_h": f"{DECIDED}: hours of this period, at most those of most_nodes; all periods do the job",
     },

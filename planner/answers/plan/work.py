@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.plan.chosen_ways import pool_way
-from planner.answers.plan.clocks import mode_columns, slowed_run
+from planner.answers.plan.clocks import mode_columns, modes_of, slowed_run
 from planner.answers.plan.decisions import REASONS
 from planner.answers.plan.fleet import (
     nodes_text,
@@ -30,7 +30,6 @@ from planner.performance.layouts import recompute_says
 from planner.physics.batch_serving import in_batches
 from planner.physics.denoiser_training import HELD
 from planner.physics.engines import engine_title
-from planner.physics.power_caps import Modes
 from planner.physics.run_ways import run_sets, set_said
 from planner.physics.serving import Replicas
 from planner.physics.serving_options import ServingCandidates
@@ -54,7 +53,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
         return []
     found = []
     counts = solution.run[solution.run > 0]
-    modes = Modes(runs.candidates.power_cap_fraction, runs.candidates.clock_fraction)
+    modes = modes_of(runs.candidates)
     labels = horizon.period_labels
     for row, count in zip(ledger.run_rows, counts, strict=True):
         c = int(runs.candidate[row])
@@ -131,7 +130,7 @@ def service_records(plan: Plan, solution: Solution) -> list[Record]:
     if replicas is None:
         return []
     labels = plan.inputs.scenario.horizon.period_labels
-    modes = Modes(replicas.candidates.power_cap_fraction, replicas.candidates.clock_fraction)
+    modes = modes_of(replicas.candidates)
     found, tried, shares = [], plan.assembled.tried, quality_columns(plan, solution)
     for row, v in enumerate(ledger.replica_options):
         for t, label in enumerate(labels):
@@ -296,6 +295,7 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
     pausable, hour = plan.ledger.pausable, chosen("hour_h", 1.0, "one hour")
     if pausable is None:
         return []
+    modes = modes_of(pausable.jobs.candidates)
     return [
         {
             "job": plan.problem.jobs.name[options.job[e]],
@@ -303,6 +303,7 @@ def pausable_records(plan: Plan, solution: Solution) -> list[Record]:
             "site": plan.problem.site_names[plan.problem.node_groups.site[options.node_group[e]]],
             "sku": plan.problem.sku_names[plan.problem.node_groups.sku[options.node_group[e]]],
             **_software_of(plan, int(options.job[e]), int(options.node_group[e])),
+            **mode_columns(modes, row),
             **_run_way(plan.inputs, int(pausable.jobs.candidates.way[row])),
             "most_nodes": int(options.nodes[e]),
             "mean_nodes": (node_h / plan.inputs.period_h[0, t]).named("mean_nodes"),
@@ -376,10 +377,12 @@ def _pausing(plan: Plan, solution: Solution) -> Iterator[str]:
         part = solution.completed[e] / solution.chosen[e]
         said = "" if part > 1 - 1e-6 else f"; {percent_text(part, 0)} of it is done"
         interval_h = pausable.jobs.progress.renewal["interval_h"].value[row]
+        slow = slowed_run(modes_of(pausable.jobs.candidates), int(row)).rstrip(",")
         yield (
             f"Run {copies}{job.name}{_adapted(plan.inputs, job)} whenever it suits, on up to "
             f"{how_many(options.nodes[e], 'node')} of "
-            f"{plan.problem.node_group_name(int(options.node_group[e]))}: node-hours {steps}{said}. "
+            f"{plan.problem.node_group_name(int(options.node_group[e]))}"
+            f"{slow}: node-hours {steps}{said}. "
             f"It is done by {job.deadline} with {percent_text(job.deadline_confidence_fraction, 0)} chance "
             "where only failures vary; checkpoint every "
             f"{count_text(interval_h * 60)} min."
@@ -481,7 +484,7 @@ def training_sentences(plan: Plan, solution: Solution) -> list[str]:
     if runs is None:
         return []
     horizon = plan.inputs.scenario.horizon
-    modes = Modes(runs.candidates.power_cap_fraction, runs.candidates.clock_fraction)
+    modes = modes_of(runs.candidates)
     said = []
     done = zip(
         plan.ledger.run_rows, solution.run[solution.run > 0], counted_runs(plan, solution), strict=True

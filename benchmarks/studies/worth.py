@@ -106,6 +106,7 @@ class Family:
     front: dict[str, Outcome | None] = field(default_factory=dict)  # by the step of money, "1 %"
     replays: dict[str, Replays] = field(default_factory=dict)  # of the two carbon plans
     limits_s: tuple[float, float] = (TIME_LIMIT_S, CAPPED_SECONDS)  # of a search, and of one with a cap
+    remark: str = ""  # what was found since, outside of the study
 
 
 def families() -> dict[str, Path]:
@@ -638,6 +639,7 @@ def _family(name: str, one: Family) -> str:
         parts.append("Nothing is decided by the hour here.")
     if one.levers and "clock" not in one.levers:
         parts.append("Found before clocks were a lever, and by the facts of that day.")
+    parts += [one.remark] if one.remark else []
     if one.confidence_fraction is not None:
         parts.append(
             f"Spares of 3 % would be enough for {one.confidence_fraction:.1%} of the time; usual practice is "
@@ -682,6 +684,7 @@ def kept() -> dict[str, Family]:
             {step: None if held is None else Outcome(**held) for step, held in one.get("front", {}).items()},
             {plan: _replays_of(held) for plan, held in one.get("replays", {}).items()},
             (float(one["limits_s"][0]), float(one["limits_s"][1])),
+            one.get("remark", ""),
         )
         for name, one in found.items()
     }

@@ -313,6 +313,7 @@ def test_no_stall_of_a_large_job_is_a_hundredth_of_a_second() -> None:
     assert inputs["persist_min"] * 60 == pytest.approx(9.8, rel=0.02)
 
 
+@pytest.mark.slow
 def test_standing_nodes_fail_as_a_plan_counts_them() -> None:
     """Three and a half years of service make a run stop a quarter more often, by this door as by the plan."""
     scenario = shipped("next-quarter")

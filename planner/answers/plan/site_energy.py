@@ -31,8 +31,10 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             yield "Batteries and the sun are decided by the hour: allow `levers`, with more than one slot."
         return
     for row in rows:
-        bought = row["battery_kwh"]
+        bought, cells = row["battery_kwh"], row["solar_bought_kw"]
         held = f"{energy(bought)} of battery pay" if bought > 1.0 else "no battery pays"
+        if cells > 1.0:
+            held = f"{quantity_text(cells, 'kW')} of the sun's cells are bought and {held}"
         sun = (
             f"; the sun covers {percent_text(row['matched_year_fraction'], 1)} of its energy by the year and "
             f"{percent_text(row['matched_hour_fraction'], 1)} by the hour"
@@ -65,6 +67,7 @@ def _record(plan: Plan, one: SiteUse) -> Record:
     return {
         "site": one.name,
         "battery_kwh": one.battery_kwh,
+        "solar_bought_kw": one.solar_kw,
         "charged_kwh": kwh(one.charge_kw),
         "given_back_kwh": kwh(one.discharge_kw),
         "load_kwh": kwh(one.load_kw),

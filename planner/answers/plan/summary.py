@@ -51,7 +51,7 @@ from planner.program.baselines import (
 )
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status
-from planner.trace.numbers import count_text, energy, mass, money, percent_text, tonne_price
+from planner.trace.numbers import count_text, energy, mass, money, percent_text, quantity_text, tonne_price
 
 ALIKE = 1e-4  # of a total
 MOST_PRICES = 8  # the table holds them all
@@ -198,6 +198,10 @@ def _beyond_nodes(plan: Plan, solution: Solution) -> dict[str, str]:
         "batteries": [
             f"{energy(float(solution.battery_kwh[s]))} at {names[s]}"
             for s in np.flatnonzero(solution.battery_kwh > 0.5)
+        ],
+        "the sun's cells": [
+            f"{quantity_text(float(solution.solar_kw[s]), 'kW')} at {names[s]}"
+            for s in np.flatnonzero(solution.solar_kw > 0.5)
         ],
     }
     return {what: ", ".join(said) or "none" for what, said in every.items()}

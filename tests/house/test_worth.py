@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.studies import worth
-from benchmarks.studies.worth import (
+from benchmarks.studies import worth, worth_search
+from benchmarks.studies.worth import saved_fraction
+from benchmarks.studies.worth_search import (
     CHEAPEST,
     OVER_CHEAPEST,
     OVER_USUAL,
@@ -16,7 +17,6 @@ from benchmarks.studies.worth import (
     Family,
     Lever,
     Outcome,
-    saved_fraction,
 )
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import data_folder, load_catalogue
@@ -38,9 +38,9 @@ def family(carbon: float, worse: float = 100.0) -> Family:
 
 def test_twelve_families_of_which_four_have_known_hours() -> None:
     """Each is read and fine; the four of this page stand at grids whose hours ship."""
-    files = worth.families()
+    files = worth_search.families()
     assert len(files) == 12
-    for path in worth.OWN.glob("*.toml"):
+    for path in worth_search.OWN.glob("*.toml"):
         scenario = load_scenario(path)
         check_scenario(scenario, load_catalogue())
         assert {site.grid for site in scenario.sites} <= {"es", "de", "us-camx", "us-erct"}
@@ -49,10 +49,10 @@ def test_twelve_families_of_which_four_have_known_hours() -> None:
 def test_the_cap_is_five_percent_more_money() -> None:
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     problem = assemble(Inputs(scenario, load_catalogue())).problem
-    limited = worth.capped(problem, 1000.0)
+    limited = worth_search.capped(problem, 1000.0)
 
     assert limited.limits.money_cap_usd == pytest.approx(1050.0)
-    assert limited.objective == worth.LEAST_CARBON
+    assert limited.objective == worth_search.LEAST_CARBON
     np.testing.assert_array_equal(limited.limits.power_kw, problem.limits.power_kw)
 
 
@@ -77,9 +77,9 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
     outcomes = (95.0, 90.0, 80.0, 70.0, 60.0)
     front: dict[str, Outcome | None] = {
         f"{more:.0%}": Outcome(900.0 * (1 + more), carbon, 0.0)
-        for more, carbon in zip(worth.STEPS, outcomes, strict=True)
+        for more, carbon in zip(worth_search.STEPS, outcomes, strict=True)
     }
-    drawn = worth.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
+    drawn = worth_search.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
     whole = replace(family(80.0), front=front, replays={OVER_USUAL: drawn})
     text = worth.page({"whole": whole, "old": family(90.0)})
 
@@ -94,29 +94,33 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
 def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> None:
     """Of a small scenario: each step of the front within its money; a draw of no change as planned."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    problem = assemble(Inputs(worth.with_all_levers(scenario), load_catalogue())).problem
-    cheapest = answer(replace(problem, objective=worth.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0)
+    problem = assemble(Inputs(worth_search.with_all_levers(scenario), load_catalogue())).problem
+    cheapest = answer(
+        replace(problem, objective=worth_search.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0
+    )
     assert cheapest.solution is not None
-    search = worth._FrontSearch(problem, [cheapest.solution])
+    search = worth_search._FrontSearch(problem, [cheapest.solution])
     search.find_cheapest()
     front = search.front()
-    found = [front[more] for more in worth.STEPS]
+    found = [front[more] for more in worth_search.STEPS]
     outcomes = [one.solution for one in found if one is not None and one.solution is not None]
-    assert len(outcomes) == len(worth.STEPS)
-    for more, one in zip(worth.STEPS, outcomes, strict=True):
+    assert len(outcomes) == len(worth_search.STEPS)
+    for more, one in zip(worth_search.STEPS, outcomes, strict=True):
         assert one.usd <= cheapest.solution.usd * (1 + more) * (1 + 1e-6)
     carbon = [one.kgco2e for one in outcomes]
     assert carbon == sorted(carbon, reverse=True)
-    same, stays = worth._in_draw(worth.Usual(worth.with_all_levers(scenario), cheapest), {}, levers=True)
-    again = worth._held(replace(same, objective=worth.LEAST_MONEY), stays)
+    same, stays = worth_search._in_draw(
+        worth_search.Usual(worth_search.with_all_levers(scenario), cheapest), {}, levers=True
+    )
+    again = worth_search._held(replace(same, objective=worth_search.LEAST_MONEY), stays)
     assert again is not None
-    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth.GAP_FRACTION)
+    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth_search.GAP_FRACTION)
     np.testing.assert_array_equal(again.retired[:, 0], cheapest.solution.retired[:, 0])
 
 
 def test_the_shipped_page_follows_from_what_was_found() -> None:
     """Made by hand it would differ."""
-    files, found = worth.families(), worth.kept()
+    files, found = worth_search.families(), worth_search.kept()
     assert worth.PAGE.read_text(encoding="utf-8") == worth.page(
         {name: found[name] for name in files if name in found}
     )

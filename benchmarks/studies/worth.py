@@ -11,10 +11,13 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.studies import worth_energy
+from benchmarks.studies.savings import FAMILIES as SHIPPED
+from benchmarks.studies.worth_energy import Energy
 from benchmarks.studies.worth_search import (
     CAPPED_SECONDS,
     CHEAPEST,
@@ -94,10 +97,23 @@ money, where that is not to be had). Demand is as stated, and no nodes are rente
 period has too few nodes for what then is known, the draw says nothing and is counted."""
 
 
-def page(found: dict[str, Family]) -> str:
+ENERGY = f"""\
+## With the sun and batteries at the sites
+
+Not in the tables above. Each site may buy cells of the sun and batteries as well: up to ten kilowatts of
+cells and 24 kWh of battery for each kilowatt of its power cap, at 1,500 USD and 300 USD, 1,900 kg and 104 kg
+a piece, of 30 and 12 years of life; yields and the spread of clear and dull days are assumed by place
+(`benchmarks/studies/worth_energy.toml`). They are counted as if they stood from the first day, with a year's
+share of price and making: building takes about a year, and a plan for the next months states `solar_from` and
+`battery_from`. All levers by the hour, at full clocks. *Without* and *with* each compare least carbon for
+{MORE_MONEY:.0%} more money with least money, which may buy the same."""
+
+
+def page(found: dict[str, Family], energy: Mapping[str, Energy] | None = None) -> str:
     """The whole page."""
     parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found)]
     parts += [f"{FRONT}\n\n{_fronts(found)}"] if any(one.front for one in found.values()) else []
+    parts += [f"{ENERGY}\n\n{_energy(energy)}\n\n{_energy_said(energy)}"] if energy else []
     parts += [f"{REPLAYS}\n\n{_replays(found)}"] if any(one.replays for one in found.values()) else []
     parts += [METHOD.rstrip() + "\n\n" + _not_done(found)]
     parts += [_family(name, one) for name, one in found.items()]
@@ -134,6 +150,56 @@ def _fronts(found: dict[str, Family]) -> str:
         ]
         rows.append((name, *cells))
     return _markdown(("family", *(f"+{more:.0%}" for more in STEPS)), rows)
+
+
+def _energy(found: Mapping[str, Energy]) -> str:
+    """What the sun and batteries add for each family."""
+    rows = []
+    for name, one in found.items():
+        cheap, clean = one.having[worth_energy.CHEAPEST], one.having[worth_energy.CLEANEST]
+        shares = [worth_energy.saved_fraction(each) for each in (one.without, one.having)]
+        cells = ["no plan" if share is None else f"**{100 * share:.1f}**" for share in shares]
+        if cheap is None or clean is None:
+            rows.append((name, *cells, "", "", "", "", ""))
+            continue
+        alone = one.no_battery_kgco2e
+        gaps = [held.gap_fraction for held in (*one.without.values(), cheap, clean) if held is not None]
+        rows.append(
+            (
+                name,
+                *cells,
+                f"{100 * (clean.usd / cheap.usd - 1):+.1f}",
+                "" if alone is None else f"{100 * (1 - alone / cheap.kgco2e):.1f}",
+                f"{sum((one.solar_kw or {}).values()):,.0f}",
+                f"{sum((one.battery_kwh or {}).values()):,.0f}",
+                _gap_text(max(gaps)),
+            )
+        )
+    head = (
+        "family",
+        "carbon under least money without, %",
+        "with, %",
+        "for money, %",
+        "its fleet with the sun alone, %",
+        "cells, kW",
+        "battery, kWh",
+        "largest gap, %",
+    )
+    return _markdown(head, rows)
+
+
+def _energy_said(found: Mapping[str, Energy]) -> str:
+    """How many families reach the aim so, and which of those that ship."""
+    shares = {name: worth_energy.saved_fraction(one.having) for name, one in found.items()}
+    enough = [name for name, share in shares.items() if share is not None and share >= AIM_FRACTION]
+    of_those = [name for name in found if name in SHIPPED]
+    shipped = [name for name in enough if name in SHIPPED]
+    not_enough = [name for name in found if name not in enough]
+    left = f"; not in {', '.join(not_enough)}" if not_enough else ""
+    return (
+        f"With them, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
+        f"{len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
+    )
 
 
 def _replays(found: dict[str, Family]) -> str:
@@ -296,6 +362,15 @@ def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def whole_page() -> str:
+    """The page of all that was found, families in their order."""
+    found, energy, files = kept(), worth_energy.kept(), families()
+    return page(
+        {name: found[name] for name in files if name in found},
+        {name: energy[name] for name in files if name in energy},
+    )
+
+
 def main(names: list[str]) -> None:
     """Measure the families that are named, or all; then write the page of all that are known.
 
@@ -310,7 +385,7 @@ def main(names: list[str]) -> None:
         print(
             name, {plan: held and round(held.kgco2e) for plan, held in found[name].plans.items()}, flush=True
         )
-    PAGE.write_text(page({name: found[name] for name in files if name in found}), encoding="utf-8")
+    PAGE.write_text(whole_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -144,16 +144,16 @@ def measured(scenario: Scenario) -> Family:
     practice = _usual(scenario, inputs)
     usual = None if practice is None else practice.answer
     # Without levers the program is small: its cheapest plan is where the search of the whole one begins.
-    small = _solved(replace(none, objective=LEAST_MONEY))
-    search = _FrontSearch(full, _taken_over(replace(full, objective=LEAST_MONEY), _plans(small)))
+    small = solved(replace(none, objective=LEAST_MONEY))
+    search = FrontSearch(full, taken_over(replace(full, objective=LEAST_MONEY), _plans(small)))
     search.find_cheapest()
     paid_usd = None if usual is None or usual.solution is None else usual.solution.usd
     found_at: dict[str, Answer | None] = {NO_LEVER: None, OVER_USUAL: None}
     if paid_usd is not None:
         limited = capped(none, paid_usd)
-        found_at[NO_LEVER] = _solved(limited, _cleanest_within(limited, _plans(small)))
+        found_at[NO_LEVER] = solved(limited, _cleanest_within(limited, _plans(small)))
         # A plan without levers keeps every rule of one with them.
-        search.known += _taken_over(capped(full, paid_usd), _plans(found_at[NO_LEVER]))
+        search.known += taken_over(capped(full, paid_usd), _plans(found_at[NO_LEVER]))
         search.cleanest(capped(full, paid_usd))
     steps = search.front()
     if paid_usd is not None:
@@ -163,9 +163,9 @@ def measured(scenario: Scenario) -> Family:
     if best is not None and paid_usd is not None:
         levers = _levers(capped(full, paid_usd), best)
         levers["clock"] = _clock(capped(full, paid_usd), capped(at_full_clock, paid_usd), best)
-    front = {f"{more:.0%}": _outcome(one) for more, one in steps.items()}
-    solved = {USUAL: usual, CHEAPEST: cheapest} | found_at
-    plans = {name: _outcome(solved[name]) for name in PLANS}
+    front = {f"{more:.0%}": outcome(one) for more, one in steps.items()}
+    every = {USUAL: usual, CHEAPEST: cheapest} | found_at
+    plans = {name: outcome(every[name]) for name in PLANS}
     everywhere = with_all_levers(scenario)
     replays: dict[str, Replays] = {}
     for name, against, one in (
@@ -184,7 +184,7 @@ def measured(scenario: Scenario) -> Family:
 
 
 @dataclass(slots=True)
-class _FrontSearch:
+class FrontSearch:
     """Plans of one program from the cheapest to the cleanest: what one search finds serves all others."""
 
     full: Problem
@@ -202,7 +202,7 @@ class _FrontSearch:
         A start keeps a search near to it, and what looks at few slots first is left out.
         """
         for start in (min(self.known, key=lambda one: one.usd, default=None), None):
-            found = _solved(replace(self.full, objective=LEAST_MONEY), start)
+            found = solved(replace(self.full, objective=LEAST_MONEY), start)
             self.known += _plans(found)
             self._keep_cheapest(found)
             if start is None or (found is not None and found.gap_fraction <= GAP_FRACTION):
@@ -216,7 +216,7 @@ class _FrontSearch:
 
     def cleanest(self, limited: Problem) -> None:
         """Search for the cleanest plan within the cap on money of a problem."""
-        found = _solved(limited, _cleanest_within(limited, self.known), self.supports)
+        found = solved(limited, _cleanest_within(limited, self.known), self.supports)
         if found is not None:
             self.bounds[limited.limits.money_cap_usd] = found.bound
 
@@ -321,7 +321,7 @@ def _usual(scenario: Scenario, full: Inputs) -> Usual | None:
 
     as_usual = usual_practice(scenario)
     own, assembled = hourly(as_usual)
-    found = _solved(with_levers(assembled.problem, ()))
+    found = solved(with_levers(assembled.problem, ()))
     if found is None or found.solution is None:
         return None
     reached = spare_confidence_fraction(own, assembled, found.solution)
@@ -329,11 +329,11 @@ def _usual(scenario: Scenario, full: Inputs) -> Usual | None:
         return Usual(as_usual, found)
     stated = scenario.reliability.spare_share_fraction
     spared = with_changes(as_usual, {"reliability.spare_share": stated})
-    again = _solved(with_levers(hourly(spared)[1].problem, ()))
+    again = solved(with_levers(hourly(spared)[1].problem, ()))
     return Usual(as_usual, found, reached) if again is None else Usual(spared, again, reached)
 
 
-def _solved(
+def solved(
     problem: Problem, start: Solution | None = None, supports: Supports | None = None
 ) -> Answer | None:
     capped_money = math.isfinite(problem.limits.money_cap_usd)
@@ -347,7 +347,7 @@ def _solved(
     return None if found.solution is None else found
 
 
-def _outcome(found: Answer | None) -> Outcome | None:
+def outcome(found: Answer | None) -> Outcome | None:
     if found is None or found.solution is None:
         return None
     return Outcome(found.solution.usd, found.solution.kgco2e, found.gap_fraction)
@@ -378,14 +378,14 @@ def _clock(problem: Problem, at_full_clock: Problem, plan: Solution) -> Lever:
     """Lower clocks left out and alone: everything but the fleet of a plan is chosen again."""
 
     def kgco2e(one: Problem) -> float | None:
-        found = _on_fleet(one, plan)
+        found = on_fleet(one, plan)
         return None if found is None else found.kgco2e
 
     alone, none = with_levers(problem, ()), with_levers(at_full_clock, ())
     return Lever(_less(kgco2e(at_full_clock), plan.kgco2e), _less(kgco2e(none), kgco2e(alone)))
 
 
-def _on_fleet(problem: Problem, plan: Solution) -> Solution | None:
+def on_fleet(problem: Problem, plan: Solution) -> Solution | None:
     """The best plan of a problem on the fleet of a plan of another; None where none is found."""
     return answer_held(
         problem,
@@ -396,9 +396,9 @@ def _on_fleet(problem: Problem, plan: Solution) -> Solution | None:
     ).solution
 
 
-def _taken_over(problem: Problem, plans: Sequence[Solution]) -> list[Solution]:
+def taken_over(problem: Problem, plans: Sequence[Solution]) -> list[Solution]:
     """Plans of a problem on the fleets of plans of a problem with fewer ways to do the same work."""
-    return [found for plan in plans if (found := _on_fleet(problem, plan)) is not None]
+    return [found for plan in plans if (found := on_fleet(problem, plan)) is not None]
 
 
 def _less(more: float | None, less: float | None) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from solver.problem import Problem
@@ -16,6 +18,13 @@ def has_energy(problem: Problem) -> Flags:
     if not len(problem.slots):
         return np.zeros(len(problem.site_names), dtype=bool)
     return problem.site_energy.stated()
+
+
+def without_energy(problem: Problem) -> Problem:
+    """The problem without batteries and the sun: a plan of it is one of the problem."""
+    table = problem.site_energy
+    nothing = {name: np.zeros_like(getattr(table, name)) for name in ("most_kwh", "solar_most_kw", "sun_kw")}
+    return replace(problem, site_energy=replace(table, **nothing))
 
 
 def shares_energy(problem: Problem) -> Flags:

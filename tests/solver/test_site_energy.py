@@ -12,7 +12,7 @@ import pytest
 from solver_cases import changed, cohort, limits, node_groups, problem, service
 
 from solver import constrain_energy, constrain_limits, constrain_slots
-from solver.account_energy import matched_fractions, net_kw
+from solver.account_energy import matched_fractions, net_kw, without_energy
 from solver.answer import Answer, answer, check
 from solver.build import build
 from solver.infeasible import explain_infeasible
@@ -368,3 +368,14 @@ def test_a_site_with_neither_is_that_of_before() -> None:
     names = {variable.name.split("_")[0] for variable in build(site()).model.variables()}
     assert not names & {"battery", "solar", "charge", "discharge", "stored", "sun", "sun_moved"}
     assert changed(site(), "site_energy", kw_per_kwh=np.ones(1)).site_energy.stated().tolist() == [False]
+
+
+def test_a_plan_without_batteries_and_the_sun_is_one_with_them() -> None:
+    """What is searched first: it keeps every rule, and with its whole numbers held it is never worse."""
+    case = with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[5.0]], **FREE)
+    plain = without_energy(case)
+    assert not plain.site_energy.stated().any()
+    first = best(plain)
+    assert first.solution is not None
+    assert not check(build(case), first.solution, 1e-6)
+    assert best(case).objective < first.objective - 50.0

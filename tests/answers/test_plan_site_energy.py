@@ -13,6 +13,7 @@ import pytest
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.site_energy import site_energy_records, site_energy_sentences
+from planner.answers.plan.summary import why_this_plan
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -184,6 +185,11 @@ def test_cells_of_the_sun_are_a_decision_that_every_table_knows() -> None:
     assert "making of the sun's cells" in {one["line"] for one in document["tables"]["whole_ledger"]}
     said, *_ = site_energy_sentences(plan, site_energy_records(plan, solution))
     assert "of the sun's cells are bought" in said
+    headline, _ = why_this_plan(plan)
+    [put_up] = [one for one in headline if "of the sun's cells at stockholm" in one]
+    assert put_up.startswith("Put up ")
+    assert f"{solution.solar_kw[0] * 1500 / 1000:.3g} kUSD installed" in put_up
+    assert "Buy nothing." not in headline
 
 
 @cache

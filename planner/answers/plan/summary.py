@@ -30,6 +30,7 @@ from planner.answers.plan.preprocessing import feeding_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.regions import region_sentences
+from planner.answers.plan.site_energy import site_purchase_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
@@ -63,7 +64,10 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     if solution is None:
         return [], []
     headline = [
-        *purchase_sentences(plan, solution),
+        *(
+            [*purchase_sentences(plan, solution), *site_purchase_sentences(plan, solution)]
+            or ["Buy nothing."]
+        ),
         *disposal_sentences(plan, solution),
         *second_life_sentences(plan, solution),
         *ownership_sentences(plan, solution),

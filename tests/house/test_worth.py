@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.studies import worth
-from benchmarks.studies.worth import (
+from benchmarks.studies import worth, worth_energy, worth_search
+from benchmarks.studies.worth import saved_fraction
+from benchmarks.studies.worth_search import (
     CHEAPEST,
     OVER_CHEAPEST,
     OVER_USUAL,
@@ -16,7 +17,6 @@ from benchmarks.studies.worth import (
     Family,
     Lever,
     Outcome,
-    saved_fraction,
 )
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import data_folder, load_catalogue
@@ -38,9 +38,9 @@ def family(carbon: float, worse: float = 100.0) -> Family:
 
 def test_twelve_families_of_which_four_have_known_hours() -> None:
     """Each is read and fine; the four of this page stand at grids whose hours ship."""
-    files = worth.families()
+    files = worth_search.families()
     assert len(files) == 12
-    for path in worth.OWN.glob("*.toml"):
+    for path in worth_search.OWN.glob("*.toml"):
         scenario = load_scenario(path)
         check_scenario(scenario, load_catalogue())
         assert {site.grid for site in scenario.sites} <= {"es", "de", "us-camx", "us-erct"}
@@ -49,10 +49,10 @@ def test_twelve_families_of_which_four_have_known_hours() -> None:
 def test_the_cap_is_five_percent_more_money() -> None:
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     problem = assemble(Inputs(scenario, load_catalogue())).problem
-    limited = worth.capped(problem, 1000.0)
+    limited = worth_search.capped(problem, 1000.0)
 
     assert limited.limits.money_cap_usd == pytest.approx(1050.0)
-    assert limited.objective == worth.LEAST_CARBON
+    assert limited.objective == worth_search.LEAST_CARBON
     np.testing.assert_array_equal(limited.limits.power_kw, problem.limits.power_kw)
 
 
@@ -77,9 +77,9 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
     outcomes = (95.0, 90.0, 80.0, 70.0, 60.0)
     front: dict[str, Outcome | None] = {
         f"{more:.0%}": Outcome(900.0 * (1 + more), carbon, 0.0)
-        for more, carbon in zip(worth.STEPS, outcomes, strict=True)
+        for more, carbon in zip(worth_search.STEPS, outcomes, strict=True)
     }
-    drawn = worth.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
+    drawn = worth_search.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
     whole = replace(family(80.0), front=front, replays={OVER_USUAL: drawn})
     text = worth.page({"whole": whole, "old": family(90.0)})
 
@@ -94,33 +94,83 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
 def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> None:
     """Of a small scenario: each step of the front within its money; a draw of no change as planned."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    problem = assemble(Inputs(worth.with_all_levers(scenario), load_catalogue())).problem
-    cheapest = answer(replace(problem, objective=worth.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0)
+    problem = assemble(Inputs(worth_search.with_all_levers(scenario), load_catalogue())).problem
+    cheapest = answer(
+        replace(problem, objective=worth_search.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0
+    )
     assert cheapest.solution is not None
-    search = worth._FrontSearch(problem, [cheapest.solution])
+    search = worth_search.FrontSearch(problem, [cheapest.solution])
     search.find_cheapest()
     front = search.front()
-    found = [front[more] for more in worth.STEPS]
+    found = [front[more] for more in worth_search.STEPS]
     outcomes = [one.solution for one in found if one is not None and one.solution is not None]
-    assert len(outcomes) == len(worth.STEPS)
-    for more, one in zip(worth.STEPS, outcomes, strict=True):
+    assert len(outcomes) == len(worth_search.STEPS)
+    for more, one in zip(worth_search.STEPS, outcomes, strict=True):
         assert one.usd <= cheapest.solution.usd * (1 + more) * (1 + 1e-6)
     carbon = [one.kgco2e for one in outcomes]
     assert carbon == sorted(carbon, reverse=True)
-    same, stays = worth._in_draw(worth.Usual(worth.with_all_levers(scenario), cheapest), {}, levers=True)
-    again = worth._held(replace(same, objective=worth.LEAST_MONEY), stays)
+    same, stays = worth_search._in_draw(
+        worth_search.Usual(worth_search.with_all_levers(scenario), cheapest), {}, levers=True
+    )
+    again = worth_search._held(replace(same, objective=worth_search.LEAST_MONEY), stays)
     assert again is not None
-    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth.GAP_FRACTION)
+    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth_search.GAP_FRACTION)
     np.testing.assert_array_equal(again.retired[:, 0], cheapest.solution.retired[:, 0])
 
 
 def test_the_shipped_page_follows_from_what_was_found() -> None:
     """Made by hand it would differ."""
-    files, found = worth.families(), worth.kept()
-    assert worth.PAGE.read_text(encoding="utf-8") == worth.page(
-        {name: found[name] for name in files if name in found}
-    )
-    for one in found.values():
+    assert worth.PAGE.read_text(encoding="utf-8") == worth.whole_page()
+    for one in worth_search.kept().values():
         better, cap = one.plans[OVER_USUAL], one.plans[USUAL]
         if better is not None and cap is not None:
             assert better.usd <= cap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
+    for having in (energy.having for energy in worth_energy.kept().values()):
+        clean, cheap = having[worth_energy.CLEANEST], having[worth_energy.CHEAPEST]
+        assert clean is not None
+        assert cheap is not None
+        assert clean.usd <= cheap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
+
+
+def test_each_site_of_a_family_may_buy_the_sun_and_a_battery() -> None:
+    """Ten kilowatts of cells and a day of battery for each kilowatt of its highest cap."""
+    for path in worth_search.families().values():
+        scenario = worth_energy.with_energy(load_scenario(path))
+        check_scenario(scenario, load_catalogue())
+        for site in scenario.sites:
+            assert site.solar_more_kw == pytest.approx(10 * max(site.power_cap_kw))
+            assert site.battery_kwh == pytest.approx(24 * max(site.power_cap_kw))
+
+
+def test_the_page_says_what_the_sun_and_batteries_add() -> None:
+    """90 of 100 without; 40 of 80 with them, 60 with the sun alone."""
+
+    def plans(cheap: float, clean: float) -> dict[str, Outcome | None]:
+        return {
+            worth_energy.CHEAPEST: Outcome(1000.0, cheap, 0.001),
+            worth_energy.CLEANEST: Outcome(1040.0, clean, 0.02),
+        }
+
+    bought = {"solar_kw": {"here": 500.0, "there": 250.0}, "battery_kwh": {"here": 900.0}}
+    some = worth_energy.Energy(plans(100.0, 90.0), plans(80.0, 40.0), 60.0, **bought)
+    none = worth_energy.Energy(plans(100.0, 90.0), dict.fromkeys(plans(1.0, 1.0), None))
+    text = worth.page({"growth": family(80.0)}, {"growth": some, "other": none})
+
+    assert "| growth | **10.0** | **50.0** | +4.0 | 25.0 | 750 | 900 | 2.0 |" in text
+    assert "| other | **10.0** | no plan |" in text
+    assert "is found in 1 of 2 families, 1 of the 1 that ship; not in other." in text
+    assert worth.ENERGY not in worth.page({"growth": family(80.0)})
+
+
+@pytest.mark.slow
+def test_a_small_scenario_with_the_sun_is_never_dirtier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(worth_energy.offers()["sites"], "stockholm", [59.3, 18.1, 0.11, 0.5])
+    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
+    found = worth_energy.measured(scenario)
+    for name in (worth_energy.CHEAPEST, worth_energy.CLEANEST):
+        before, after = found.without[name], found.having[name]
+        assert before is not None
+        assert after is not None
+        assert after.usd <= before.usd * (1 + worth.MORE_MONEY)
+    assert found.having[worth_energy.CHEAPEST].usd <= found.without[worth_energy.CHEAPEST].usd * (1 + 1e-6)  # type: ignore[union-attr]
+    assert found.solar_kw is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from solver.problem import Problem
@@ -18,6 +20,13 @@ def has_energy(problem: Problem) -> Flags:
     return problem.site_energy.stated()
 
 
+def without_energy(problem: Problem) -> Problem:
+    """The problem without batteries and the sun: a plan of it is one of the problem."""
+    table = problem.site_energy
+    nothing = {name: np.zeros_like(getattr(table, name)) for name in ("most_kwh", "solar_most_kw", "sun_kw")}
+    return replace(problem, site_energy=replace(table, **nothing))
+
+
 def shares_energy(problem: Problem) -> Flags:
     """Limits of shared power under which some site has a battery or the sun [F]."""
     sites = problem.limits.shared_power_sites & has_energy(problem)
@@ -27,9 +36,16 @@ def shares_energy(problem: Problem) -> Flags:
 
 def battery_kwh(problem: Problem, chosen: Decisions) -> Floats:
     """What is bought at each site [S]; who says nothing of it buys none."""
-    found: Floats = np.zeros(len(problem.site_names)) + (
-        chosen.battery_kwh if chosen.battery_kwh.size else 0.0
-    )
+    return _bought(problem, chosen.battery_kwh)
+
+
+def solar_kw(problem: Problem, chosen: Decisions) -> Floats:
+    """What of the sun's cells is bought at each site [S]; who says nothing of it buys none."""
+    return _bought(problem, chosen.solar_kw)
+
+
+def _bought(problem: Problem, amounts: Floats) -> Floats:
+    found: Floats = np.zeros(len(problem.site_names)) + (amounts if amounts.size else 0.0)
     return found
 
 
@@ -65,17 +81,19 @@ def net_kwh(problem: Problem, chosen: Decisions) -> Floats:
 def energy_terms(problem: Problem, chosen: Decisions, kind: str) -> dict[str, Floats]:
     """Money (`usd`) or carbon (`kgco2e`) of batteries and of the sun, by site [S, T].
 
-    battery = b[s] * c_battery[s,t];  store = sum_y h[y,t] * (charge - discharge) * c_moved[s,t,y]
+    battery = b[s] * c_battery[s,t];  solar = k[s] * c_solar[s,t]
+    store = sum_y h[y,t] * (charge - discharge) * c_moved[s,t,y]
     sun = - sum_y h[y,t] * (sun * c_fixed[s,t,y] + sun_moved * c_least[s,t,y])
     """
     nothing = np.zeros((len(problem.site_names), problem.periods))
     if not len(problem.slots):
-        return {"battery": nothing, "store": nothing, "sun": nothing}
+        return dict.fromkeys(("battery", "solar", "store", "sun"), nothing)
     table, hours = problem.site_energy, problem.slots.hours.T
     charge, discharge, sun, sun_moved = flows_kw(problem, chosen.slots)
     moved, fixed, least = (getattr(table, f"{load}_{kind}_per_kwh") for load in ("moved", "fixed", "least"))
     return {
         "battery": battery_kwh(problem, chosen)[:, None] * getattr(table, f"battery_{kind}_per_kwh"),
+        "solar": solar_kw(problem, chosen)[:, None] * getattr(table, f"solar_{kind}_per_kw"),
         "store": (hours * (charge - discharge) * moved).sum(axis=2),
         "sun": -(hours * (sun * fixed + sun_moved * least)).sum(axis=2),
     }

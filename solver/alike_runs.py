@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from solver.account_energy import has_energy
 from solver.problem import Problem, Solution
 from solver.tables import Flags
 
@@ -23,11 +24,13 @@ def with_alike_runs_joined(problem: Problem) -> Problem:
     """The problem with the best of the runs that are alike, which takes what the least does; others barred.
 
     It has the same rows, and no plan of the problem costs less than its best. The same problem where none are
-    alike. A run at several sites stays.
+    alike, or where energy is counted by the hour. A run at several sites stays.
     """
     runs, jobs, groups = problem.run_options, problem.jobs, problem.node_groups
-    if not len(runs):
-        return problem
+    if not len(runs) or len(problem.contracts) or has_energy(problem).any():
+        return (
+            problem  # what is drawn may be matched or come from the sun: less of it is not less of everything
+        )
     per_h = 1 / groups.hours
     # Idling is taken back for each active hour, so that fewer of them are cheaper only next to that.
     back = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from solver import backend, verify
+from solver.account_energy import has_energy, without_energy
 from solver.alike_runs import places_taken, with_alike_runs_joined
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
@@ -46,6 +47,7 @@ OWN_FIRST = 0.7  # of what is left, at most, for the bound of its choices before
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
 HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 LITTLE = 0.05  # of the time: too little to write a large program down for a search
+WITHOUT_ENERGY = 0.6  # of the time, for a plan without batteries and the sun, whose whole numbers are held
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
@@ -101,12 +103,13 @@ def answer(
 
     `start` is the plan of a neighbouring problem with the same rows, where one is known: with slots or a cap
     it tells how many nodes a plan may use that is no worse. Without one, a large problem gets a first plan
-    step by step, in at most `head_start_fraction` of the time; if that is near enough to the bound, it is the
-    answer. A small one gets rows for the services of each period instead, which lift its bound, and one in
-    the middle a plan from its choices alone. With slots, plans without them and with longer ones come first,
-    their operation chosen anew. Where replicas may be fractions, they are rounded up; if that breaks a rule
-    or the gap, the search goes on with whole replicas only. When time runs out, the best plan known is kept.
-    Writing the program down counts, and where no time is left there is no search.
+    step by step, in at most `head_start_fraction` of the time; if that is near enough to the bound, it is
+    the answer. A small one gets rows for the services of each period instead, which lift its bound, and one
+    in the middle a plan from its choices alone. With slots, plans without them and with longer ones come
+    first, and with batteries or the sun those without, their operation chosen anew. Where replicas may be
+    fractions, they are rounded up; if that breaks a rule or the gap, the search goes on with whole replicas
+    only. When time runs out, the best plan known is kept. Writing the program down counts, and where no
+    time is left there is no search.
     """
     began = time.monotonic()
     if start is None and (time_limit_s <= 0 or (should_stop is not None and should_stop())):
@@ -243,7 +246,7 @@ class _Search:
                 tolerance=self.tolerance,
             )
 
-        most_s = math.inf if self.many_slots else OPERATION_S
+        most_s = math.inf if self.many_slots or has_energy(problem).any() else OPERATION_S
 
         def operated(plan: Solution, more: bool = False) -> Solution | None:
             if left_s(ends) == 0 or (self.should_stop is not None and self.should_stop()):
@@ -257,6 +260,12 @@ class _Search:
                 more=more,
             )
 
+        if has_energy(problem).any():
+            # No mean of slots bounds these, and a search with them finds little: whole numbers come first.
+            plain = answer_of(without_energy(problem), 1.0, WITHOUT_ENERGY * left_s(ends)).solution
+            better = operated(plain) if plain is not None else None
+            if better is not None and (best := self.best([better])) is not None:
+                return best, floor
         if self.engine == "highs" and MIDDLE <= self.whole_numbers < LARGE:
             mean = mean_slots(problem, MEANS)
             if mean is problem and len(problem.slots) <= MEANS:

@@ -65,10 +65,11 @@ def store_on_each_day(program: Program) -> None:
 
 
 def use_the_sun(program: Program) -> None:
-    """sun[s,t,y] + sun_moved[s,t,y] <= sun_kw[s,t,y];  sun[s,t,y] <= fixed[s,t,y]
+    """sun[s,t,y] + sun_moved[s,t,y] <= sun_kw[s,t,y] + gives[s,t,y] * solar[s];  sun[s,t,y] <= fixed[s,t,y]
 
-    fixed is what of the load of `sell_nothing` cannot move: work and pausable jobs that may are left out, and
-    work on lent nodes.
+    solar is what of the sun's cells is bought, and gives the mean of each kilowatt of them in the slot. fixed
+    is what of the load of `sell_nothing` cannot move: work and pausable jobs that may are left out, and work
+    on lent nodes.
     """
     problem, table = program.problem, program.problem.site_energy
     shines = made(program.sun)
@@ -82,6 +83,7 @@ def use_the_sun(program: Program) -> None:
         np.where(shines, table.sun_kw, np.inf).ravel(),
         in_slot(every, program.sun, ones),
         in_slot(every, program.sun_moved, ones),
+        in_slot(every, np.broadcast_to(program.solar[:, :, None], shines.shape), -table.solar_kw_per_kw),
     )
     program.add_rows(
         "fixed",

@@ -104,6 +104,7 @@ class Program:
     boot: Variables  # [P, T, Y]
     above: Variables  # [S, T] kW of the highest slot over the power of the period
     battery: Variables  # [S, 1] kWh that are bought, where any may be
+    solar: Variables  # [S, 1] kW of the sun's cells that are bought, where any may be
     charge: Variables  # [S, T, Y] mean kW
     discharge: Variables  # [S, T, Y] mean kW
     stored: Variables  # [S, T, Y] kWh at the end of the slot
@@ -243,6 +244,7 @@ class Program:
             reused=count_some(self.reuse),
             signed=signed,
             battery_kwh=read_some(self.battery)[:, 0],
+            solar_kw=read_some(self.solar)[:, 0],
         )
         if len(problem.slots):
             decided = replace(decided, slots=self._slot_use(values, decided))

@@ -194,10 +194,15 @@ class SiteEnergy(BySlot):
 
     most_kwh: Floats  # [S] of battery that may be bought; 0: none
     kw_per_kwh: Floats  # [S]
-    sun_kw: Floats  # [S, T, Y] that may be used
+    sun_kw: Floats  # [S, T, Y] that may be used, of what stands there
     one_way_fraction: Floats = field(default_factory=no_numbers)  # [S] efficiency of one way
     battery_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T] a kilowatt-hour through t
     battery_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T]
+    battery_ready: Floats = field(default_factory=no_numbers)  # [S, T] 1 where what is bought is in use
+    solar_most_kw: Floats = field(default_factory=no_numbers)  # [S] of the sun's cells that may be bought
+    solar_kw_per_kw: Floats = field(default_factory=no_numbers)  # [S, T, Y] of each kilowatt that is bought
+    solar_usd_per_kw: Floats = field(default_factory=no_numbers)  # [S, T] a kilowatt of them through t
+    solar_kgco2e_per_kw: Floats = field(default_factory=no_numbers)  # [S, T]
     moved_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
     moved_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
     fixed_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
@@ -212,6 +217,11 @@ class SiteEnergy(BySlot):
         "battery_usd_per_kwh": Shape("*T", default=0.0),
         "battery_kgco2e_per_kwh": Shape("*T", default=0.0),
         "sun_kw": Shape("*TY", low=0),
+        "battery_ready": Shape("*T", low=0, high=1, default=1.0),
+        "solar_most_kw": Shape("*", low=0, infinite=True, default=0.0),
+        "solar_kw_per_kw": Shape("*TY", low=0, default=0.0),
+        "solar_usd_per_kw": Shape("*T", default=0.0),
+        "solar_kgco2e_per_kw": Shape("*T", default=0.0),
         "moved_usd_per_kwh": Shape("*TY", default=0.0),
         "moved_kgco2e_per_kwh": Shape("*TY", default=0.0),
         "fixed_usd_per_kwh": Shape("*TY", default=0.0),
@@ -222,7 +232,12 @@ class SiteEnergy(BySlot):
 
     def stated(self) -> Flags:
         """Sites with a battery or the sun [S]."""
-        found: Flags = (self.most_kwh > 0) | self.sun_kw.any(axis=(1, 2))
+        found: Flags = (self.most_kwh > 0) | (self.solar_most_kw > 0) | self.sun_kw.any(axis=(1, 2))
+        return found
+
+    def given_kw(self, solar_kw: Floats) -> Floats:
+        """What the sun gives [S, T, Y] where so much more of its cells is bought [S]."""
+        found: Floats = self.sun_kw + solar_kw[:, None, None] * self.solar_kw_per_kw
         return found
 
 

@@ -39,6 +39,7 @@ class Terms:
     rest: Floats  # [P, T] replicas that are quiet or rest, nodes that are off in a slot
     lend: Floats  # [P, T] work on nodes of replicas that rest
     battery: Floats  # [S, T] batteries that are bought
+    solar: Floats  # [S, T] the sun's cells that are bought
     store: Floats  # [S, T] what they draw less what they give back
     sun: Floats  # [S, T] of the sun, below zero: not drawn from the grid
     space: Floats  # [S, T] rated power in service or committed
@@ -107,6 +108,7 @@ class Decisions:
     signed: Whole = field(default_factory=no_counts)  # [S] 1 where a contract for curtailment is signed
     adopted: Whole = field(default_factory=no_counts)  # [A] 1 where the technique is adopted
     battery_kwh: Floats = field(default_factory=no_numbers)  # [S] bought
+    solar_kw: Floats = field(default_factory=no_numbers)  # [S] bought
     slots: SlotUse | None = None  # where the problem has slots
 
 

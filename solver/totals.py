@@ -129,6 +129,7 @@ def _decided_by_slot(problem: Problem, plan: Solution) -> dict[str, NDArray[Any]
         "boot": account_slots.shrinking(problem, used.off),
         "above": account_slots.above_kw(problem, plan),
         "battery": account_energy.battery_kwh(problem, plan)[:, None],
+        "solar": account_energy.solar_kw(problem, plan)[:, None],
         **dict(
             zip(
                 ("charge", "discharge", "sun", "sun_moved"),
@@ -275,7 +276,9 @@ def _of_energy(problem: Problem, weigh: _Weights) -> dict[str, Floats]:
         hours * _by_slot(weigh, table, f"{load}_", "_per_kwh") for load in ("moved", "fixed", "least")
     )
     battery = weigh(table.battery_usd_per_kwh, table.battery_kgco2e_per_kwh).sum(axis=1)[:, None]
-    return {"battery": battery, "charge": moved, "discharge": -moved, "sun": -fixed, "sun_moved": -least}
+    solar = weigh(table.solar_usd_per_kw, table.solar_kgco2e_per_kw).sum(axis=1)[:, None]
+    flows = {"charge": moved, "discharge": -moved, "sun": -fixed, "sun_moved": -least}
+    return {"battery": battery, "solar": solar, **flows}
 
 
 def _by_slot(weigh: _Weights, table: BySlot, stem: str, tail: str) -> Floats:

@@ -19,7 +19,7 @@ from solver.rows import Variables, array, name
 from solver.slots import BySlot
 from solver.tables import Flags, Floats, Whole
 
-LENT = ("order", "retire", "sell", "move", "commit", "battery")
+LENT = ("order", "retire", "sell", "move", "commit", "battery", "solar")
 
 
 def empty(
@@ -244,12 +244,17 @@ def _energy(problem: Problem, prefix: str) -> dict[str, Variables]:
     if not count:
         none = np.full((len(problem.site_names), problem.periods, 0), None, dtype=object)
         flows = dict.fromkeys(FLOWS, none)
-        return {"battery": np.full((len(none), 1), None, dtype=object), **flows}
-    there = (problem.slots.hours.T > 0) & (table.most_kwh > 0)[:, None, None]
+        bought = np.full((len(none), 1), None, dtype=object)
+        return {"battery": bought, "solar": bought, **flows}
+    ready = (table.battery_ready > 0) & (table.most_kwh > 0)[:, None]
+    there = (problem.slots.hours.T > 0) & ready[:, :, None]
     endless = np.where(there, np.inf, 0.0)
-    sun = np.where(problem.slots.hours.T > 0, table.sun_kw, 0.0)
+    # How much of what is bought is used, the rows say.
+    more = np.where(table.solar_kw_per_kw * table.solar_most_kw[:, None, None] > 0, np.inf, 0.0)
+    sun = np.where(problem.slots.hours.T > 0, table.sun_kw + more, 0.0)
     return {
         "battery": _some(prefix + "battery", table.most_kwh[:, None]),
+        "solar": _some(prefix + "solar", table.solar_most_kw[:, None]),
         **{flow: _some(prefix + flow, endless) for flow in ("charge", "discharge", "stored")},
         "sun": _some(prefix + "sun", sun),
         "sun_moved": _some(prefix + "sun_moved", sun),

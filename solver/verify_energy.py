@@ -104,7 +104,8 @@ def energy_rules(problem: Problem, plan: Solution) -> Iterator[Broken]:
     used = plan.slots or account_slots.no_use(problem)
     bought, there = account_energy.battery_kwh(problem, plan), slots.hours.T > 0
     lasts_h = np.divide(slots.hours, slots.days, out=np.zeros_like(slots.hours), where=slots.days > 0).T
-    way, held = table.one_way_fraction[:, None, None], bought[:, None, None] * np.ones(used.stored.shape)
+    way = table.one_way_fraction[:, None, None]
+    held = (bought[:, None] * table.battery_ready)[:, :, None] * np.ones(used.stored.shape)
     ways = way * used.charge - used.discharge / way
     change = np.where(there, used.stored - used.stored[:, :, slots.before] - lasts_h * ways, 0.0)
     scale = np.maximum(1.0, held)
@@ -112,7 +113,9 @@ def energy_rules(problem: Problem, plan: Solution) -> Iterator[Broken]:
         yield "energy stored", 1.0 + sign * change / scale, np.ones(change.shape)
     yield "battery held", used.stored, held
     yield "battery power", used.charge + used.discharge, table.kw_per_kwh[:, None, None] * held
-    yield "sun used", used.sun + used.sun_moved, np.where(there, table.sun_kw, 0.0)
+    cells = account_energy.solar_kw(problem, plan)
+    yield "sun used", used.sun + used.sun_moved, np.where(there, table.given_kw(cells), 0.0)
+    yield "solar bought", cells, table.solar_most_kw
     yield "sun on load that is fixed", used.sun, np.where(there, fixed_kw(problem, plan), np.inf)
     yield "battery bought", bought, table.most_kwh
     drawn: NDArray[np.float64] = load_kw(problem, plan)

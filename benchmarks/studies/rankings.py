@@ -3,11 +3,11 @@
     python -m benchmarks.studies.rankings
 
 data/fit/filed.csv holds what companies filed in MLPerf Training v4.0 to v6.0 and Inference v4.1, v5.1 and
-v6.0 on the size nearest to a node of eight: the median of all of them, for each round, chip and precision. A
-chip that is not there stands with its rows of data/published/. Each is asked of us as `everfleet validate`
-asks it. A chip stands for the newest round of the size nearest to eight accelerators, as large systems wait
-more for one another, and for the precision that is fastest as published. Rates are per accelerator. It
-prints the table of docs/accuracy.md and changes nothing.
+v6.0 on the size nearest to a node of eight: the median of all of them, for each round, chip and precision,
+but for those with a power limit set (MaxQ). A chip that is not there stands with its rows of data/published/.
+Each is asked of us as `everfleet validate` asks it. A chip stands for the newest round of the size nearest to
+eight accelerators, as large systems wait more for one another, and for the precision that is fastest as
+published. Rates are per accelerator. It prints the table of docs/accuracy.md and changes nothing.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ def _against(
         *_unpriced_rental(document, catalogue),
         *_split_units(document, catalogue),
         *_without_a_place(document, catalogue),
+        *_before_they_were_made(document, catalogue),
         *doubled_figures(own_facts(document), catalogue),
         *_measured_elsewhere(measured, shipped),
         *_quality_unknown(document, catalogue),
@@ -267,6 +269,19 @@ def _without_a_place(document: Mapping[str, Any], catalogue: Catalogue) -> Itera
         for sku in dict.fromkeys(str(one.get("sku")) for one in fleet):
             if entry.get("sku", sku) == sku and (why := reason(entry.get("to"), sku)):
                 yield Problem(f"moves[{i}].to", f"{why}: write another site, or name the SKU that moves")
+
+
+def _before_they_were_made(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Nodes that stood before the year in which their accelerator was first sold: their age is wrong then."""
+    for i, entry in entries_of(document, "fleet"):
+        sku, day = catalogue.skus.get(str(entry.get("sku"))), entry.get("in_service")
+        launch = None if sku is None else catalogue.facts.get(f"accelerator.{sku.accelerator}.launch")
+        if launch is not None and isinstance(day, date) and day.year < launch.value:
+            yield Problem(
+                f"fleet[{i}].in_service",
+                f"{day} is before {entry['sku']} was sold, {launch.value:.0f}: write the day on which these "
+                "nodes began to work, or the SKU that they are",
+            )
 
 
 def _split_units(document: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:

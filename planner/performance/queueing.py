@@ -143,6 +143,33 @@ def mmc_wait_h(*, servers: Column, offered_load: Column, service_h: Column) -> C
     )
 
 
+def pooled_use_fraction(
+    *,
+    servers: Column,
+    service_s: Column,
+    wait_target_s: Column,
+    late_fraction: Column,
+    arrival_scv_ratio: Column = 1.0,
+    service_scv_ratio: Column = 0.0,
+) -> Column:
+    """Largest use of c servers of one queue at which all but a share of arrivals start in time.
+
+    P(W > t) = exp(-2 c (1 - rho) t / (S (Ca^2 + Cs^2))) = l  =>  rho = 1 - ln(1/l) S (Ca^2 + Cs^2) / (2 c t)
+
+    Few servers have to leave more of their time free than many. That an arrival waits at all is taken as
+    certain, as it nearly is at such loads. 0 where one service is too long.
+
+    Source: Kingman, "On queues in heavy traffic", JRSS B 1962; for c servers, Kollerstrom, "Heavy traffic
+    theory for queues with several servers", J. Appl. Prob. 1974.
+    """
+    require_positive(servers=servers, service_s=service_s, wait_target_s=wait_target_s)
+    require_open_share(late_fraction=late_fraction)
+    spread = arrival_scv_ratio + service_scv_ratio
+    unused = np.log(1.0 / np.asarray(late_fraction)) * service_s * spread / (2.0 * servers * wait_target_s)
+    result: Column = np.maximum(0.0, 1.0 - unused)
+    return result
+
+
 def servers_needed(
     *,
     offered_load: Column,

@@ -206,7 +206,7 @@ def _kinds(
             "awake_kw": derive(awake_kw, even_kw=even, full_kw=busiest, load_fraction=load),
             "quiet_kw": node_kw(chosen("rate_per_s", np.zeros(len(service)), "no request", "1/s")),
         }
-        if any(one.battery_kwh is not None or one.solar_kw is not None for one in inputs.scenario.sites):
+        if any(one.has_energy for one in inputs.scenario.sites):
             ready = rows(times.ready_load_fraction, service)
             by_slot["ready_kw"] = node_kw(derive(slot_loads_per_s, peak_per_s=peak, load_fraction=ready))
     kinds = Kinds(

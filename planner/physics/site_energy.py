@@ -13,7 +13,7 @@ from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.synthetic import sun_height
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Site
-from planner.physics.equations.money import capital_charge_usd
+from planner.physics.equations.money import capital_charge_usd, maintenance_usd
 from planner.physics.equations.slots import slot_kgco2e, slot_usd
 from planner.physics.levers import Energy
 from planner.physics.slots import SLOTS_A_DAY, Ratios, SlotTimes
@@ -32,7 +32,12 @@ class SiteEnergy:
     most_kwh: Floats
     kw_per_kwh: Floats
     one_way_fraction: Floats
-    sun_kw: Floats  # (S, T, Y)
+    sun_kw: Floats  # (S, T, Y) of what stands there
+    solar_most_kw: Floats  # of the sun's cells that may be bought
+    solar_kw_per_kw: Floats  # (S, T, Y) of each kilowatt that is bought
+    solar_usd: Traced  # of a kilowatt that is bought through a period (S, T)
+    solar_kgco2e: Traced  # (S, T)
+    battery_ready: Floats  # (S, T) 1 where what is bought is in use
     battery_usd: Traced  # of a kilowatt-hour of battery through a period (S, T)
     battery_kgco2e: Traced  # (S, T)
     drawn: Energy  # a kilowatt-hour into a battery, by slot (S, T, Y)
@@ -43,7 +48,7 @@ class SiteEnergy:
 
 def states_energy(inputs: Inputs) -> bool:
     """Whether any site states a battery or the sun."""
-    return any(one.battery_kwh is not None or one.solar_kw is not None for one in inputs.scenario.sites)
+    return any(one.has_energy for one in inputs.scenario.sites)
 
 
 def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
@@ -56,24 +61,30 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         return None
     sites, every = inputs.scenario.sites, np.arange(len(inputs.sites))
     rented = len(inputs.sites) - len(sites)
-    sun = np.zeros((len(inputs.sites), inputs.periods, len(times.day_type)))
+    gives = np.zeros((len(inputs.sites), inputs.periods, len(times.day_type)))
     for s, one in enumerate(sites):
-        sun[s] = sun_kw(inputs, times, one)
-    batteries = [one if one.battery_kwh is not None else None for one in sites] + [None] * rented
+        gives[s] = sun_of_a_kilowatt(inputs, times, one)
 
     def column(name: str, otherwise: float) -> Floats:
-        found = [otherwise if one is None else getattr(one, name) for one in batteries]
-        return np.array(found, dtype=float)
+        found = [getattr(one, name) for one in sites] + [None] * rented
+        return np.array([otherwise if one is None else one for one in found], dtype=float)
 
-    usd, kgco2e = _of_batteries(inputs, batteries)
+    stands, more, battery = column("solar_kw", 0.0), column("solar_more_kw", 0.0), column("battery_kwh", 0.0)
+    battery_usd, battery_kgco2e = _bought(inputs, BATTERY)
+    solar_usd, solar_kgco2e = _bought(inputs, SOLAR)
     return SiteEnergy(
-        stated=np.array([one is not None for one in batteries]) | sun.any(axis=(1, 2)),
-        most_kwh=column("battery_kwh", 0.0),
+        stated=(battery > 0) | (stands > 0) | (more > 0),
+        most_kwh=battery,
         kw_per_kwh=1.0 / column("battery_full_power_h", 1.0),
         one_way_fraction=np.sqrt(column("battery_efficiency_fraction", 1.0)),
-        sun_kw=sun,
-        battery_usd=usd,
-        battery_kgco2e=kgco2e,
+        sun_kw=stands[:, None, None] * gives,
+        solar_most_kw=more,
+        solar_kw_per_kw=gives * (more[:, None] * _in_use(inputs, SOLAR) > 0)[:, :, None],
+        solar_usd=solar_usd,
+        solar_kgco2e=solar_kgco2e,
+        battery_ready=_in_use(inputs, BATTERY),
+        battery_usd=battery_usd,
+        battery_kgco2e=battery_kgco2e,
         drawn=_kilowatt_hour(inputs, times, every, 1.0, (times.price.day, times.grid.day)),
         given=_kilowatt_hour(inputs, times, every, -1.0, (times.price.day, times.grid.day)),
         shone=_kilowatt_hour(inputs, times, every, -1.0, (times.price.fixed, times.grid.fixed)),
@@ -83,48 +94,90 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
     )
 
 
-def _of_batteries(inputs: Inputs, batteries: Sequence[Site | None]) -> tuple[Traced, Traced]:
-    """Money and carbon of a kilowatt-hour of battery through each period: its share of price and making."""
-    one_kwh = chosen("battery_kwh", 1.0, "one kilowatt-hour of battery")
-    prices, making, lives = list[Traced](), list[Traced](), list[Traced]()
-    for one in batteries:
-        if one is None:
-            prices.append(chosen("price_usd", 0.0, "no battery may be bought here", "USD"))
-            making.append(chosen("embodied_kgco2e", 0.0, "no battery may be bought here", "kgCO2e"))
-            lives.append(chosen("life_y", 1.0, "no battery may be bought here", "y"))
+@dataclass(frozen=True, slots=True)
+class _Bought:
+    """What may be bought for a site, by the attributes of `Site` that price it."""
+
+    what: str
+    key: str
+    unit: str
+    most: str
+    upkeep: str | None = None
+
+    def has(self, site: Site | None) -> bool:
+        """Whether it may be bought for a site; a rented location has none."""
+        return site is not None and getattr(site, self.most) is not None
+
+
+BATTERY = _Bought("a battery", "battery", "kWh", "battery_kwh")
+SOLAR = _Bought("the sun's cells", "solar", "kW", "solar_more_kw", upkeep="solar_upkeep_fraction")
+
+
+def _in_use(inputs: Inputs, what: _Bought) -> Floats:
+    """1 where what is bought is in use: in periods that begin on its day or later [S, T]."""
+    starts = inputs.scenario.horizon.period_starts
+    days = [getattr(site, f"{what.key}_from") for site in inputs.scenario.sites]
+    days += [None] * (len(inputs.sites) - len(days))
+    return np.array([[day is None or start >= day for start in starts] for day in days], dtype=float)
+
+
+def _bought(inputs: Inputs, what: _Bought) -> tuple[Traced, Traced]:
+    """Money and carbon of one unit of what may be bought through each period (S, T).
+
+    Its share of price and of making by its life, and its upkeep, for the periods in which it is in use.
+    """
+    sites = inputs.scenario.sites
+    rented = len(inputs.sites) - len(sites)
+    unit, one_unit = what.unit.lower(), chosen("bought", 1.0, f"one {what.unit} of {what.what}", what.unit)
+    columns = dict[str, list[Traced]]()
+
+    def put(name: str, value: Traced) -> None:
+        columns.setdefault(name, []).append(value)
+
+    for site in [*sites, *[None] * rented]:
+        if site is None or not what.has(site):
+            none = f"{what.what} may not be bought here"
+            put("price_usd", chosen("price_usd", 0.0, none, "USD"))
+            put("embodied_kgco2e", chosen("embodied_kgco2e", 0.0, none, "kgCO2e"))
+            put("life_y", chosen("life_y", 1.0, none, "y"))
+            put("upkeep", chosen("maintenance_fraction", 0.0, none))
             continue
-        at, price, embodied = (
-            f"sites.{one.name}",
-            one.battery_price_usd_per_kwh,
-            one.battery_embodied_kgco2e_per_kwh,
+        at = f"sites.{site.name}.{what.key}"
+        usd, kgco2e = (
+            getattr(site, f"{what.key}_{one}_per_{unit}") for one in ("price_usd", "embodied_kgco2e")
         )
-        assert price is not None, "refused on reading"
-        assert embodied is not None, "refused on reading"
-        assert one.battery_life_y is not None, "refused on reading"
-        prices.append((inputs.money(f"{at}.battery_price", price, "USD/kWh") * one_kwh).named("price_usd"))
-        per_kwh = inputs.yours(f"{at}.battery_embodied", embodied, "kgCO2e/kWh")
-        making.append((per_kwh * one_kwh).named("embodied_kgco2e"))
-        lives.append(inputs.yours(f"{at}.battery_life", one.battery_life_y, "y"))
-    tall = np.arange(len(batteries))[:, None]
-    life = pick(lives, tall)
-    usd = derive(
+        paid = inputs.money(f"{at}_price", usd, f"USD/{what.unit}") * one_unit
+        put("price_usd", paid.named("price_usd"))
+        made = inputs.yours(f"{at}_embodied", kgco2e, f"kgCO2e/{what.unit}") * one_unit
+        put("embodied_kgco2e", made.named("embodied_kgco2e"))
+        put("life_y", inputs.yours(f"{at}_life", getattr(site, f"{what.key}_life_y"), "y"))
+        upkeep = 0.0 if what.upkeep is None else getattr(site, what.upkeep)
+        put("upkeep", inputs.yours(f"{at}_upkeep", upkeep, "1"))
+    tall = np.arange(len(columns["price_usd"]))[:, None]
+    price, making, life, upkeep = (pick(one, tall) for one in columns.values())
+    in_use = chosen("in_use", _in_use(inputs, what), f"1 where {what.what} is in use")
+    used_h = (inputs.period_h * in_use).named("used_h")
+    hours = {"hours_h": used_h, "year_h": inputs.year_h}
+    capital = derive(
         capital_charge_usd,
-        price_usd=pick(prices, tall),
+        price_usd=price,
         discount_fraction=inputs.discount_rate(),
         life_y=life,
         residual_fraction=chosen(
-            "residual_fraction", 0.0, "a battery is worth nothing at the end of its life"
+            "residual_fraction", 0.0, f"{what.what} is worth nothing at the end of its life"
         ),
-        hours_h=inputs.period_h,
-        year_h=inputs.year_h,
+        **hours,
     )
-    kgco2e = derive(
+    share = derive(
         calendar_share_kgco2e,
-        embodied_kgco2e=pick(making, tall),
-        used_h=inputs.period_h,
+        embodied_kgco2e=making,
+        used_h=used_h,
         lifetime_h=derive(lifetime_h, lifetime_y=life),
     )
-    return usd, kgco2e
+    if what.upkeep is None:
+        return capital, share
+    kept = derive(maintenance_usd, price_usd=price, maintenance_fraction=upkeep, **hours)
+    return (capital + kept).named("solar_usd"), share
 
 
 def lesser_ratio(*, one_ratio: Floats, other_ratio: Floats) -> Floats:
@@ -177,30 +230,44 @@ def _kilowatt_hour(
     )
 
 
-def sun_kw(inputs: Inputs, times: SlotTimes, site: Site) -> Floats:
-    """Power of the sun's cells of a site in each slot [T, Y], the mean day of the months of the period.
+def sun_of_a_kilowatt(inputs: Inputs, times: SlotTimes, site: Site) -> Floats:
+    """Power of a kilowatt of the sun's cells at a site in each slot [T, Y], in the months of the period.
 
-    P = min(P_rated, P_rated y s / mean(s)), s the sine of the sun's height, y the yearly yield
+    P = min(1, y s / mean(s)), s the sine of the sun's height, y the yearly yield; on clear days (1 + v) P,
+    1 at the most, v the spread of days; dull days have what is left of the mean of both. 0 without cells.
 
-    Weather is in the yield alone: days are alike.
+    Without a spread weather is in the yield alone: days are alike.
 
-    Source: the sun's height after Cooper, Solar Energy 12, 1969.
+    Source: the sun's height after Cooper, Solar Energy 12, 1969; two kinds of days with the mean and the
+    standard deviation that are stated.
     """
     found = np.zeros((inputs.periods, len(times.day_type)))
-    rated, latitude = site.solar_kw, site.solar_latitude_deg
-    if rated is None or latitude is None:
+    if site.solar_kw is None and site.solar_more_kw is None:
         return found
+    assert site.solar_latitude_deg is not None, "refused on reading"
     assert site.solar_yield_fraction is not None, "refused on reading"
     assert site.solar_longitude_deg is not None, "refused on reading"
     hours = (np.arange(24) + 0.5 + site.solar_longitude_deg / DEGREES_AN_HOUR) % 24
     days = np.arange(365) + 0.5
-    height = sun_height(day=days[:, None], solar_h=hours[None, :], latitude_deg=latitude)
-    scaled = np.minimum(rated, rated * site.solar_yield_fraction * height / height.mean())
+    height = sun_height(day=days[:, None], solar_h=hours[None, :], latitude_deg=site.solar_latitude_deg)
+    scaled = np.minimum(1.0, site.solar_yield_fraction * height / height.mean())
     by_slot = scaled.reshape(len(days), SLOTS_A_DAY, -1).mean(axis=2)
     month = np.minimum(days // MONTH_DAYS, 11).astype(int)
     horizon = inputs.scenario.horizon
     for t, start in enumerate(horizon.period_starts):
         held = [(start.month - 1 + i) % 12 for i in range(horizon.period_months)]
         day = by_slot[np.isin(month, held)].mean(axis=0)
-        found[t] = np.tile(day, len(times.day_type) // SLOTS_A_DAY)
+        found[t] = _under_clouds(day, times.days[:, t], site.solar_spread_fraction or 0.0)
     return found
+
+
+def _under_clouds(day: Floats, days: Floats, spread: float) -> Floats:
+    """The sun in each slot of each type of day; clear types and dull ones in turn where it varies."""
+    types = len(days) // SLOTS_A_DAY
+    found: Floats = np.tile(day, (types, 1))
+    if spread > 0:
+        each = days[::SLOTS_A_DAY]
+        ratio = np.divide(each[::2], each[1::2], out=np.zeros(types // 2), where=each[1::2] > 0)[:, None]
+        clear = np.where(ratio > 0, np.minimum(1.0, (1 + spread) * day), day)
+        found[::2], found[1::2] = clear, np.maximum(day - ratio * (clear - day), 0.0)
+    return found.ravel()

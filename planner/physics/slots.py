@@ -108,15 +108,19 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
     prices, more = price_hours(inputs)
     known = [one for one in (*grids, *prices) if one is not None]
     serves = bool(inputs.scenario.services) and policy.levers != ("shift",)
-    stores = any(one.battery_kwh is not None or one.solar_kw is not None for one in inputs.scenario.sites)
+    stores = any(one.has_energy for one in inputs.scenario.sites)
     if not known and not serves and not stores:
         return None
-    types = slots // SLOTS_A_DAY if known else 1
-    shared = shared_days(known)
+    types, skies = slots // SLOTS_A_DAY if known else 1, _skies(inputs)
+    types = max(types // skies, 1) * skies
+    shared = shared_days(known, otherwise=skies)
     count, periods = types * SLOTS_A_DAY, inputs.periods
     shares = np.zeros((types, periods))
     hourly = [(grid, price) for grid, price in zip(grids, prices, strict=True)]
-    cuts = [_Cut(inputs, t, days_of_period(inputs, t, shared), shared, hourly, types) for t in range(periods)]
+    cuts = [
+        _Cut(inputs, t, days_of_period(inputs, t, shared), shared, hourly, (types, skies))
+        for t in range(periods)
+    ]
     for t, cut in enumerate(cuts):
         shares[:, t] = np.bincount(cut.day_type, minlength=types) / len(cut.day_type)
     of_site = [[cut.ratios(s) for cut in cuts] for s in range(len(grids))]
@@ -187,11 +191,12 @@ class _Cut:
         days: NDArray[np.intp],
         shared: Sequence[Day],
         hourly: Sequence[tuple[KnownHours | None, KnownHours | None]],
-        types: int,
+        types_and_skies: tuple[int, int],
     ) -> None:
+        types, skies = types_and_skies
         self.inputs, self.period, self.shared, self.hourly = inputs, period, shared, hourly
         known = [one.on(shared) for pair in zip(*hourly, strict=True) for one in pair if one is not None]
-        self.day_type = _types(known, days, types)
+        self.day_type = _under_skies(_types(known, days, types // skies), skies)
         self.days = chosen("days", days.astype(float), "days of the calendar months of the period")
         self.columns = {
             "days": self.days,
@@ -296,6 +301,20 @@ class _Hours:
 
 _NO_GRID = "no hours of this grid are known: it is taken as flat"
 _NO_PRICE = "no hours of this price are stated: it is the same at all hours"
+
+
+def _skies(inputs: Inputs) -> int:
+    """How many kinds of sky each type of day has: clear and dull where a site says how they differ."""
+    return 2 if any(one.solar_spread_fraction for one in inputs.scenario.sites) else 1
+
+
+def _under_skies(day_type: NDArray[np.intp], skies: int) -> NDArray[np.intp]:
+    """Days of each type under each sky in turn, so that those of one sky are like those of the other."""
+    found = day_type * skies
+    for one in np.unique(day_type):
+        days = np.flatnonzero(day_type == one)
+        found[days] += np.arange(len(days)) % skies
+    return found
 
 
 def _types(hours: Sequence[NDArray[np.float64]], days: NDArray[np.intp], types: int) -> NDArray[np.intp]:

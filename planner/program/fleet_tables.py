@@ -331,7 +331,7 @@ def most_used(
         if inputs.rented[p] or inputs.on_shelf[p]:
             continue
         room = math.floor(sites[s].racks / float(racks[p]))
-        if sites[s].battery_kwh is None and sites[s].solar_kw is None and idle_kw[p] > 0:
+        if not sites[s].has_energy and idle_kw[p] > 0:
             room = min(room, math.floor(max(sites[s].power_cap_kw) / float(idle_kw[p])))
         offer = inputs.offers.get(names[k])
         supply = 0 if offer is None else room if offer.supply_nodes is None else sum(offer.supply_nodes)

@@ -47,7 +47,7 @@ from planner.program.slot_ledger import SlotChoice, moving_node_h, slot_parts
 from planner.trace.quantities import Derived, Part, Traced, chosen, derive, rows, total
 from solver.account import idle_nodes as unused_nodes
 from solver.account import rebate_fraction, started, unfilled_nodes
-from solver.account_energy import battery_kwh
+from solver.account_energy import battery_kwh, solar_kw
 from solver.account_slots import above_kw
 from solver.problem import Objective, Solution
 
@@ -306,6 +306,7 @@ def _slot_choice(inputs: Inputs, assembled: Assembled, work: ChosenWork) -> Slot
         none if pausable is None else pausable.options,
         assembled.energy,
         battery_kwh(problem=assembled.problem, chosen=work.solution),
+        solar_kw(problem=assembled.problem, chosen=work.solution),
     )
 
 

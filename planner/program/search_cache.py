@@ -61,6 +61,7 @@ _AXES = {
     "signed": "S",
     "reused": "HT",
     "battery_kwh": "S",
+    "solar_kw": "S",
 }
 _SLOT_AXES = {"work": "OTY", "done": "ETY", "lent": "OTY", "quiet": "VTY", "rest": "VTY", "off": "PTY"}
 _SLOT_AXES |= dict.fromkeys(FLOWS, "STY")

@@ -11,7 +11,7 @@ from planner.program.plan import Plan
 from planner.program.slot_use import slot_nodes
 from planner.trace.columns import Floats
 from solver.account import peak_kw
-from solver.account_energy import flows_kw, matched_fractions
+from solver.account_energy import battery_kwh, flows_kw, matched_fractions, solar_kw
 from solver.account_slots import above_kw
 from solver.solution import Solution
 
@@ -29,6 +29,7 @@ class SiteUse:
     used_kw: Floats  # of the sun
     sun_kw: Floats
     battery_kwh: float
+    solar_kw: float  # of its cells that are bought
     peak_kw: float
 
     @property
@@ -59,6 +60,8 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
     kwh = np.sum([each.value for each in nodes.kwh.values()], axis=0)
     imported = np.divide(kwh, hours, out=np.zeros_like(kwh), where=hours > 0)
     highest = peak_kw(problem, solution, solution.in_service) + above_kw(problem, solution)
+    bought_kwh, bought_kw = battery_kwh(problem, solution), solar_kw(problem, solution)
+    given = problem.site_energy.given_kw(bought_kw)
     found = list[SiteUse]()
     for s in np.flatnonzero(energy.stated).tolist():
         charge, discharge, fixed, moved = (flow[s] for flow in flows)
@@ -72,8 +75,9 @@ def site_uses(plan: Plan, solution: Solution) -> list[SiteUse]:
                 charge_kw=charge,
                 discharge_kw=discharge,
                 used_kw=used,
-                sun_kw=energy.sun_kw[s],
-                battery_kwh=float(solution.battery_kwh[s]),
+                sun_kw=given[s],
+                battery_kwh=float(bought_kwh[s]),
+                solar_kw=float(bought_kw[s]),
                 peak_kw=float(highest[s].max()),
             )
         )

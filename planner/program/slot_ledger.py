@@ -25,7 +25,7 @@ from solver.problem import Problem, SlotUse, Solution
 
 DECIDED = "decided by the program"
 NONE = 1e-9  # of nodes or times: rounding of the search
-OF_SITES = ("stored", "sun", "battery")  # what batteries and the sun of a site take as a whole
+OF_SITES = ("stored", "sun", "battery", "solar")  # what batteries and the sun of a site take as a whole
 TERMS = ("shifted", "resting", "lent", *OF_SITES)
 SUMS: dict[str, Callable[..., Any]] = {
     "usd": over_slots_usd,
@@ -52,6 +52,7 @@ class SlotChoice:
     pausable_options: NDArray[np.intp]
     energy: SiteEnergy | None = None
     battery_kwh: Floats | None = None  # (S,)
+    solar_kw: Floats | None = None  # (S,)
 
 
 def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> dict[str, Part | None]:
@@ -103,8 +104,10 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
         ):
             put(term, getattr(each, kind), row, group, hours * flow[row])
         if kind != "kwh":
-            bought = chosen_few.battery_kwh[row, None] * np.ones(problem.periods)
-            put("battery", getattr(energy, f"battery_{kind}"), row, group, bought)
+            for term, bought in (("battery", chosen_few.battery_kwh), ("solar", chosen_few.solar_kw)):
+                if bought is not None:
+                    amounts = bought[row, None] * np.ones(problem.periods)
+                    put(term, getattr(energy, f"{term}_{kind}"), row, group, amounts)
     return {term: _summed(kind, term, parts) for term, parts in found.items()}
 
 

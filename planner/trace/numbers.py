@@ -59,7 +59,7 @@ def written_text(value: float, digits: int = EXACT) -> str:
 
 def fixed_text(value: float | None, decimals: int, *, sign: bool = False) -> str:
     """A number with this many decimals, so that a column stands in line; nothing has no sign."""
-    return f"{value + 0.0:{'+' if sign else ''},.{decimals}f}" if _known(value) else NONE
+    return f"{round(value, decimals) + 0.0:{'+' if sign else ''},.{decimals}f}" if _known(value) else NONE
 
 
 def how_many(number: int, thing: str) -> str:

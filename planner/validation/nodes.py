@@ -26,6 +26,7 @@ from planner.physics.nodes import POWER_CURVE, host_facts
 from planner.physics.training_step import LAYOUT, OUTSIDE_STEP, PRECISIONS
 from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, aliases, catalogue_name, constant, constants
+from planner.validation.filed_engines import filed_precision
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.node_work import classifier_parts, detection_uses, image_uses, speech_uses
 from planner.validation.recommendation import (
@@ -35,7 +36,7 @@ from planner.validation.recommendation import (
     recommendation_step,
     serve_benchmark,
 )
-from planner.validation.replicas import SCENARIOS, filed_precision, serve_system, served_uses
+from planner.validation.replicas import SCENARIOS, serve_system, served_uses
 from planner.validation.serving import (
     POWER,
     accelerator_kw,

@@ -16,18 +16,35 @@ from planner.performance.capacity import average_step, replica_capacity, step_us
 from planner.performance.disaggregation import handover_target_s
 from planner.performance.engine import attended_tokens, step_times
 from planner.performance.memory import kv_cache_gb_per_token, largest_batch, replica_weights_gb
-from planner.performance.serving import output_tokens_per_s, prefill_steps, uncached_tokens
+from planner.performance.serving import (
+    output_tokens_per_s,
+    prefill_steps,
+    reread_tokens,
+    uncached_tokens,
+)
 from planner.physics.engines import engine_fact
 from planner.physics.precisions import kernels_of
 from planner.physics.serving_options import split_state_gb
-from planner.validation.aliases import alias_of, aliases, catalogue_name, constant
+from planner.validation.aliases import alias_of, catalogue_name, constant
+from planner.validation.filed_engines import (
+    MLPERF,
+    PEER,
+    age_of,
+    alone_ratio,
+    filed_precision,
+    free_cache_of,
+    interval_of,
+    pieces_of,
+    reads_apart,
+    request_s_of,
+    ring_factor_of,
+    wide_attention_of,
+)
 from planner.validation.forms import Book, NotUnderstood
 from planner.validation.mixed_weights import mixed_weights
 from planner.validation.serving import SERVING, engine_name, inputs_around, lengths, precision_of, replica_of
 
 SCENARIOS = ("Offline", "Server", "Interactive")
-PEER = "tensorrt-llm"  # the engine that peers size
-MLPERF = "mlperf"  # engines of throughput benchmarks, tuned for one model
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
 DEFAULT_ROUND = "v4.1"  # of rows that say none
 
@@ -98,7 +115,7 @@ def serve_system(
 
     Offline is always full, on the best layout that fits. Server and Interactive hold as many requests as keep
     the benchmark's time per token, and give their first token in time; in large domains of links prompts may
-    be read apart.
+    be read apart. An accelerator alone has its host for itself.
     """
     benchmark = str(alias_of("benchmark", benchmark) or benchmark)
     if not load_catalogue().has(f"benchmark.{benchmark}.input_tokens"):
@@ -106,9 +123,11 @@ def serve_system(
     if scenario not in SCENARIOS:
         raise NotUnderstood(f"unknown scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     chip = catalogue_name("accelerator", gpu)
-    filed, age = filed_precision(precision, chip, benchmark), age_of(round, benchmark)
+    filed, age = filed_precision(precision, chip, benchmark), age_of(round, benchmark, chip)
     ring, pieces = ring_factor_of(round, benchmark, chip), pieces_of(chip, scenario)
-    run = _Run(benchmark, chip, filed, age, ring, pieces)
+    interval = interval_of(benchmark, chip, scenario, round)
+    request_s, wide = request_s_of(benchmark, chip, scenario), wide_attention_of(benchmark, chip, scenario)
+    run = _Run(benchmark, chip, filed, age, ring, pieces, interval, request_s, wide)
     if engine is not None:
         run = _Run(benchmark, chip, filed, 1.0, engine=engine_name(engine))
     layouts = run.layouts(accelerators)
@@ -122,15 +141,19 @@ def serve_system(
         found.append(run.apart_tokens_per_s(accelerators, scenario))
     if not any(found):
         raise NotUnderstood("the model does not fit on 1 to 8 accelerators, or keeps no target there")
-    requests = max(found) / run.kept_tokens
-    return {"1/s": max(found), "samples/s": requests, "queries/s": requests}
+    # The tuned engine's constants are those of each of eight.
+    alone = run.engine == MLPERF and accelerators == 1 and scenario == "Offline"
+    whole = max(found) * (alone_ratio() if alone else 1.0)
+    requests = whole / run.kept_tokens
+    return {"1/s": whole, "samples/s": requests, "queries/s": requests}
 
 
 def served_uses(
     benchmark: str, chip: str, accelerators: float, *, tokens_per_s: float | None, samples_per_s: float | None
 ) -> dict[str, float]:
     """What a benchmark's requests use of an accelerator at a stated rate."""
-    run = _Run(benchmark, chip, filed_precision(None, chip, benchmark), 1.0)
+    interval = interval_of(benchmark, chip, "Offline")
+    run = _Run(benchmark, chip, filed_precision(None, chip, benchmark), 1.0, interval_steps=interval)
     rate = tokens_per_s or (samples_per_s or 0.0) * run.kept_tokens
     if not rate:
         raise NotUnderstood("a rate is needed: tokens_per_s or samples_per_s")
@@ -156,6 +179,9 @@ class _Run:
     age_factor: float  # time of a step over that of the newest round
     ring_factor: float = 1.0  # time of a ring over that of its volume
     pieces: float = 1.0  # replicas that run next to each other on one accelerator, each on its share of it
+    interval_steps: float = 1.0  # that the engine schedules at once, prompts in the first of them alone
+    request_s: float | None = None  # host time of each running request, where it is not the chip's usual one
+    wide_attention: bool = False  # matrices of attention are in 16 bits where tokens are written
     engine: str = MLPERF
 
     @property
@@ -182,12 +208,6 @@ class _Run:
     @property
     def chunk_tokens(self) -> float:
         return _engine_number(self.engine, self.chip, "chunk_tokens")
-
-    def interval_steps(self, scenario: str) -> float:
-        """Steps that the engine of this chip schedules at once, prompts in the first of them alone."""
-        usual = f"performance.engine.{MLPERF}.interval"
-        own = f"{usual}@{self.chip}-{scenario.lower()}"
-        return constant(own if load_catalogue().has(own) else usual, "steps")
 
     def _number(self, part: str) -> float:
         return constant(f"benchmark.{self.benchmark}.{part}", part)
@@ -237,7 +257,8 @@ class _Run:
     def parts(self, tp: int, dp: int, stages: int = 1) -> dict[str, Any]:
         """What a replica of a layout is made of; the cache is in 8 bits where values are no wider.
 
-        Beams are compared and put in order after each token, which the host waits for.
+        Beams are compared and put in order after each token, which the host waits for. Who schedules several
+        steps at once looks after each running request once for all of them.
         """
         cache = "bf16" if kernels_of(self.precision) == "bf16" else "fp8"
 
@@ -247,6 +268,9 @@ class _Run:
         parts = made_of(self.precision)
         if self.wide_fraction > 0.0:
             parts = mixed_weights(parts, made_of("bf16"), self.wide_fraction)
+        if self.wide_attention:
+            written = self.kept_tokens / (self._number("input_tokens") + self.kept_tokens)
+            parts = mixed_weights(parts, made_of("bf16"), written, experts=False)
         if self.pieces != 1.0:
             names = ("peak_tflop_per_s", "half_peak_tflop_per_s", "memory_gb_per_s")
             shares = {name: getattr(parts["chip"], name) / self.pieces for name in names}
@@ -257,6 +281,10 @@ class _Run:
             beam_s = constant(f"performance.engine.{MLPERF}.beam_time", "beam_s")
             engine = parts["engine"]
             parts["engine"] = replace(engine, sequence_s=engine.sequence_s + beam_s)
+        if self.interval_steps > 1.0 or self.request_s is not None:
+            engine = parts["engine"]
+            each_s = engine.sequence_s if self.request_s is None else self.request_s
+            parts["engine"] = replace(engine, sequence_s=each_s / self.interval_steps)
         return parts
 
     def held(self, tp: int, dp: int, stages: int = 1) -> float:
@@ -341,7 +369,7 @@ class _Run:
                 batch_limit=np.array([self.held(tp, dp, stages) / (dp * stages)]),
                 queue_places=4096.0,
                 chunk_tokens=self.chunk_tokens,
-                interval_steps=self.interval_steps(scenario),
+                interval_steps=self.interval_steps,
                 pooled=pooled,
             ),
             targets=Targets(
@@ -357,6 +385,19 @@ class _Run:
         )
         return _number(found.limit_requests_per_s)
 
+    def _requests_read(self, held: float, tp: int, dp: int, stages: int) -> Requests:
+        """The requests with what is read again: prompts that were thrown out, where the cache is full."""
+        most = _engine_number(self.engine, self.chip, "largest_batch") * dp * stages
+        if held >= most:
+            return self.requests
+        again = reread_tokens(
+            context_tokens=self._number("input_tokens") / self.beams + self.kept_tokens,
+            interval_steps=self.interval_steps,
+            free_fraction=free_cache_of(self.benchmark, self.chip),
+        )
+        whole = self.requests
+        return replace(whole, input_tokens=whole.input_tokens + again * whole.output_tokens)
+
     def tokens_per_s(self, tp: int, dp: int, scenario: str, stages: int = 1) -> float:
         """Tokens a second of a replica; 0 where it has no room or keeps no target.
 
@@ -367,9 +408,16 @@ class _Run:
         if held < 1:
             return 0.0
         parts = self.parts(tp, dp, stages)
+        # What an answer ends before the steps that were scheduled with it is written in vain.
+        kept = self.kept_tokens / (self.kept_tokens + (self.interval_steps - 1.0) / 2.0)
         if scenario == "Offline":
-            step = average_step(**parts, requests=self.requests, running=held, chunk_tokens=self.chunk_tokens)
-            full = _number(output_tokens_per_s(batch=held / self.beams, step_s=step.total_s))
+            step, again = (
+                average_step(**parts, requests=requests, running=held, chunk_tokens=self.chunk_tokens)
+                for requests in (self.requests, self._requests_read(held, tp, dp, stages))
+            )
+            # What is read again lengthens no context.
+            step_s = again.total_s - again.cache_s + step.cache_s
+            full = _number(output_tokens_per_s(batch=kept * held / self.beams, step_s=step_s))
             return full / self.age_factor
         ttft_s, tpot_s = (seconds / self.age_factor for seconds in self.targets_s(scenario))
         in_time = constant("benchmark.in_time", "quantile_fraction")
@@ -413,67 +461,6 @@ def held_requests(
             pp=layout.pp,
         )
     )
-
-
-def filed_precision(precision: str | None, chip: str, benchmark: str) -> str:
-    """Format of the weights: as filed, or the narrowest that the accelerator multiplies.
-
-    Weights of 4 bits meet values of 8 where units for 4 bits take such pairs; elsewhere they are widened
-    to 16. A benchmark filed as 16 bits by engines of 8 is served in 8 where the accelerator has them. What a
-    chip's own engine files may have another name than what it runs.
-    """
-    narrow = [bits for bits in ("fp4", "fp8") if load_catalogue().has(f"accelerator.{chip}.{bits}_peak")]
-    spelt, filed = aliases("precision"), precision or "unstated"
-    names = (f"{chip} {benchmark} {filed}", f"{benchmark} {filed}", f"{chip} {filed}")
-    own = next((spelt[name] for name in names if name in spelt), None)
-    if own == "w4a8" and not _multiplies_pairs(chip):
-        own = "w4a16"
-    if own and (own != "fp8" or "fp8" in narrow):
-        return str(own)
-    return precision_of(precision or next(iter(narrow), "bf16"), chip)
-
-
-def _multiplies_pairs(chip: str) -> bool:
-    """Whether weights of 4 bits meet values of 8 on a chip: its units take fp4, its engines have kernels.
-
-    Where grouped kernels were measured with values of 16 bits alone, engines have no others.
-    """
-    known, measured = load_catalogue(), f"kernel.{chip}.grouped_share"
-    widened_alone = known.has(f"{measured}@w4a16") and not known.has(f"{measured}@w4a8")
-    return known.has(f"accelerator.{chip}.fp4_peak") and not widened_alone
-
-
-def reads_apart(chip: str, round: str) -> bool:
-    """Whether the engines of a round read prompts apart in a domain of links as large as this one."""
-    domain = f"performance.engine.{MLPERF}.apart_domain"
-    key = f"{domain}@{round.replace('.', '-')}"
-    return load_catalogue().has(key) and constant(
-        f"accelerator.{chip}.link_domain", "accelerators"
-    ) >= constant(key, "accelerators")
-
-
-def age_of(round: str, benchmark: str) -> float:
-    """Time of a step of a round's engines over that of the newest; a model's own where it is known."""
-    at = f"age_factor@{round.replace('.', '-')}"
-    if not load_catalogue().has(f"performance.engine.{MLPERF}.{at}"):
-        raise NotUnderstood(f"unknown round '{round}' of the benchmark")
-    own = f"benchmark.{benchmark}.{at}"
-    key = own if load_catalogue().has(own) else f"performance.engine.{MLPERF}.{at}"
-    return constant(key, "age_factor")
-
-
-def ring_factor_of(round: str, benchmark: str, chip: str) -> float:
-    """Share of a ring that is seen: TensorRT of a round runs it next to the multiplication before it."""
-    key = f"benchmark.{benchmark}.ring_factor@{round.replace('.', '-')}"
-    fused = load_catalogue().has(key) and load_catalogue().engines[PEER].runs_on(chip)
-    return constant(key, "ring_factor") if fused else 1.0
-
-
-def pieces_of(chip: str, scenario: str) -> float:
-    """Replicas that the engine of a processor runs on one: one for each of its dies of cores."""
-    usual = f"performance.engine.{MLPERF}.pieces"
-    own = f"{usual}@{chip}-{scenario.lower()}"
-    return constant(own if load_catalogue().has(own) else usual, "count")
 
 
 def _engine_number(engine: str, gpu: str, key: str) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from test_plan_ownership import FLEET, planned, solved
 
@@ -101,3 +103,10 @@ def test_nodes_without_a_place_are_refused(text: str, said: str) -> None:
         check(text, "racks.toml")
 
     assert said in str(error.value)
+
+
+def test_nodes_that_stood_before_their_chip_was_sold_are_refused() -> None:
+    text = re.sub(r"in_service = \S+", "in_service = 2019-12-31", FLEET)
+    with pytest.raises(ScenarioError) as error:
+        check(text, "racks.toml")
+    assert "fleet[0].in_service: 2019-12-31 is before a100-80-8 was sold, 2020" in str(error.value)

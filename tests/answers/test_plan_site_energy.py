@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.site_energy import site_energy_records, site_energy_sentences
+from planner.answers.plan.summary import why_this_plan
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with_changes
-from planner.physics.site_energy import site_energy, sun_kw
+from planner.physics.site_energy import site_energy, sun_of_a_kilowatt
 from planner.physics.slots import slot_times
 from planner.program.operation import Means, desk, operate
 from planner.program.plan import Plan, plan_fleet
@@ -61,13 +63,40 @@ def test_the_sun_of_a_year_is_its_yield_and_rises_at_noon() -> None:
     inputs = Inputs(scenario, load_catalogue())
     times = slot_times(inputs)
     assert times is not None
-    power, hours = sun_kw(inputs, times, scenario.sites[0]), times.hours.T
+    power, hours = sun_of_a_kilowatt(inputs, times, scenario.sites[0]), times.hours.T
 
-    assert (power * hours).sum() / hours.sum() == pytest.approx(60 * 0.2, rel=0.01)
+    assert (power * hours).sum() / hours.sum() == pytest.approx(0.2, rel=0.01)
     assert times.start_h[int(power[1].argmax())] in (18.0, 20.0)
     assert power[1].sum() > power[3].sum()
-    assert power.max() <= 60.0
-    assert np.all(sun_kw(inputs, times, shipped(HOURLY).sites[0]) == 0)
+    assert power.max() <= 1.0
+    assert np.all(sun_of_a_kilowatt(inputs, times, shipped(HOURLY).sites[0]) == 0)
+    found = site_energy(inputs, times)
+    assert found is not None
+    assert found.sun_kw[0] == pytest.approx(60 * power)
+
+
+@pytest.mark.parametrize(("slots", "grid"), [(12, "us-camx"), (24, "us-camx"), (48, "us-camx"), (24, "pl")])
+def test_clear_and_dull_days_have_the_mean_and_the_spread_of_days(slots: int, grid: str) -> None:
+    """On a grid of known hours, and on one of which none are known."""
+    keys = HOURLY | {"horizon.periods": 4, "solve.slots": slots, "sites.stockholm.grid": grid}
+    power: dict[float, Any] = {}
+    for spread in (0.0, 0.3):
+        inputs = Inputs(shipped(at_site(SUN | {"solar_spread": spread}) | keys), load_catalogue())
+        times = slot_times(inputs)
+        assert times is not None
+        types = len(times.day_type) // 12
+        assert types == (max(slots, 24) if spread else 12 if grid == "pl" else slots) // 12
+        sun = sun_of_a_kilowatt(inputs, times, inputs.scenario.sites[0]).reshape(4, types, 12)
+        days = times.days.T[:, ::12]
+        assert days.sum(axis=1) == pytest.approx(np.array(inputs.scenario.horizon.hours) / 24)
+        power[spread] = np.average(sun, axis=1, weights=None) if not spread else sun
+        if spread:
+            mean = (sun * days[:, :, None]).sum(axis=1) / days.sum(axis=1)[:, None]
+            assert mean == pytest.approx(power[0.0])
+            energy = sun.sum(axis=2)
+            center = (energy * days).sum(axis=1) / days.sum(axis=1)
+            deviation = np.sqrt(((energy - center[:, None]) ** 2 * days).sum(axis=1) / days.sum(axis=1))
+            assert deviation / center == pytest.approx(np.full(4, spread), rel=0.03)
 
 
 def test_a_battery_takes_its_share_of_price_and_making() -> None:
@@ -84,6 +113,84 @@ def test_a_battery_takes_its_share_of_price_and_making() -> None:
     annuity = 0.08 / (1 - 1.08**-12)
     assert found.battery_usd.value.sum() == pytest.approx(300 * annuity * part * 12, rel=1e-6)
     assert site_energy(Inputs(shipped(HOURLY), load_catalogue()), slot_times(inputs)) is None
+
+
+MORE_SUN = {
+    "solar_more": "1 MW",
+    "solar_price": "1500 USD/kW",
+    "solar_upkeep": 0.012,
+    "solar_embodied": "1900 kg/kW",
+    "solar_life": "30 y",
+    "solar_spread": 0.35,
+} | {key: value for key, value in SUN.items() if key != "solar"}
+
+
+def test_bought_cells_take_their_share_of_price_upkeep_and_making() -> None:
+    scenario = shipped(at_site(MORE_SUN) | HOURLY)
+    inputs = Inputs(scenario, load_catalogue())
+    found = site_energy(inputs, slot_times(inputs))
+    assert found is not None
+    part = sum(scenario.horizon.hours) / 8766
+
+    assert found.solar_usd.value.sum() == pytest.approx(1500 * part * (0.08 / (1 - 1.08**-30) + 0.012))
+    assert found.solar_kgco2e.value.sum() == pytest.approx(1900 * part / 30)
+    assert found.solar_most_kw == pytest.approx([1000.0])
+    assert not found.sun_kw.any()
+
+
+def test_what_is_bought_works_and_costs_from_its_day_on() -> None:
+    """The horizon has two quarters: from the day after the first begins on, one of them."""
+    first = MORE_SUN | BATTERY
+    days: dict[str, Any] = {}
+    for day in (None, date(2027, 1, 2), date(2027, 4, 1)):
+        keys = {} if day is None else {"solar_from": day, "battery_from": day}
+        inputs = Inputs(shipped(at_site(first | keys) | HOURLY), load_catalogue())
+        found = days[str(day)] = site_energy(inputs, slot_times(inputs))
+        assert found is not None
+        later = (0.0 if day else 1.0), 1.0
+        whole = days["None"]
+        assert found.battery_ready == pytest.approx(np.array([later]))
+        for name in ("battery_usd", "battery_kgco2e", "solar_usd", "solar_kgco2e"):
+            each = getattr(found, name).value
+            assert each == pytest.approx(getattr(whole, name).value * np.array([later])), name
+        assert found.solar_kw_per_kw == pytest.approx(whole.solar_kw_per_kw * np.array(later)[None, :, None])
+
+
+@cache
+def with_cells(price: str) -> Plan:
+    """A pool at a site that may buy the sun's cells and a battery, for least carbon."""
+    energy = MORE_SUN | BATTERY | {"solar_price": price, "solar": "10 kW"}
+    aim = {"policy.objective": "carbon"}
+    return plan_fleet(shipped(POOL | HOURLY | at_site(energy) | aim), baselines=False)
+
+
+def test_cells_of_the_sun_are_a_decision_that_every_table_knows() -> None:
+    plan = with_cells("1500 USD/kW")
+    solution = plan.answer.solution
+    assert solution is not None
+    assert solution.solar_kw[0] > 50.0
+    document = plan_document(plan)
+    [row] = document["tables"]["site_energy"]
+    assert row["solar_bought_kw"] == pytest.approx(solution.solar_kw[0])
+    given = (row["solar_kwh"] + row["spilled_kwh"]) / (row["solar_bought_kw"] + 10.0)
+    assert given / sum(plan.inputs.scenario.horizon.hours) == pytest.approx(0.2, rel=0.25)
+    for table, total in (("cost", solution.usd), ("carbon", solution.kgco2e)):
+        key = "usd" if table == "cost" else "kgco2e"
+        assert "solar" in {one["term"] for one in document["tables"][table]}
+        summed = sum(one[key] for one in document["tables"][table] if one["term"] != "total")
+        assert summed == pytest.approx(total, rel=1e-6)
+        [line] = [one for one in document["tables"][table] if one["term"] == "solar"]
+        found = cell_explanation(document, table, line, key)
+        assert found is not None
+        assert found.steps[0].value == pytest.approx(line[key])
+    assert "making of the sun's cells" in {one["line"] for one in document["tables"]["whole_ledger"]}
+    said, *_ = site_energy_sentences(plan, site_energy_records(plan, solution))
+    assert "of the sun's cells are bought" in said
+    headline, _ = why_this_plan(plan)
+    [put_up] = [one for one in headline if "of the sun's cells at stockholm" in one]
+    assert put_up.startswith("Put up ")
+    assert f"{solution.solar_kw[0] * 1500 / 1000:.3g} kUSD installed" in put_up
+    assert "Buy nothing." not in headline
 
 
 @cache
@@ -170,6 +277,11 @@ def test_without_levers_it_is_said_why_nothing_is_decided() -> None:
     [
         ({"battery": "2 MWh"}, "needs battery_hours, battery_efficiency"),
         (SUN | {"solar_yield": None}, "needs solar_yield next to it"),
+        (MORE_SUN | {"solar_life": None}, "solar_more: needs solar_life next to it"),
+        (MORE_SUN | {"solar_spread": None}, "solar_more: needs solar_spread next to it"),
+        (SUN | {"solar_price": "900 USD/kW"}, "has no effect without solar_more"),
+        ({"battery_from": date(2027, 4, 1)}, "has no effect without battery"),
+        ({"solar_spread": 0.3}, "has no effect without solar or solar_more"),
         ({"battery_life": "12 y"}, "has no effect without battery"),
         (BATTERY | {"battery": "2 MW"}, "2 MW"),
         (BATTERY | {"battery_efficiency": 1.2}, "out of range"),

@@ -128,6 +128,8 @@ def test_a_saved_plan_is_compared_with_itself_and_worked_out_again(run: Run, mad
 
     assert tables["inputs"] == tables["facts"] == tables["decisions"] == []
     assert all(row["difference"] == 0 for row in compared["totals"])
+    said = run("compare", digest, "nowhere", *store)[2]
+    assert "there is no folder or file 'nowhere' of a plan" in said
     assert code == ANSWER
     assert "the same to the last bit" in out
 

@@ -30,6 +30,7 @@ from planner.trace.numbers import (
         (exact_text(3e13), "30,000,000,000,000"),
         (exact_text(0.000555556), "0.000555556"),
         (fixed_text(-0.0, 1), "0.0"),
+        (fixed_text(-0.04, 1), "0.0"),
         (percent_text(0.1234), "12.3 %"),
         (percent_text(0.1234, sign=True), "+12.3 %"),
         (percent_text(0.001234, None), "0.12 %"),

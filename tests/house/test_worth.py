@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.studies import worth
-from benchmarks.studies.worth import (
+from benchmarks.studies import worth, worth_more, worth_search
+from benchmarks.studies.worth import saved_fraction
+from benchmarks.studies.worth_search import (
     CHEAPEST,
     OVER_CHEAPEST,
     OVER_USUAL,
@@ -16,7 +17,6 @@ from benchmarks.studies.worth import (
     Family,
     Lever,
     Outcome,
-    saved_fraction,
 )
 from planner.inputs.consistency import check_scenario
 from planner.inputs.loading import data_folder, load_catalogue
@@ -38,9 +38,9 @@ def family(carbon: float, worse: float = 100.0) -> Family:
 
 def test_twelve_families_of_which_four_have_known_hours() -> None:
     """Each is read and fine; the four of this page stand at grids whose hours ship."""
-    files = worth.families()
+    files = worth_search.families()
     assert len(files) == 12
-    for path in worth.OWN.glob("*.toml"):
+    for path in worth_search.OWN.glob("*.toml"):
         scenario = load_scenario(path)
         check_scenario(scenario, load_catalogue())
         assert {site.grid for site in scenario.sites} <= {"es", "de", "us-camx", "us-erct"}
@@ -49,10 +49,10 @@ def test_twelve_families_of_which_four_have_known_hours() -> None:
 def test_the_cap_is_five_percent_more_money() -> None:
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
     problem = assemble(Inputs(scenario, load_catalogue())).problem
-    limited = worth.capped(problem, 1000.0)
+    limited = worth_search.capped(problem, 1000.0)
 
     assert limited.limits.money_cap_usd == pytest.approx(1050.0)
-    assert limited.objective == worth.LEAST_CARBON
+    assert limited.objective == worth_search.LEAST_CARBON
     np.testing.assert_array_equal(limited.limits.power_kw, problem.limits.power_kw)
 
 
@@ -77,9 +77,9 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
     outcomes = (95.0, 90.0, 80.0, 70.0, 60.0)
     front: dict[str, Outcome | None] = {
         f"{more:.0%}": Outcome(900.0 * (1 + more), carbon, 0.0)
-        for more, carbon in zip(worth.STEPS, outcomes, strict=True)
+        for more, carbon in zip(worth_search.STEPS, outcomes, strict=True)
     }
-    drawn = worth.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
+    drawn = worth_search.Replays((0.18, 0.25), (0.01, -0.02), not_enough=1, other_not_enough=0)
     whole = replace(family(80.0), front=front, replays={OVER_USUAL: drawn})
     text = worth.page({"whole": whole, "old": family(90.0)})
 
@@ -94,33 +94,95 @@ def test_the_page_has_the_front_and_the_draws_of_those_that_have_them() -> None:
 def test_more_money_never_brings_less_and_a_draw_keeps_what_was_decided() -> None:
     """Of a small scenario: each step of the front within its money; a draw of no change as planned."""
     scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    problem = assemble(Inputs(worth.with_all_levers(scenario), load_catalogue())).problem
-    cheapest = answer(replace(problem, objective=worth.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0)
+    problem = assemble(Inputs(worth_search.with_all_levers(scenario), load_catalogue())).problem
+    cheapest = answer(
+        replace(problem, objective=worth_search.LEAST_MONEY), gap_fraction=0.0, time_limit_s=5.0
+    )
     assert cheapest.solution is not None
-    search = worth._FrontSearch(problem, [cheapest.solution])
+    search = worth_search.FrontSearch(problem, [cheapest.solution])
     search.find_cheapest()
     front = search.front()
-    found = [front[more] for more in worth.STEPS]
+    found = [front[more] for more in worth_search.STEPS]
     outcomes = [one.solution for one in found if one is not None and one.solution is not None]
-    assert len(outcomes) == len(worth.STEPS)
-    for more, one in zip(worth.STEPS, outcomes, strict=True):
+    assert len(outcomes) == len(worth_search.STEPS)
+    for more, one in zip(worth_search.STEPS, outcomes, strict=True):
         assert one.usd <= cheapest.solution.usd * (1 + more) * (1 + 1e-6)
     carbon = [one.kgco2e for one in outcomes]
     assert carbon == sorted(carbon, reverse=True)
-    same, stays = worth._in_draw(worth.Usual(worth.with_all_levers(scenario), cheapest), {}, levers=True)
-    again = worth._held(replace(same, objective=worth.LEAST_MONEY), stays)
+    same, stays = worth_search._in_draw(
+        worth_search.Usual(worth_search.with_all_levers(scenario), cheapest), {}, levers=True
+    )
+    again = worth_search._held(replace(same, objective=worth_search.LEAST_MONEY), stays)
     assert again is not None
-    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth.GAP_FRACTION)
+    assert again.usd == pytest.approx(cheapest.solution.usd, rel=worth_search.GAP_FRACTION)
     np.testing.assert_array_equal(again.retired[:, 0], cheapest.solution.retired[:, 0])
 
 
 def test_the_shipped_page_follows_from_what_was_found() -> None:
     """Made by hand it would differ."""
-    files, found = worth.families(), worth.kept()
-    assert worth.PAGE.read_text(encoding="utf-8") == worth.page(
-        {name: found[name] for name in files if name in found}
-    )
-    for one in found.values():
+    assert worth.PAGE.read_text(encoding="utf-8") == worth.whole_page()
+    for one in worth_search.kept().values():
         better, cap = one.plans[OVER_USUAL], one.plans[USUAL]
         if better is not None and cap is not None:
             assert better.usd <= cap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
+    for one in worth_more.kept().values():
+        for plans in (one.without, one.energy, one.ways):
+            clean, cheap = plans[worth_more.CLEANEST], plans[worth_more.CHEAPEST]
+            assert clean is not None
+            assert cheap is not None
+            assert clean.usd <= cheap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
+
+
+def test_each_site_may_buy_the_sun_and_a_battery_and_each_service_has_ways() -> None:
+    """Ten kilowatts of cells and a day of battery for each kilowatt of its highest cap."""
+    for path in worth_search.families().values():
+        scenario = worth_more.with_ways(worth_more.with_energy(load_scenario(path)))
+        check_scenario(scenario, load_catalogue())
+        for site in scenario.sites:
+            assert site.solar_more_kw == pytest.approx(10 * max(site.power_cap_kw))
+            assert site.battery_kwh == pytest.approx(24 * max(site.power_cap_kw))
+        for service in scenario.services:
+            assert service.precisions == ("bf16", "fp8")
+
+
+def test_the_page_says_what_the_sun_batteries_and_ways_add() -> None:
+    """90 of 100 without; 40 of 80 with the sun, 60 without a battery; a tenth less money by ways."""
+
+    def plans(cheap: float, clean: float, usd: float = 1000.0) -> worth_more.Plans:
+        return {
+            worth_more.CHEAPEST: Outcome(usd, cheap, 0.001),
+            worth_more.CLEANEST: Outcome(1.04 * usd, clean, 0.02),
+        }
+
+    without, none = plans(100.0, 90.0), dict.fromkeys(plans(1.0, 1.0), None)
+    some = worth_more.More(
+        without,
+        plans(80.0, 40.0),
+        plans(70.0, 63.0, 900.0),
+        60.0,
+        {"here": 500.0, "there": 250.0},
+        {"here": 900.0},
+        ("chat: fp8",),
+    )
+    text = worth.page(
+        {"growth": family(80.0)}, {"growth": some, "other": replace(some, energy=none, ways=without)}
+    )
+
+    assert "| growth | 10.0 | **50.0** | +4.0 | 25.0 | 750 | 900 | 2.0 |" in text
+    assert "| other | 10.0 | **no plan** |" in text
+    assert "is found in 1 of 2 families, 1 of the 1 that ship; not in other." in text
+    assert "| growth | -10.0 | -30.0 | 10.0 | chat: fp8 | 2.0 |" in text
+    assert "| other | 0.0" not in text
+    assert worth.ENERGY not in worth.page({"growth": family(80.0)})
+
+
+@pytest.mark.slow
+def test_a_small_scenario_is_never_dearer_with_more_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(worth_more.offers()["sites"], "stockholm", [59.3, 18.1, 0.11, 0.5])
+    found = worth_more.measured(load_scenario(data_folder() / "scenarios" / "one-training-job.toml"))
+    before, after = found.without[worth_more.CHEAPEST], found.energy[worth_more.CHEAPEST]
+    assert before is not None
+    assert after is not None
+    assert after.usd <= before.usd * (1 + 1e-6)
+    assert found.ways == found.without
+    assert found.chosen == ()

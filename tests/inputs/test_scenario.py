@@ -83,6 +83,13 @@ storage = "20 PB"
 storage_medium = "ssd"
 storage_reads_ratio = 8
 solar = "0.4 MW"
+solar_more = "3 MW"
+solar_price = "1500 USD/kW"
+solar_upkeep = "1.2 %"
+solar_embodied = "1900 kg/kW"
+solar_life = "30 y"
+solar_spread = 0.35
+solar_from = 2028-04-01
 solar_yield = "18 %"
 solar_latitude = 36.8
 solar_longitude = -119.8
@@ -92,6 +99,7 @@ battery_efficiency = 0.86
 battery_price = "300 USD/kWh"
 battery_embodied = "104 kg/kWh"
 battery_life = "12 y"
+battery_from = 2028-04-01
 
 [[power_groups]]
 name = "campus"
@@ -448,6 +456,7 @@ def test_every_key_is_read_into_its_unit(whole: Scenario) -> None:
     assert south.space_committed_kw == pytest.approx((100, 100))
     assert (south.storage_gb, south.storage_medium) == (pytest.approx(20e6), "ssd")
     assert (south.solar_kw, south.solar_yield_fraction) == pytest.approx((400, 0.18))
+    assert (south.solar_more_kw, south.solar_price_usd_per_kw) == pytest.approx((3000, 1500))
     assert (south.battery_kwh, south.battery_full_power_h) == pytest.approx((2000, 4))
     assert whole.power_groups[0].power_cap_kw == (2000, 2500)
     assert (offer.price_usd, offer.lead_time_h) == (pytest.approx((280e3, 260e3)), 14 * 24)

@@ -12,6 +12,7 @@ from planner.performance.queueing import (
     departures_per_s,
     erlang_c_fraction,
     mmc_wait_h,
+    pooled_use_fraction,
     servers_needed,
     servers_wait_h,
     state_probability_fraction,
@@ -67,6 +68,31 @@ def test_a_call_centre():
 
     assert column[0] == 14
     assert column[1] > 14
+
+
+def test_use_of_few_servers_is_less_than_of_many():
+    """By hand: ln 100 = 4.6 over 2 x 8 x 10 services of slack, and over 2 x 10 of one server."""
+    asked = {"service_s": 2.0, "wait_target_s": 20.0, "late_fraction": 0.01}
+    one, eight = (float(pooled_use_fraction(servers=servers, **asked)) for servers in (1.0, 8.0))
+    assert one == pytest.approx(1.0 - np.log(100.0) / 20.0)
+    assert eight == pytest.approx(1.0 - np.log(100.0) / 160.0)
+    assert float(pooled_use_fraction(servers=1.0, **(asked | {"wait_target_s": 1.0}))) == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("servers", [1, 2, 8])
+def test_pooled_use_against_an_event_simulation(servers):
+    """Services of one length, Poisson arrivals: about one in a hundred starts too late."""
+    wait_s, late = 6.0, 0.01
+    use = float(pooled_use_fraction(servers=servers, service_s=1.0, wait_target_s=wait_s, late_fraction=late))
+    draw = np.random.default_rng(1)
+    arrivals = np.cumsum(draw.exponential(1.0 / (use * servers), 400_000))
+    free, waits = [0.0] * servers, np.empty(arrivals.size)
+    for k, time in enumerate(arrivals):
+        start = max(time, heapq.heappop(free))
+        waits[k] = start - time
+        heapq.heappush(free, start + 1.0)
+    assert 0.3 * late < np.mean(waits > wait_s) < 1.6 * late
 
 
 def test_a_replica_with_constant_rates_is_an_mmc_queue():

@@ -29,7 +29,13 @@ from planner.performance.engine import (
 )
 from planner.performance.memory import kv_cache_gb_per_token
 from planner.performance.queueing import departures_per_s
-from planner.performance.serving import latent_head_dim, output_tokens_per_s, prefill_steps, uncached_tokens
+from planner.performance.serving import (
+    latent_head_dim,
+    output_tokens_per_s,
+    prefill_steps,
+    reread_tokens,
+    uncached_tokens,
+)
 
 H100, B200 = "H100-80GB-SXM", "B200-SXM"
 PROMPT = 90.0  # the record does not say; about this in its data set
@@ -891,3 +897,54 @@ def test_factors_between_measured_batches(batch):
 def test_points_that_say_nothing_are_refused(batches, factors, message):
     with pytest.raises(ValueError, match=message):
         serving_factor_at(batch=8.0, measured_batches=np.array(batches), factors=np.array(factors))
+
+
+def thrown_out(capacity: int, steps: int, free_fraction: float, prompt: int, answer: float) -> float:
+    """Tokens of prompts read again for each token written: the scheduler of vLLM's first engine, played.
+
+    Prompts join, first come first, while more than a share of the cache is free; then all run some steps, for
+    which they take room at once, from those that joined last where none is free.
+    """
+    draw = np.random.default_rng(2)
+    running: list[list[float]] = []  # tokens held, tokens still to write; the last joined at the end
+    back: list[list[float]] = []
+    read_again = written = 0.0
+    for turn in range(600):
+        held = sum(one[0] for one in running)
+        while True:
+            one = back[-1] if back else [float(prompt), float(np.ceil(draw.exponential(answer)))]
+            if capacity - held - one[0] < free_fraction * capacity:
+                break
+            if back:
+                back.pop()
+            held += one[0]
+            running.append(one)
+        need = held + steps * len(running)
+        while need > capacity:
+            one = running.pop()
+            back.append(one)
+            need -= one[0] + steps
+            if turn >= 200:
+                read_again += one[0]
+        if turn >= 200:
+            written += sum(min(steps, one[1]) for one in running)
+        running = [[held + steps, left - steps] for held, left in running if left > steps]
+    return read_again / written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 4, 9, 13])
+def test_prompts_thrown_out_against_a_scheduler_that_is_played(steps):
+    """A tenth of all prompt tokens at nine steps; none where each step is scheduled alone."""
+    prompt, answer = 430, 150.0
+    found = thrown_out(200_000, steps, 0.01, prompt, answer)
+    law = float(reread_tokens(context_tokens=prompt + answer, interval_steps=steps, free_fraction=0.01))
+    assert law == pytest.approx(found, abs=0.06)
+
+
+def test_a_cache_that_keeps_room_throws_nothing_out():
+    assert reread_tokens(context_tokens=572.0, interval_steps=9.0, free_fraction=0.01) == pytest.approx(
+        1.0 - 5.72 / 9.0
+    )
+    assert reread_tokens(context_tokens=572.0, interval_steps=9.0, free_fraction=0.1) == 0.0
+    assert reread_tokens(context_tokens=572.0, interval_steps=1.0, free_fraction=0.01) == 0.0

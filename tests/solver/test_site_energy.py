@@ -12,7 +12,7 @@ import pytest
 from solver_cases import changed, cohort, limits, node_groups, problem, service
 
 from solver import constrain_energy, constrain_limits, constrain_slots
-from solver.account_energy import matched_fractions, net_kw
+from solver.account_energy import matched_fractions, net_kw, without_energy
 from solver.answer import Answer, answer, check
 from solver.build import build
 from solver.infeasible import explain_infeasible
@@ -293,17 +293,64 @@ def test_a_use_that_breaks_a_rule_is_found(rule: str, flow: str, by: float) -> N
     assert not check(build(case), plan, 1e-6)
     bad = dataclasses.replace(plan.slots, **{flow: getattr(plan.slots, flow) + by})
     assert rule in {one.rule for one in verify(case, dataclasses.replace(plan, slots=bad), 1e-6)}
-    more = dataclasses.replace(plan, battery_kwh=np.array([2e6]))
-    assert "battery bought" in {one.rule for one in verify(case, more, 1e-6)}
+    more = dataclasses.replace(plan, battery_kwh=np.array([2e6]), solar_kw=np.array([1.0]))
+    broken = {one.rule for one in verify(case, more, 1e-6)}
+    assert {"battery bought", "solar bought"} <= broken
 
 
-@pytest.mark.parametrize("flow", ["battery", "charge", "discharge", "sun", "sun_moved"])
+def with_cells(**columns: Any) -> Problem:
+    """Four slots of 100 kW; a kilowatt of the sun's cells gives one in the second slot, and emits 0 there."""
+    shines = np.array([0.0, 1.0, 0.0, 0.0])[None, None]
+    flat = {f"{load}_kgco2e_per_kwh": np.ones((1, 1, 4)) for load in ("moved", "fixed", "least")}
+    return site(load=np.full(4, 100.0), solar_kw_per_kw=shines, **flat | columns)
+
+
+def test_cells_of_the_sun_are_bought_as_far_as_load_takes_them() -> None:
+    """A kilowatt saves 60 kWh, 6 USD: dearer ones stay, and none is bought to be spilled."""
+    case = with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[5.0]])
+    rows_of_sun = rows(constrain_energy.use_the_sun, case).splitlines()
+    assert rows_of_sun[0] == "shines_0_0_1: - solar_0_0 + sun_0_0_1 + sun_moved_0_0_1 <= 0"
+    plan, more = taken(case)
+    assert plan.solar_kw == pytest.approx([100.0])
+    assert more == pytest.approx(100 * (5.0 - 6.0))
+    assert taken(with_cells(solar_most_kw=[70.0], solar_usd_per_kw=[[5.0]]))[1] == pytest.approx(-70.0)
+    assert taken(with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[7.0]]))[0].solar_kw.tolist() == [0.0]
+
+
+def test_a_battery_that_does_not_stand_yet_does_nothing() -> None:
+    case = site(peak=14.0, battery_ready=[[0.0]], **FREE)
+    plan, more = taken(case)
+    assert more == pytest.approx(0.0)
+    assert plan.slots is not None
+    early = dataclasses.replace(plan.slots, charge=plan.slots.charge + 1.0)
+    bad = dataclasses.replace(plan, slots=early, battery_kwh=np.array([1e3]))
+    assert "battery power" in {one.rule for one in verify(case, bad, 1e-6)}
+
+
+@pytest.mark.parametrize("battery_kg", [2.0, 4.0])
+def test_cells_and_battery_pay_together_or_not_at_all(battery_kg: float) -> None:
+    """A kilowatt more, stored, saves 60 x 0.81 kg and takes 30 kg and 5.4 kWh of battery."""
+    terms: dict[str, Any] = {"one_way_fraction": [0.9], "battery_kgco2e_per_kwh": [[battery_kg]]}
+    case = with_cells(solar_most_kw=[1e4], solar_kgco2e_per_kw=[[30.0]], **FREE | terms)
+    plan, more = taken(case, CARBON)
+    gain = 60 * 0.81 - 30.0 - 5.4 * battery_kg
+    stored = 300 / 0.81 if gain > 0 else 0.0
+
+    assert plan.solar_kw == pytest.approx([100 + stored])
+    assert plan.battery_kwh == pytest.approx([5.4 * stored], abs=1e-6)
+    assert more == pytest.approx(-(100 * 30.0 + stored * gain), rel=1e-6)
+
+
+@pytest.mark.parametrize("flow", ["battery", "solar", "charge", "discharge", "sun", "sun_moved"])
 def test_a_false_price_is_caught(flow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from solver import totals
 
     case = site(
         peak=14.0,
         sun_kw=[[[0.0, 400.0, 0.0, 0.0]]],
+        solar_most_kw=[50.0],
+        solar_kw_per_kw=[[[0.0, 0.0, 1.0, 0.0]]],
+        solar_usd_per_kw=[[1.0]],
         least_usd_per_kwh=np.full((1, 1, 4), 0.09),
         **FREE | {"battery_usd_per_kwh": [[1e-4]], "one_way_fraction": [0.9]},
     )
@@ -319,5 +366,16 @@ def test_a_false_price_is_caught(flow: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_site_with_neither_is_that_of_before() -> None:
     """No column and no row; a battery that nobody may buy and a sun that never shines are none."""
     names = {variable.name.split("_")[0] for variable in build(site()).model.variables()}
-    assert not names & {"battery", "charge", "discharge", "stored", "sun", "sun_moved"}
+    assert not names & {"battery", "solar", "charge", "discharge", "stored", "sun", "sun_moved"}
     assert changed(site(), "site_energy", kw_per_kwh=np.ones(1)).site_energy.stated().tolist() == [False]
+
+
+def test_a_plan_without_batteries_and_the_sun_is_one_with_them() -> None:
+    """What is searched first: it keeps every rule, and with its whole numbers held it is never worse."""
+    case = with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[5.0]], **FREE)
+    plain = without_energy(case)
+    assert not plain.site_energy.stated().any()
+    first = best(plain)
+    assert first.solution is not None
+    assert not check(build(case), first.solution, 1e-6)
+    assert best(case).objective < first.objective - 50.0

@@ -238,6 +238,33 @@ def test_every_constraint_of_slots_has_its_golden_rows() -> None:
     assert of_slots == set(GOLDEN) | others
 
 
+def test_a_type_of_day_that_no_day_is_of_asks_for_nothing() -> None:
+    """Its slots have no hours: nothing has to be done in them, by the rows and by the rules."""
+    before = two_slots()
+    slots = Slots(
+        hours=np.vstack([before.hours, 0 * before.hours]),
+        before=np.array([1, 0, 3, 2]),
+        day_type=np.array([0, 0, 1, 1]),
+        days=np.vstack([before.days, 0 * before.days]),
+    )
+    plain = shifting([0.02, -0.03, 0.0, 0.0])
+    none = everything()
+    case = problem(
+        work=none.work,
+        work_options=none.work_options,
+        node_groups=none.node_groups,
+        cohorts=none.cohorts,
+        slots=slots,
+        windows=none.windows,
+        work_shifts=plain,
+    )
+    assert "work_now_0_0_1" in rows(constrain_slots.keep_what_cannot_wait, case)
+    assert "work_now_0_0_2" not in rows(constrain_slots.keep_what_cannot_wait, case)
+    found = answer(case, gap_fraction=0.0, time_limit_s=5.0).solution
+    assert found is not None
+    assert not verify(case, found, 1e-6)
+
+
 def test_rows_of_jobs_that_pause() -> None:
     assert rows(constrain_slots.keep_the_pace_in_a_slot, pausing()) == (
         "slot_pace_0_0_0: - 2 choose_0 + done_in_0_0_0 <= 0\n"

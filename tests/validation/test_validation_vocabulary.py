@@ -6,12 +6,13 @@ import json
 import pytest
 
 from planner.inputs.loading import data_folder, load_catalogue
-from planner.validation import replicas
+from planner.validation import filed_engines, replicas
 from planner.validation.aliases import constant
 from planner.validation.datasets import looking_in
+from planner.validation.filed_engines import reads_apart
 from planner.validation.forms import NotUnderstood
 from planner.validation.registry import evaluate, forms_of
-from planner.validation.replicas import reads_apart, serve_system
+from planner.validation.replicas import serve_system
 from planner.validation.serving import lengths
 from planner.validation.software import with_software
 
@@ -534,10 +535,68 @@ def test_stages_give_room_where_engines_have_them():
 
     older, newer = (serve_system(**h100, round=name)["1/s"] for name in ("v4.1", "v5.1"))
     assert newer > 1.25 * older  # 1.08 by the age of the engines alone
-    mi300x = {**at, "gpu": "MI300X", "accelerators": 8}
-    ages = [replicas.age_of(name, "llama2-70b-99") for name in ("v4.1", "v5.1")]
-    older, newer = (serve_system(**mi300x, round=name)["1/s"] for name in ("v4.1", "v5.1"))
+    ages = [filed_engines.age_of(name, "llama2-70b-99") for name in ("v4.1", "v5.1")]
+    mi355x = {**at, "gpu": "MI355X", "accelerators": 8}
+    older, newer = (serve_system(**mi355x, round=name)["1/s"] for name in ("v4.1", "v5.1"))
     assert newer / older == pytest.approx(ages[0] / ages[1])
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "scenario", "chip", "round", "steps"),
+    [
+        ("llama2-70b-99.9", "Offline", "mi300x", "v5.1", 11.0),
+        ("mixtral-8x7b", "Offline", "mi325x", "v5.1", 13.0),
+        ("mixtral-8x7b", "Server", "mi325x", "v5.1", 10.0),
+        ("llama2-70b-99", "Offline", "mi300x", "v4.1", 1.0),
+        ("llama2-70b-99", "Interactive", "mi325x", "v5.1", 1.0),
+        ("llama2-70b-99", "Offline", "h100-sxm-80gb", "v5.1", 1.0),
+    ],
+)
+def test_steps_scheduled_at_once_are_those_of_the_files(benchmark, scenario, chip, round, steps):
+    """num_scheduler_steps of AMD's configurations; vLLM 0.4.3 of v4.1 and its later engine have none."""
+    assert filed_engines.interval_of(benchmark, chip, scenario, round) == steps
+
+
+def test_mixtral_of_two_accelerators_that_differ_in_memory():
+    """No constant is set on these four medians; prompts are thrown out where the cache is full alone."""
+    filed = {("MI300X", "Offline"): 53_175.6, ("MI325X", "Offline"): 68_500.0}
+    filed |= {("MI300X", "Server"): 47_803.1, ("MI325X", "Server"): 57_664.9}
+    for (gpu, scenario), published in filed.items():
+        asked = {"benchmark": "mixtral-8x7b", "gpu": gpu, "accelerators": 8, "round": "v5.1"}
+        found = serve_system(**asked, scenario=scenario, precision="fp8")["1/s"]
+        assert found == pytest.approx(published, rel=0.08), (gpu, scenario)
+
+    few, many = (
+        replicas._Run("mixtral-8x7b", chip, "fp8", 1.0, 1.0, 1.0, 9.0) for chip in ("mi300x", "mi325x")
+    )
+    again = [float(run._requests_read(run.held(1, 1), 1, 1, 1).input_tokens[0]) for run in (few, many)]
+    # 0.01 of the cache is free for 572 tokens a request, which grow by 9 before they are looked at again.
+    prompt, answer = 427.39, 144.84
+    assert again[0] - prompt == pytest.approx(answer * (1.0 - 0.01 * (prompt + answer) / 9.0), rel=1e-3)
+    assert again[1] == pytest.approx(prompt, rel=1e-3)
+
+
+def test_an_accelerator_alone_has_its_host_for_itself():
+    """H200 in v4.1: 15.41 samples/s of Llama 2 70B alone and 14.96 each of eight."""
+    asked = {"benchmark": "llama2-70b-99", "gpu": "H200-141GB-SXM", "round": "v4.1", "precision": "fp8"}
+    one, eight = (serve_system(**asked, scenario="Offline", accelerators=n)["1/s"] for n in (1, 8))
+    assert 8.0 * one / eight == pytest.approx(15.409 / 14.963, rel=0.002)
+
+
+def test_attention_of_some_engines_is_wide_where_tokens_are_written():
+    """A quarter of Mixtral's tokens are written: matrices of 16 bits take 1.74 times those of 8."""
+    narrow, wide = (
+        replicas._Run("mixtral-8x7b", "mi300x", "fp8", 1.0, wide_attention=said).parts(1, 1)
+        for said in (False, True)
+    )
+    ratio = float(wide["chip"].matrix_fraction / narrow["chip"].matrix_fraction)
+    written = 144.84 / (427.39 + 144.84)
+    assert 1.0 / ratio == pytest.approx(1.0 + written * (0.487 * 2614 / (0.56 * 1307) - 1.0), rel=1e-3)
+    for name in ("grouped_fraction", "weight_read_fraction"):
+        assert getattr(wide["chip"], name) == getattr(narrow["chip"], name)
+    assert wide["model"] == narrow["model"]
+    assert filed_engines.wide_attention_of("mixtral-8x7b", "mi300x", "Server")
+    assert not filed_engines.wide_attention_of("mixtral-8x7b", "mi300x", "Offline")
 
 
 def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
@@ -550,17 +609,17 @@ def test_what_is_filed_in_16_bits_runs_in_8_where_it_can():
     assert serve_system(**asked, gpu="A100-80GB-SXM", precision="fp16") == serve_system(
         **asked, gpu="A100-80GB-SXM", precision="bf16"
     )
-    assert replicas.filed_precision(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
-    assert replicas.filed_precision(None, "b200-sxm-180gb", "whisper") == "bf16"
+    assert filed_engines.filed_precision(None, "b200-sxm-180gb", "llama2-70b-99") == "nvfp4"
+    assert filed_engines.filed_precision(None, "b200-sxm-180gb", "whisper") == "bf16"
 
 
 def test_engines_of_one_maker_file_what_their_values_are():
     """Intel's scripts: weights of 4 bits by values of 8, whatever was filed; a Xeon's Whisper is in 8."""
     for filed in ("int8", "uint4"):
-        assert replicas.filed_precision(filed, "arc-pro-b60", "llama2-70b-99") == "w4int8"
-    assert replicas.filed_precision("int4", "xeon-6980p", "llama3.1-8b") == "w4int8"
-    assert replicas.filed_precision("int8", "xeon-6980p", "whisper") == "int8"
-    assert replicas.filed_precision("int4", "l4-24gb", "llama3.1-8b") == "w4a16"
+        assert filed_engines.filed_precision(filed, "arc-pro-b60", "llama2-70b-99") == "w4int8"
+    assert filed_engines.filed_precision("int4", "xeon-6980p", "llama3.1-8b") == "w4int8"
+    assert filed_engines.filed_precision("int8", "xeon-6980p", "whisper") == "int8"
+    assert filed_engines.filed_precision("int4", "l4-24gb", "llama3.1-8b") == "w4a16"
 
 
 def test_tensorrt_keeps_some_weights_of_mixtral_in_16_bits():
@@ -590,8 +649,8 @@ def test_within_targets_a_processor_runs_a_replica_on_each_die():
     """Three of a Xeon 6980P, each with a third of its memory and rates, and none on two processors."""
     whole = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0)
     cut = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0, 1.0, 3.0)
-    assert replicas.pieces_of("xeon-6980p", "Server") == 3.0
-    assert replicas.pieces_of("xeon-6980p", "Offline") == 1.0
+    assert filed_engines.pieces_of("xeon-6980p", "Server") == 3.0
+    assert filed_engines.pieces_of("xeon-6980p", "Offline") == 1.0
     assert cut.layouts(2) == [(1, 1)]
     assert cut.held(1, 1) < whole.held(1, 1)
     # What waits for a prompt reads it three times as long, so that more than a third is lost.

@@ -24,6 +24,7 @@ CLOSED = "by the closed form that the plan is made with"
 DECIDED_STATES = ("awake_nodes", "quiet_nodes", "lent_nodes", "pool_nodes", "job_nodes", "off_nodes")
 SITE_ENERGY = (
     "battery_kwh",
+    "solar_bought_kw",
     "charged_kwh",
     "given_back_kwh",
     "load_kwh",

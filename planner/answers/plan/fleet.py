@@ -382,7 +382,7 @@ def nodes_text(count: int) -> str:
 
 
 def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
-    """What to order, when, and at what price."""
+    """What nodes to order, when, and at what price."""
     problem, labels = plan.problem, plan.inputs.scenario.horizon.period_labels
     nodes = solution.orders * problem.node_groups.order_unit_nodes[:, None]
     off = rebate_fraction(problem, solution.orders)
@@ -394,4 +394,4 @@ def purchase_sentences(plan: Plan, solution: Solution) -> list[str]:
             f"Order {nodes_text(int(nodes[p, t]))} of {problem.node_group_name(int(p))} in {labels[t]} "
             f"for {money(cash)}."
         )
-    return said or ["Buy nothing."]
+    return said

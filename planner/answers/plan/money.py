@@ -101,6 +101,7 @@ COST_LABELS = {
     "stored": "Batteries: electricity in less electricity out",
     "sun": "Sun: electricity not bought",
     "battery": "Batteries: their share of price",
+    "solar": "The sun's cells: their share of price, and upkeep",
     "stopped": "Curtailment: electricity not drawn in calls",
     "unmet": "Demand not carried: penalties",
     "left_out": "Jobs left out: penalties",
@@ -141,6 +142,7 @@ CARBON_LABELS = {
     "stored": "Batteries: electricity in less electricity out",
     "sun": "Sun: electricity not drawn from the grid",
     "battery": "Batteries: their share of making",
+    "solar": "The sun's cells: their share of making",
     "stopped": "Curtailment: electricity not drawn in calls",
     "contract": "Clean energy: avoided, market-based",
 }

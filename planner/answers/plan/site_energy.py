@@ -31,8 +31,10 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             yield "Batteries and the sun are decided by the hour: allow `levers`, with more than one slot."
         return
     for row in rows:
-        bought = row["battery_kwh"]
+        bought, cells = row["battery_kwh"], row["solar_bought_kw"]
         held = f"{energy(bought)} of battery pay" if bought > 1.0 else "no battery pays"
+        if cells > 1.0:
+            held = f"{quantity_text(cells, 'kW')} of the sun's cells are bought and {held}"
         sun = (
             f"; the sun covers {percent_text(row['matched_year_fraction'], 1)} of its energy by the year and "
             f"{percent_text(row['matched_hour_fraction'], 1)} by the hour"
@@ -53,6 +55,22 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             )
 
 
+def site_purchase_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
+    """Batteries and cells of the sun to put up, at what price, and from when on."""
+    for s, site in enumerate(plan.inputs.scenario.sites):
+        for what, amounts, unit, price, ready in (
+            ("of battery", solution.battery_kwh, "kWh", site.battery_price_usd_per_kwh, site.battery_from),
+            ("of the sun's cells", solution.solar_kw, "kW", site.solar_price_usd_per_kw, site.solar_from),
+        ):
+            if price is not None and amounts.size and amounts[s] > 1.0:
+                day = "" if ready is None else f" by {ready}"
+                yield (
+                    f"Put up {quantity_text(float(amounts[s]), unit)} {what} at {site.name}{day}: "
+                    f"{money(float(amounts[s]) * price)} installed, charged here by the period as a lease "
+                    "would be, and neither in purchases nor in the budget."
+                )
+
+
 def _more(text: str, amount: float) -> str:
     return f"{text} {'more' if amount > 0 else 'less'}"
 
@@ -65,6 +83,7 @@ def _record(plan: Plan, one: SiteUse) -> Record:
     return {
         "site": one.name,
         "battery_kwh": one.battery_kwh,
+        "solar_bought_kw": one.solar_kw,
         "charged_kwh": kwh(one.charge_kw),
         "given_back_kwh": kwh(one.discharge_kw),
         "load_kwh": kwh(one.load_kw),

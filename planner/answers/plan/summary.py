@@ -30,6 +30,7 @@ from planner.answers.plan.preprocessing import feeding_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.regions import region_sentences
+from planner.answers.plan.site_energy import site_purchase_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
@@ -51,7 +52,7 @@ from planner.program.baselines import (
 )
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status
-from planner.trace.numbers import count_text, energy, mass, money, percent_text, tonne_price
+from planner.trace.numbers import count_text, energy, mass, money, percent_text, quantity_text, tonne_price
 
 ALIKE = 1e-4  # of a total
 MOST_PRICES = 8  # the table holds them all
@@ -63,7 +64,10 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     if solution is None:
         return [], []
     headline = [
-        *purchase_sentences(plan, solution),
+        *(
+            [*purchase_sentences(plan, solution), *site_purchase_sentences(plan, solution)]
+            or ["Buy nothing."]
+        ),
         *disposal_sentences(plan, solution),
         *second_life_sentences(plan, solution),
         *ownership_sentences(plan, solution),
@@ -198,6 +202,10 @@ def _beyond_nodes(plan: Plan, solution: Solution) -> dict[str, str]:
         "batteries": [
             f"{energy(float(solution.battery_kwh[s]))} at {names[s]}"
             for s in np.flatnonzero(solution.battery_kwh > 0.5)
+        ],
+        "the sun's cells": [
+            f"{quantity_text(float(solution.solar_kw[s]), 'kW')} at {names[s]}"
+            for s in np.flatnonzero(solution.solar_kw > 0.5)
         ],
     }
     return {what: ", ".join(said) or "none" for what, said in every.items()}

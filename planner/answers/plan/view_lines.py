@@ -24,7 +24,7 @@ from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 BILLS = (
     "bought", "standing", "training", "feeding", "adopted", "serving", "starting", "deployed", "set_up",
     "pools", "egress", "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "curtailment",
-    "shifted", "resting", "lent", "stored", "sun", "battery", "stopped", "transfers", "reused",
+    "shifted", "resting", "lent", "stored", "sun", "battery", "solar", "stopped", "transfers", "reused",
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ WHERE = {
     "egress": "network",
     "transfers": "network",
     "battery": "building",
+    "solar": "building",
 }  # what a term is of, where not of servers
 NO_NODES = ("stored", "sun")  # energy at the meter that no node draws or saves
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
@@ -219,6 +220,7 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
         ("egress", "data moved between sites", goods),
         ("transfers", "data moved to runs and services", goods),
         ("battery", "making of batteries", capital),
+        ("solar", "making of the sun's cells", capital),
         ("feeding", "making of workers that feed runs", capital),
     ):
         one = ledger.kgco2e_terms.get(f"{term}_kgco2e")

@@ -9,13 +9,14 @@ from typing import Any
 
 from planner.answers.futures.page import futures_text
 from planner.answers.opening import open_answer
-from planner.answers.saved.compare import NO_INPUTS, compare_sides, kept_side, saved_side
+from planner.answers.saved.compare import NO_INPUTS, Side, compare_sides, kept_side, saved_side
 from planner.answers.saved.exporting import export_futures, export_plan
 from planner.answers.saved.recompute import Repeat, recompute
 from planner.inputs.scenario import Scenario
 from planner.report import findings
 from planner.report.shape import decision_lines
 from planner.report.text import to_terminal
+from planner.store.errors import StoreError
 from planner.store.labels import Labels
 from planner.store.store import Fit, SavedFuturesPlan, SavedPlan, Store, open_store
 from planner.trace.currency import in_its_currency
@@ -94,7 +95,7 @@ def compare_saved(address: str | None, before: str, after: str) -> Said:
     kept = [open_answer(Path(named)) for named in (before, after)]
     store = open_store(address) if None in kept else None
     sides = [
-        saved_side(store, named) if store is not None and document is None else kept_side(document or {})
+        _side(store, named) if store is not None and document is None else kept_side(document or {})
         for named, document in zip((before, after), kept, strict=True)
     ]
     known = all(side.inputs for side in sides)
@@ -102,6 +103,14 @@ def compare_saved(address: str | None, before: str, after: str) -> Said:
         sides = [replace(side, inputs={}) for side in sides]
     found = compare_sides(*sides)
     return found, "\n".join([compared_text(found), *([] if known else ["", NO_INPUTS])])
+
+
+def _side(store: Store, named: str) -> Side:
+    """A saved plan; what is none, is no folder or file of one either."""
+    try:
+        return saved_side(store, named)
+    except StoreError as error:
+        raise StoreError(f"{error}; there is no folder or file '{named}' of a plan, either") from error
 
 
 @in_its_currency

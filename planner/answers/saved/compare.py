@@ -122,6 +122,8 @@ def decisions_in(tables: Mapping[str, Sequence[Record]]) -> dict[str, str]:
     for row in tables.get("site_energy", ()):
         if row.get("battery_kwh"):
             found[f"battery at {row['site']}"] = energy(row["battery_kwh"])
+        if row.get("solar_bought_kw"):
+            found[f"the sun's cells at {row['site']}"] = f"{number_text(row['solar_bought_kw'], FIGURES)} kW"
     return found
 
 

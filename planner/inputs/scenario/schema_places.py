@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from planner.inputs.scenario.base import Part, SiteRef
-from planner.inputs.scenario.fields import Choice, Count, Flag, Fraction, Number, Quantity, Range, Text
+from planner.inputs.scenario.fields import Choice, Count, Day, Flag, Fraction, Number, Quantity, Range, Text
 from planner.inputs.scenario.fields_nested import EachPeriod, Several
 from planner.inputs.scenario.problems import Problem
 
@@ -155,6 +156,33 @@ class Site(Part):
         description="Rated power of the sun's cells that stand at the site: used by the hour where `levers` "
         "are allowed, never sold",
     )
+    solar_more_kw: Annotated[float | None, Quantity('"3 MW"', "kW", Range(0, 1e7, open=True))] = Field(
+        None,
+        description="Most of the sun's cells that may be bought for the site, next to `solar`: how much is a "
+        "decision of the plan where `levers` are allowed",
+    )
+    solar_price_usd_per_kw: Annotated[float | None, Quantity('"1500 USD/kW"', "USD/kW", Range(0, 1e5))] = (
+        Field(None, description="Price of what may be bought, installed, by rated power")
+    )
+    solar_upkeep_fraction: Annotated[float | None, Fraction("0.012", Range(0, 1))] = Field(
+        None, description="Share of that price that running them takes in a year"
+    )
+    solar_embodied_kgco2e_per_kw: Annotated[
+        float | None, Quantity('"1900 kg/kW"', "kgCO2e/kW", Range(0, 1e5))
+    ] = Field(None, description="Carbon of making and raising them, by rated power")
+    solar_life_y: Annotated[float | None, Quantity('"30 y"', "y", Range(1, 60))] = Field(
+        None, description="Life over which their price and their making are spread"
+    )
+    solar_from: Annotated[date | None, Day("2027-07-01")] = Field(
+        None,
+        description="Day from which those that are bought stand: they give and cost in periods that begin "
+        "then or later. Default: the first day",
+    )
+    solar_spread_fraction: Annotated[float | None, Fraction("0.35", Range(0, 0.9))] = Field(
+        None,
+        description="Standard deviation of the sun of a day over its mean in the month, by clouds: half of "
+        "the days are clear, half dull. Default: all days of a month alike",
+    )
     solar_yield_fraction: Annotated[float | None, Fraction("0.18", Range(0, 0.5, open=True))] = Field(
         None, description="Mean power of them over their rated power, through the year"
     )
@@ -184,6 +212,16 @@ class Site(Part):
     battery_life_y: Annotated[float | None, Quantity('"12 y"', "y", Range(1, 40))] = Field(
         None, description="Life over which its price and its making are spread"
     )
+    battery_from: Annotated[date | None, Day("2027-07-01")] = Field(
+        None,
+        description="Day from which it stands: it works and costs in periods that begin then or later. "
+        "Default: the first day",
+    )
+
+    @property
+    def has_energy(self) -> bool:
+        """Whether a battery or the sun is stated, standing or to be bought."""
+        return any(one is not None for one in (self.battery_kwh, self.solar_kw, self.solar_more_kw))
 
 
 class PowerGroup(Part):
@@ -251,6 +289,12 @@ OF_THE_SUN = {
     "solar_latitude": "solar_latitude_deg",
     "solar_longitude": "solar_longitude_deg",
 }
+OF_MORE_SUN = {
+    "solar_price": "solar_price_usd_per_kw",
+    "solar_upkeep": "solar_upkeep_fraction",
+    "solar_embodied": "solar_embodied_kgco2e_per_kw",
+    "solar_life": "solar_life_y",
+}
 OF_CURTAILMENT = {
     "curtailment_hours": "curtailment_hours_h",
     "curtailment_event": "curtailment_event_h",
@@ -276,14 +320,18 @@ def reads_of_nothing(site: Site, at: str) -> Iterator[Problem]:
 
 def energy_in_parts(site: Site, at: str) -> Iterator[Problem]:
     """A battery, the sun's cells and curtailment are stated whole, or not at all."""
-    for key, attribute, others in (
-        ("solar", "solar_kw", OF_THE_SUN),
-        ("battery", "battery_kwh", OF_THE_BATTERY),
-        ("curtailment", "curtailment_kw", OF_CURTAILMENT),
+    more, clouds = {"solar_more": "solar_more_kw"}, {"solar_spread": "solar_spread_fraction"}
+    for wholes, needed, read in (
+        ({"solar": "solar_kw"} | more, OF_THE_SUN, OF_THE_SUN | clouds),
+        (more, OF_MORE_SUN | clouds, OF_MORE_SUN | {"solar_from": "solar_from"}),
+        ({"battery": "battery_kwh"}, OF_THE_BATTERY, OF_THE_BATTERY | {"battery_from": "battery_from"}),
+        ({"curtailment": "curtailment_kw"}, OF_CURTAILMENT, OF_CURTAILMENT),
     ):
-        lacking = [name for name, one in others.items() if not site.has(one)]
-        if site.has(attribute) and lacking:
-            yield Problem(f"{at}.{key}", f"needs {', '.join(lacking)} next to it")
-        elif not site.has(attribute) and len(lacking) < len(others):
-            stated = [name for name in others if name not in lacking]
-            yield Problem(f"{at}.{stated[0]}", f"has no effect without {key}: write it, or remove this")
+        whole = [key for key, attribute in wholes.items() if site.has(attribute)]
+        lacking = [key for key, attribute in needed.items() if not site.has(attribute)]
+        alone = [key for key, attribute in read.items() if site.has(attribute)]
+        if whole and lacking:
+            yield Problem(f"{at}.{whole[0]}", f"needs {', '.join(lacking)} next to it")
+        elif not whole and alone:
+            without = " or ".join(wholes)
+            yield Problem(f"{at}.{alone[0]}", f"has no effect without {without}: write it, or remove this")

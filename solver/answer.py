@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from solver import backend, verify
 from solver.account_energy import has_energy, without_energy
+from solver.alike_runs import places_taken, with_alike_runs_joined
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
 from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
 from solver.narrow import narrow
 from solver.operating import best_operation, for_this
+from solver.other_choices import among_its_own, among_others
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.spare_rows import add_spare_rows
-from solver.start import first_plan, plan_of_choices
+from solver.start import FirstPlan, first_plan, plan_of_choices
 from solver.totals import charged
 from solver.variables import empty
 
@@ -38,7 +41,9 @@ LARGE = 1000  # whole-number variables from which a first plan of our own pays
 SMALL = 120  # whole-number variables below which the search alone is over at once
 SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
-CHOICES_FIRST = 0.4  # of the time, at most, for that
+CHOICES_FIRST = 0.5  # of the time, at most, for that
+JOINED_CLOSELY = 0.8  # of the gap, where alike runs are joined: the rest is left to what they differ by
+OWN_FIRST = 0.7  # of what is left, at most, for the bound of its choices before that of all others
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
 HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 LITTLE = 0.05  # of the time: too little to write a large program down for a search
@@ -220,10 +225,10 @@ class _Search:
     def from_fewer_slots(self, ends: float) -> tuple[Solution | None, float]:
         """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
 
-        One in the middle is solved with the means of its slots, which no plan costs less than. Of any other,
-        or where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots,
-        and one of longer slots is one of those that they join. What is whole of either is held, and its
-        operation chosen in the slots of the problem.
+        One in the middle is solved with the means of its slots, which no plan costs less than; where the
+        nodes of the mean are not enough in every slot, a few more are. Of any other, or where no more are
+        allowed, a plan of the period is one of its slots, and one of longer slots is one of those that they
+        join. What is whole of either is held, and its operation chosen in the slots of the problem.
         """
         problem, floor = self.problem, -math.inf
 
@@ -243,7 +248,7 @@ class _Search:
 
         most_s = math.inf if self.many_slots or has_energy(problem).any() else OPERATION_S
 
-        def operated(plan: Solution) -> Solution | None:
+        def operated(plan: Solution, more: bool = False) -> Solution | None:
             if left_s(ends) == 0 or (self.should_stop is not None and self.should_stop()):
                 return None
             return best_operation(
@@ -252,6 +257,7 @@ class _Search:
                 time_limit_s=max(min(most_s, left_s(ends)), backend.SOON_S),
                 should_stop=self.should_stop,
                 engine=self.engine,
+                more=more,
             )
 
         if has_energy(problem).any():
@@ -267,7 +273,9 @@ class _Search:
             if mean is not problem:
                 found = answer_of(mean, MEAN_CLOSELY, MEANS_FIRST * left_s(ends))
                 floor = found.bound if found.status is not backend.Status.INFEASIBLE else floor
-                plan = operated(found.solution) if found.solution is not None else None
+                plan = None
+                if found.solution is not None:
+                    plan = operated(found.solution) or operated(found.solution, more=True)
                 if plan is not None and (best := self.best([plan])) is not None:
                     return best, floor
         if self.many_slots:
@@ -330,23 +338,81 @@ class _Search:
             add_period_rows(self.program, time_limit_s=rows_s, should_stop=self.should_stop)
         if self.start is not None or not MIDDLE <= count < LARGE:
             return None
-        self.start, stopped, _ = plan_of_choices(
-            self.program,
+        joined = with_alike_runs_joined(self.problem)
+        found = self.from_choices(joined)
+        if found is None and self.start is None and joined is not self.problem:
+            found = self.from_choices(self.problem)  # its plan lacked the hours that one of the runs takes
+        return found
+
+    def from_choices(self, problem: Problem) -> Answer | None:
+        """The answer from the choices of a problem alone, which is this or one with its alike runs joined."""
+        program = build(problem)
+        add_spare_rows(program)
+        first = plan_of_choices(
+            program,
             gap_fraction=self.gap_fraction,
             time_limit_s=CHOICES_FIRST * self.left_s(),
             watch=self.tell if self.watch is not None else None,
             should_stop=self.should_stop,
         )
-        if stopped:
+        self.start = self.of_this(first.plan, program)
+        if first.stopped:
             return self.stopped(self.start)
-        if self.start is not None and not check(self.program, self.start, self.tolerance):
-            narrow(
-                self.program,
-                verify.objective_value(self.program.problem, self.start) / THOUSAND,
-                time_limit_s=NARROW * self.left_s(),
+        if self.start is None or check(self.program, self.start, self.tolerance):
+            return None
+        return self.by_choices(program, first.plan or self.start, self.start)
+
+    def of_this(self, plan: Solution | None, program: Program) -> Solution | None:
+        """A plan of the program in which alike runs are joined, with the best of them and its operation."""
+        if plan is None or program.problem is self.problem:
+            return plan
+        return best_operation(
+            self.problem,
+            plan,
+            time_limit_s=max(self.left_s(), backend.SOON_S),
+            should_stop=self.should_stop,
+            instead=places_taken(self.problem, plan),
+        )
+
+    def by_choices(self, program: Program, chosen: Solution, plan: Solution) -> Answer | None:
+        """The answer from two bounds: that of the choices of a plan of a program, and that of all others.
+
+        In the program alike runs are joined; the other plan is the same in the problem. It is left with other
+        choices barred.
+        """
+        bound, closely = math.inf, 1.0 if program.problem is self.problem else JOINED_CLOSELY
+
+        def among(search: Callable[..., FirstPlan], part: Program, share: float) -> FirstPlan:
+            known, cost = bound / THOUSAND, verify.objective_value(self.problem, plan) / THOUSAND
+
+            def tell(seen: backend.Progress) -> None:
+                """What is known of the whole: a bound of one part alone is none."""
+                least, low = min(seen.incumbent, cost), min(seen.bound, known)
+                low = low if math.isfinite(known) else -math.inf
+                self.tell(replace(seen, incumbent=least, bound=low, gap_fraction=backend.gap(least, low)))
+
+            return search(
+                part,
+                chosen,
+                gap_fraction=closely * self.gap_fraction,
+                time_limit_s=max(share * self.left_s(), backend.SOON_S),
+                watch=tell if self.watch is not None else None,
                 should_stop=self.should_stop,
             )
-        return None
+
+        others = build(program.problem)
+        for search, part, share in ((among_its_own, program, OWN_FIRST), (among_others, others, 1.0)):
+            found = among(search, part, share)
+            chosen, better = found.plan or chosen, self.of_this(found.plan, program)
+            plan = plan if better is None else self.best([plan, better]) or plan
+            bound = min(bound, found.bound * THOUSAND)
+            if found.stopped:
+                return self.stopped(plan)
+        self.start, self.floor = plan, max(self.floor, bound)
+        if self.holds(plan):
+            exact = backend.gap(verify.objective_value(self.problem, plan), self.floor) <= backend.PROVEN
+            return self.ended(backend.Status.OPTIMAL if exact else backend.Status.WITHIN_GAP, plan)
+        return self.ended(backend.Status.TIME_LIMIT, plan) if self.left_s() == 0 else None
 
     def late(self) -> Answer | None:
         """The plan that is known, where too little time is left to write a large program down."""

@@ -133,13 +133,16 @@ def keep_days_whole(program: Program) -> None:
 
 
 def keep_what_cannot_wait(program: Program) -> None:
-    """sum_o speed[o] * work[o,t,y] >= (1 - wait[w]) * demand_h[w,t] / hours[t] * (1 - give), in every slot"""
+    """sum_o speed[o] * work[o,t,y] >= (1 - wait[w]) * demand_h[w,t] / hours[t] * (1 - give), in every slot
+
+    A type of day that no day of the period is of has slots without hours, and nothing is wanted in them.
+    """
     problem, slots = program.problem, program.problem.slots
     if not len(slots):
         return
     options, waits = problem.work_options, problem.windows.may_wait_fraction
     wanted = (1 - waits)[:, None] * problem.work.demand_h / problem.node_groups.hours
-    wanted = wanted[:, :, None] * np.ones(len(slots))
+    wanted = wanted[:, :, None] * (slots.hours.T > 0)
     speed = options.speed[:, None, None] * np.ones(program.work_in.shape)
     some = np.isin(np.arange(len(problem.work)), options.work[made(program.work_in).any(axis=(1, 2))])
     _work_rows(

@@ -87,6 +87,7 @@ def _work_is_done(problem: Problem, plan: Solution, used: SlotUse) -> Iterator[B
     moves = np.zeros(len(problem.work), dtype=bool)
     moves[options.work[shifts.may_move]] = True
     bound = np.where(moves, 1 - problem.windows.may_wait_fraction, 0.0)[:, None, None] * wanted
+    bound = bound * (slots.hours.T > 0)
     yield "work that cannot wait", -now, -np.broadcast_to(bound, now.shape)
 
 

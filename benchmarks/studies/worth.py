@@ -15,9 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.studies import worth_energy
+from benchmarks.studies import worth_more
 from benchmarks.studies.savings import FAMILIES as SHIPPED
-from benchmarks.studies.worth_energy import Energy
+from benchmarks.studies.worth_more import CHEAPEST as CHEAP
+from benchmarks.studies.worth_more import CLEANEST as CLEAN
+from benchmarks.studies.worth_more import More
+from benchmarks.studies.worth_more import saved_fraction as saved_by
 from benchmarks.studies.worth_search import (
     CAPPED_SECONDS,
     CHEAPEST,
@@ -103,17 +106,28 @@ ENERGY = f"""\
 Not in the tables above. Each site may buy cells of the sun and batteries as well: up to ten kilowatts of
 cells and 24 kWh of battery for each kilowatt of its power cap, at 1,500 USD and 300 USD, 1,900 kg and 104 kg
 a piece, of 30 and 12 years of life; yields and the spread of clear and dull days are assumed by place
-(`benchmarks/studies/worth_energy.toml`). They are counted as if they stood from the first day, with a year's
+(`benchmarks/studies/worth_more.toml`). They are counted as if they stood from the first day, with a year's
 share of price and making: building takes about a year, and a plan for the next months states `solar_from` and
 `battery_from`. All levers by the hour, at full clocks. *Without* and *with* each compare least carbon for
 {MORE_MONEY:.0%} more money with least money, which may buy the same."""
 
 
-def page(found: dict[str, Family], energy: Mapping[str, Energy] | None = None) -> str:
+WAYS = f"""\
+## With formats and techniques of services
+
+Not in the tables above, and without the sun and batteries. Each service may be done in 16 or 8 bits, with
+speculative decoding and with keys and values in 8 bits, where it loses no more than 2 % of its quality by
+published figures (`benchmarks/studies/worth_more.toml`): each way counts at the middle of its published
+range, from the day on which it is in use. They save money first, so that the cheapest plan has most of them;
+least carbon is that for {MORE_MONEY:.0%} more than it takes."""
+
+
+def page(found: dict[str, Family], more: Mapping[str, More] | None = None) -> str:
     """The whole page."""
     parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found)]
     parts += [f"{FRONT}\n\n{_fronts(found)}"] if any(one.front for one in found.values()) else []
-    parts += [f"{ENERGY}\n\n{_energy(energy)}\n\n{_energy_said(energy)}"] if energy else []
+    if more:
+        parts += [f"{ENERGY}\n\n{_energy(more)}\n\n{_energy_said(more)}", f"{WAYS}\n\n{_ways(more)}"]
     parts += [f"{REPLAYS}\n\n{_replays(found)}"] if any(one.replays for one in found.values()) else []
     parts += [METHOD.rstrip() + "\n\n" + _not_done(found)]
     parts += [_family(name, one) for name, one in found.items()]
@@ -152,27 +166,36 @@ def _fronts(found: dict[str, Family]) -> str:
     return _markdown(("family", *(f"+{more:.0%}" for more in STEPS)), rows)
 
 
-def _energy(found: Mapping[str, Energy]) -> str:
+def _share(fraction: float | None, sign: str = "") -> str:
+    return "no plan" if fraction is None else f"{100 * fraction:{sign}.1f}"
+
+
+def _next_to(plans: worth_more.Plans, base: worth_more.Plans, name: str, kind: str) -> float | None:
+    """Money or carbon of a plan over that of the same plan of others, less one."""
+    one, other = plans[name], base[name]
+    return None if one is None or other is None else getattr(one, kind) / getattr(other, kind) - 1.0
+
+
+def _largest(*plans: worth_more.Plans) -> str:
+    gaps = [held.gap_fraction for each in plans for held in each.values() if held is not None]
+    return _gap_text(max(gaps)) if gaps else ""
+
+
+def _energy(found: Mapping[str, More]) -> str:
     """What the sun and batteries add for each family."""
     rows = []
     for name, one in found.items():
-        cheap, clean = one.having[worth_energy.CHEAPEST], one.having[worth_energy.CLEANEST]
-        shares = [worth_energy.saved_fraction(each) for each in (one.without, one.having)]
-        cells = ["no plan" if share is None else f"**{100 * share:.1f}**" for share in shares]
-        if cheap is None or clean is None:
-            rows.append((name, *cells, "", "", "", "", ""))
-            continue
-        alone = one.no_battery_kgco2e
-        gaps = [held.gap_fraction for held in (*one.without.values(), cheap, clean) if held is not None]
+        cheap, clean, alone = one.energy[CHEAP], one.energy[CLEAN], one.no_battery_kgco2e
         rows.append(
             (
                 name,
-                *cells,
-                f"{100 * (clean.usd / cheap.usd - 1):+.1f}",
-                "" if alone is None else f"{100 * (1 - alone / cheap.kgco2e):.1f}",
-                f"{sum((one.solar_kw or {}).values()):,.0f}",
-                f"{sum((one.battery_kwh or {}).values()):,.0f}",
-                _gap_text(max(gaps)),
+                _share(saved_by(one.without)),
+                f"**{_share(saved_by(one.energy))}**",
+                "" if cheap is None or clean is None else _share(clean.usd / cheap.usd - 1, "+"),
+                "" if cheap is None or alone is None else _share(1 - alone / cheap.kgco2e),
+                f"{sum(one.solar_kw.values()):,.0f}",
+                f"{sum(one.battery_kwh.values()):,.0f}",
+                _largest(one.without, one.energy),
             )
         )
     head = (
@@ -188,9 +211,9 @@ def _energy(found: Mapping[str, Energy]) -> str:
     return _markdown(head, rows)
 
 
-def _energy_said(found: Mapping[str, Energy]) -> str:
+def _energy_said(found: Mapping[str, More]) -> str:
     """How many families reach the aim so, and which of those that ship."""
-    shares = {name: worth_energy.saved_fraction(one.having) for name, one in found.items()}
+    shares = {name: saved_by(one.energy) for name, one in found.items()}
     enough = [name for name, share in shares.items() if share is not None and share >= AIM_FRACTION]
     of_those = [name for name in found if name in SHIPPED]
     shipped = [name for name in enough if name in SHIPPED]
@@ -200,6 +223,31 @@ def _energy_said(found: Mapping[str, Energy]) -> str:
         f"With them, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
         f"{len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
     )
+
+
+def _ways(found: Mapping[str, More]) -> str:
+    """What formats and techniques add for each family that serves."""
+    rows = [
+        (
+            name,
+            _share(_next_to(one.ways, one.without, CHEAP, "usd"), "+"),
+            _share(_next_to(one.ways, one.without, CHEAP, "kgco2e"), "+"),
+            _share(saved_by(one.ways)),
+            "; ".join(one.chosen) or "as stated",
+            _largest(one.without, one.ways),
+        )
+        for name, one in found.items()
+        if one.ways != one.without
+    ]
+    head = (
+        "family",
+        "least money: money over that without, %",
+        "its carbon, %",
+        "least carbon under it, %",
+        "ways of the cleanest plan",
+        "largest gap, %",
+    )
+    return _markdown(head, rows)
 
 
 def _replays(found: dict[str, Family]) -> str:
@@ -364,10 +412,10 @@ def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def whole_page() -> str:
     """The page of all that was found, families in their order."""
-    found, energy, files = kept(), worth_energy.kept(), families()
+    found, more, files = kept(), worth_more.kept(), families()
     return page(
         {name: found[name] for name in files if name in found},
-        {name: energy[name] for name in files if name in energy},
+        {name: more[name] for name in files if name in more},
     )
 
 

@@ -85,14 +85,16 @@ def price_hours(inputs: Inputs) -> tuple[list[KnownHours | None], list[str]]:
     return found, notes
 
 
-def shared_days(series: Sequence[KnownHours]) -> list[Day]:
+def shared_days(series: Sequence[KnownHours], otherwise: int = 1) -> list[Day]:
     """Days of the year that all series have: those of different years are laid side by side by date.
+
+    Without any series so many days stand for all.
 
     Raises:
         InputError: there is no such day.
     """
     if not series:
-        return [(1, 1)]
+        return [(1, 1 + i) for i in range(otherwise)]
     shared = sorted(set(series[0].of_day).intersection(*(one.of_day for one in series[1:])))
     if not shared:
         raise InputError("hourly_shape and price_shape: the series have no day of the year in common")

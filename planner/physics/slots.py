@@ -113,7 +113,7 @@ def slot_times(inputs: Inputs) -> SlotTimes | None:
         return None
     types, skies = slots // SLOTS_A_DAY if known else 1, _skies(inputs)
     types = max(types // skies, 1) * skies
-    shared = shared_days(known)
+    shared = shared_days(known, otherwise=skies)
     count, periods = types * SLOTS_A_DAY, inputs.periods
     shares = np.zeros((types, periods))
     hourly = [(grid, price) for grid, price in zip(grids, prices, strict=True)]

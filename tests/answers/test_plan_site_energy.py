@@ -75,16 +75,17 @@ def test_the_sun_of_a_year_is_its_yield_and_rises_at_noon() -> None:
     assert found.sun_kw[0] == pytest.approx(60 * power)
 
 
-@pytest.mark.parametrize("slots", [12, 24, 48])
-def test_clear_and_dull_days_have_the_mean_and_the_spread_of_days(slots: int) -> None:
-    keys = HOURLY | {"horizon.periods": 4, "solve.slots": slots}
+@pytest.mark.parametrize(("slots", "grid"), [(12, "us-camx"), (24, "us-camx"), (48, "us-camx"), (24, "pl")])
+def test_clear_and_dull_days_have_the_mean_and_the_spread_of_days(slots: int, grid: str) -> None:
+    """On a grid of known hours, and on one of which none are known."""
+    keys = HOURLY | {"horizon.periods": 4, "solve.slots": slots, "sites.stockholm.grid": grid}
     power: dict[float, Any] = {}
     for spread in (0.0, 0.3):
         inputs = Inputs(shipped(at_site(SUN | {"solar_spread": spread}) | keys), load_catalogue())
         times = slot_times(inputs)
         assert times is not None
         types = len(times.day_type) // 12
-        assert types == (max(slots, 24) if spread else slots) // 12
+        assert types == (max(slots, 24) if spread else 12 if grid == "pl" else slots) // 12
         sun = sun_of_a_kilowatt(inputs, times, inputs.scenario.sites[0]).reshape(4, types, 12)
         days = times.days.T[:, ::12]
         assert days.sum(axis=1) == pytest.approx(np.array(inputs.scenario.horizon.hours) / 24)

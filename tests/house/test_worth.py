@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.studies import worth, worth_energy, worth_search
+from benchmarks.studies import worth, worth_more, worth_search
 from benchmarks.studies.worth import saved_fraction
 from benchmarks.studies.worth_search import (
     CHEAPEST,
@@ -125,52 +125,64 @@ def test_the_shipped_page_follows_from_what_was_found() -> None:
         better, cap = one.plans[OVER_USUAL], one.plans[USUAL]
         if better is not None and cap is not None:
             assert better.usd <= cap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
-    for having in (energy.having for energy in worth_energy.kept().values()):
-        clean, cheap = having[worth_energy.CLEANEST], having[worth_energy.CHEAPEST]
-        assert clean is not None
-        assert cheap is not None
-        assert clean.usd <= cheap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
+    for one in worth_more.kept().values():
+        for plans in (one.without, one.energy, one.ways):
+            clean, cheap = plans[worth_more.CLEANEST], plans[worth_more.CHEAPEST]
+            assert clean is not None
+            assert cheap is not None
+            assert clean.usd <= cheap.usd * (1 + worth.MORE_MONEY) * (1 + 1e-6)
 
 
-def test_each_site_of_a_family_may_buy_the_sun_and_a_battery() -> None:
+def test_each_site_may_buy_the_sun_and_a_battery_and_each_service_has_ways() -> None:
     """Ten kilowatts of cells and a day of battery for each kilowatt of its highest cap."""
     for path in worth_search.families().values():
-        scenario = worth_energy.with_energy(load_scenario(path))
+        scenario = worth_more.with_ways(worth_more.with_energy(load_scenario(path)))
         check_scenario(scenario, load_catalogue())
         for site in scenario.sites:
             assert site.solar_more_kw == pytest.approx(10 * max(site.power_cap_kw))
             assert site.battery_kwh == pytest.approx(24 * max(site.power_cap_kw))
+        for service in scenario.services:
+            assert service.precisions == ("bf16", "fp8")
 
 
-def test_the_page_says_what_the_sun_and_batteries_add() -> None:
-    """90 of 100 without; 40 of 80 with them, 60 with the sun alone."""
+def test_the_page_says_what_the_sun_batteries_and_ways_add() -> None:
+    """90 of 100 without; 40 of 80 with the sun, 60 without a battery; a tenth less money by ways."""
 
-    def plans(cheap: float, clean: float) -> dict[str, Outcome | None]:
+    def plans(cheap: float, clean: float, usd: float = 1000.0) -> worth_more.Plans:
         return {
-            worth_energy.CHEAPEST: Outcome(1000.0, cheap, 0.001),
-            worth_energy.CLEANEST: Outcome(1040.0, clean, 0.02),
+            worth_more.CHEAPEST: Outcome(usd, cheap, 0.001),
+            worth_more.CLEANEST: Outcome(1.04 * usd, clean, 0.02),
         }
 
-    bought = {"solar_kw": {"here": 500.0, "there": 250.0}, "battery_kwh": {"here": 900.0}}
-    some = worth_energy.Energy(plans(100.0, 90.0), plans(80.0, 40.0), 60.0, **bought)
-    none = worth_energy.Energy(plans(100.0, 90.0), dict.fromkeys(plans(1.0, 1.0), None))
-    text = worth.page({"growth": family(80.0)}, {"growth": some, "other": none})
+    without, none = plans(100.0, 90.0), dict.fromkeys(plans(1.0, 1.0), None)
+    some = worth_more.More(
+        without,
+        plans(80.0, 40.0),
+        plans(70.0, 63.0, 900.0),
+        60.0,
+        {"here": 500.0, "there": 250.0},
+        {"here": 900.0},
+        ("chat: fp8",),
+    )
+    text = worth.page(
+        {"growth": family(80.0)}, {"growth": some, "other": replace(some, energy=none, ways=without)}
+    )
 
-    assert "| growth | **10.0** | **50.0** | +4.0 | 25.0 | 750 | 900 | 2.0 |" in text
-    assert "| other | **10.0** | no plan |" in text
+    assert "| growth | 10.0 | **50.0** | +4.0 | 25.0 | 750 | 900 | 2.0 |" in text
+    assert "| other | 10.0 | **no plan** |" in text
     assert "is found in 1 of 2 families, 1 of the 1 that ship; not in other." in text
+    assert "| growth | -10.0 | -30.0 | 10.0 | chat: fp8 | 2.0 |" in text
+    assert "| other | 0.0" not in text
     assert worth.ENERGY not in worth.page({"growth": family(80.0)})
 
 
 @pytest.mark.slow
-def test_a_small_scenario_with_the_sun_is_never_dirtier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(worth_energy.offers()["sites"], "stockholm", [59.3, 18.1, 0.11, 0.5])
-    scenario = load_scenario(data_folder() / "scenarios" / "one-training-job.toml")
-    found = worth_energy.measured(scenario)
-    for name in (worth_energy.CHEAPEST, worth_energy.CLEANEST):
-        before, after = found.without[name], found.having[name]
-        assert before is not None
-        assert after is not None
-        assert after.usd <= before.usd * (1 + worth.MORE_MONEY)
-    assert found.having[worth_energy.CHEAPEST].usd <= found.without[worth_energy.CHEAPEST].usd * (1 + 1e-6)  # type: ignore[union-attr]
-    assert found.solar_kw is not None
+def test_a_small_scenario_is_never_dearer_with_more_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(worth_more.offers()["sites"], "stockholm", [59.3, 18.1, 0.11, 0.5])
+    found = worth_more.measured(load_scenario(data_folder() / "scenarios" / "one-training-job.toml"))
+    before, after = found.without[worth_more.CHEAPEST], found.energy[worth_more.CHEAPEST]
+    assert before is not None
+    assert after is not None
+    assert after.usd <= before.usd * (1 + 1e-6)
+    assert found.ways == found.without
+    assert found.chosen == ()

@@ -238,6 +238,33 @@ def test_every_constraint_of_slots_has_its_golden_rows() -> None:
     assert of_slots == set(GOLDEN) | others
 
 
+def test_a_type_of_day_that_no_day_is_of_asks_for_nothing() -> None:
+    """Its slots have no hours: nothing has to be done in them, by the rows and by the rules."""
+    before = two_slots()
+    slots = Slots(
+        hours=np.vstack([before.hours, 0 * before.hours]),
+        before=np.array([1, 0, 3, 2]),
+        day_type=np.array([0, 0, 1, 1]),
+        days=np.vstack([before.days, 0 * before.days]),
+    )
+    plain = shifting([0.02, -0.03, 0.0, 0.0])
+    none = everything()
+    case = problem(
+        work=none.work,
+        work_options=none.work_options,
+        node_groups=none.node_groups,
+        cohorts=none.cohorts,
+        slots=slots,
+        windows=none.windows,
+        work_shifts=plain,
+    )
+    assert "work_now_0_0_1" in rows(constrain_slots.keep_what_cannot_wait, case)
+    assert "work_now_0_0_2" not in rows(constrain_slots.keep_what_cannot_wait, case)
+    found = answer(case, gap_fraction=0.0, time_limit_s=5.0).solution
+    assert found is not None
+    assert not verify(case, found, 1e-6)
+
+
 def test_rows_of_jobs_that_pause() -> None:
     assert rows(constrain_slots.keep_the_pace_in_a_slot, pausing()) == (
         "slot_pace_0_0_0: - 2 choose_0 + done_in_0_0_0 <= 0\n"
@@ -806,6 +833,22 @@ def test_what_a_plan_does_not_have_needs_no_slots(monkeypatch: pytest.MonkeyPatc
     assert few is not None
     assert every is not None
     assert objective_value(case, few) == pytest.approx(objective_value(case, every), rel=1e-6)
+
+
+def test_a_fleet_that_is_not_enough_gets_more_nodes() -> None:
+    """Orders of the best plan that are taken out come back, and what it retires may stay; no other way."""
+    case = in_halves(everything())
+    best = solved(case).solution
+    assert best is not None
+    assert best.orders.any() or best.retired.any() or best.rented.any()
+    fewer = dataclasses.replace(
+        best, orders=0 * best.orders, retired=0 * best.retired + case.cohorts.nodes[:, None]
+    )
+    assert best_operation(case, fewer, time_limit_s=20.0) is None
+    again = best_operation(case, fewer, time_limit_s=20.0, more=True)
+    assert again is not None
+    assert not verify(case, again, 1e-6)
+    assert objective_value(case, again) == pytest.approx(objective_value(case, best), rel=1e-3)
 
 
 def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ MEAN_CLOSELY = 0.2  # of the gap, for a search with these: the rest is left to w
 OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
+IN_PARTS = 2  # times as many where it has two parts, a run of a good plan and all others
 SMALL = 120  # whole-number variables below which the search alone is over at once
 SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
@@ -150,9 +151,19 @@ class _Search:
         return empty(self.problem.by_period()).whole_numbers()
 
     @property
+    def large_from(self) -> int:
+        """Whole numbers from which a first plan goes by steps: later where runs and spares make two parts."""
+        runs, spares, rebates = (
+            len(each) for each in (self.problem.run_options, self.problem.spare_steps, self.problem.tiers)
+        )
+        return IN_PARTS * LARGE if runs and spares and not rebates else LARGE
+
+    @property
     def many_slots(self) -> bool:
         """Is it a large problem with slots, whose program is not written down to look at one plan?"""
-        return bool(len(self.problem.slots)) and self.engine == "highs" and self.whole_numbers >= LARGE
+        return (
+            bool(len(self.problem.slots)) and self.engine == "highs" and self.whole_numbers >= self.large_from
+        )
 
     def program_of(self, plan: Solution) -> Program:
         """The program, or as much of it as says what this plan is charged."""
@@ -266,7 +277,7 @@ class _Search:
             better = operated(plain) if plain is not None else None
             if better is not None and (best := self.best([better])) is not None:
                 return best, floor
-        if self.engine == "highs" and MIDDLE <= self.whole_numbers < LARGE:
+        if self.engine == "highs" and MIDDLE <= self.whole_numbers < self.large_from:
             mean = mean_slots(problem, MEANS)
             if mean is problem and len(problem.slots) <= MEANS:
                 return None, floor  # few enough to be searched as they are
@@ -291,7 +302,9 @@ class _Search:
             if better is not None and (best := self.best([better])) is not None:
                 return best, floor
         searched = time.monotonic() + SLOTS_LATER * left_s(ends)
-        first = PERIOD_FIRST if self.whole_numbers < LARGE else 1.0  # no search takes so many longer slots
+        first = (
+            PERIOD_FIRST if self.whole_numbers < self.large_from else 1.0
+        )  # no search takes so many longer slots
         by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
         if by_period is None:
             return None, floor
@@ -309,7 +322,7 @@ class _Search:
         """A first plan of a large program by steps; the answer where it is near enough or was stopped."""
         left_s = self.time_limit_s - self.spent_s()
         head_start_s = head_start_fraction * left_s if math.isfinite(self.time_limit_s) else 0.0
-        large = self.engine == "highs" and self.program.whole_numbers() >= LARGE
+        large = self.engine == "highs" and self.program.whole_numbers() >= self.large_from
         if self.start is not None or head_start_s <= 0 or not large:
             return None
         add_spare_rows(self.program)
@@ -331,12 +344,12 @@ class _Search:
         if self.engine != "highs":
             return None
         count = self.program.whole_numbers()
-        if given is not None and SMALL <= count < LARGE:
+        if given is not None and SMALL <= count < self.large_from:
             _leave_out_what_is_worse(self.program, given, self.left_s(), self.should_stop, self.tolerance)
         if SMALL <= count < SOME:
             rows_s = PERIODS_FIRST * self.left_s()
             add_period_rows(self.program, time_limit_s=rows_s, should_stop=self.should_stop)
-        if self.start is not None or not MIDDLE <= count < LARGE:
+        if self.start is not None or not MIDDLE <= count < self.large_from:
             return None
         joined = with_alike_runs_joined(self.problem)
         found = self.from_choices(joined)
@@ -417,7 +430,7 @@ class _Search:
     def late(self) -> Answer | None:
         """The plan that is known, where too little time is left to write a large program down."""
         little = self.time_limit_s - self.spent_s() < LITTLE * self.time_limit_s
-        if self.start is None or not little or self.whole_numbers < LARGE:
+        if self.start is None or not little or self.whole_numbers < self.large_from:
             return None
         if check(self.program_of(self.start), self.start, self.tolerance):
             return None

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from solver import backend, verify
 from solver.account_energy import has_energy, without_energy
+from solver.alike_runs import places_taken, with_alike_runs_joined
 from solver.build import THOUSAND, build
 from solver.fewer_slots import fewer_slots
 from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
 from solver.narrow import narrow
 from solver.operating import best_operation, for_this
+from solver.other_choices import among_its_own, among_others
 from solver.period_rows import add_period_rows
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.spare_rows import add_spare_rows
-from solver.start import first_plan, plan_of_choices
+from solver.start import FirstPlan, first_plan, plan_of_choices
 from solver.totals import charged
 from solver.variables import empty
 
@@ -35,10 +38,13 @@ MEAN_CLOSELY = 0.2  # of the gap, for a search with these: the rest is left to w
 OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 PROVEN = (backend.Status.OPTIMAL, backend.Status.WITHIN_GAP)
 LARGE = 1000  # whole-number variables from which a first plan of our own pays
+IN_PARTS = 2  # times as many where it has two parts, a run of a good plan and all others
 SMALL = 120  # whole-number variables below which the search alone is over at once
 SOME = 300  # and from which on rows for each period take as long as they save, as of the shipped quarter
 MIDDLE = 500  # from which on a plan from the choices alone, to start from, is worth the time that it takes
-CHOICES_FIRST = 0.4  # of the time, at most, for that
+CHOICES_FIRST = 0.5  # of the time, at most, for that
+JOINED_CLOSELY = 0.8  # of the gap, where alike runs are joined: the rest is left to what they differ by
+OWN_FIRST = 0.7  # of what is left, at most, for the bound of its choices before that of all others
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
 HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 LITTLE = 0.05  # of the time: too little to write a large program down for a search
@@ -145,9 +151,19 @@ class _Search:
         return empty(self.problem.by_period()).whole_numbers()
 
     @property
+    def large_from(self) -> int:
+        """Whole numbers from which a first plan goes by steps: later where runs and spares make two parts."""
+        runs, spares, rebates = (
+            len(each) for each in (self.problem.run_options, self.problem.spare_steps, self.problem.tiers)
+        )
+        return IN_PARTS * LARGE if runs and spares and not rebates else LARGE
+
+    @property
     def many_slots(self) -> bool:
         """Is it a large problem with slots, whose program is not written down to look at one plan?"""
-        return bool(len(self.problem.slots)) and self.engine == "highs" and self.whole_numbers >= LARGE
+        return (
+            bool(len(self.problem.slots)) and self.engine == "highs" and self.whole_numbers >= self.large_from
+        )
 
     def program_of(self, plan: Solution) -> Program:
         """The program, or as much of it as says what this plan is charged."""
@@ -220,10 +236,10 @@ class _Search:
     def from_fewer_slots(self, ends: float) -> tuple[Solution | None, float]:
         """A plan to start from, and a bound: whole numbers are found sooner where slots are few.
 
-        One in the middle is solved with the means of its slots, which no plan costs less than. Of any other,
-        or where the nodes of the mean are not enough in every slot, a plan of the period is one of its slots,
-        and one of longer slots is one of those that they join. What is whole of either is held, and its
-        operation chosen in the slots of the problem.
+        One in the middle is solved with the means of its slots, which no plan costs less than; where the
+        nodes of the mean are not enough in every slot, a few more are. Of any other, or where no more are
+        allowed, a plan of the period is one of its slots, and one of longer slots is one of those that they
+        join. What is whole of either is held, and its operation chosen in the slots of the problem.
         """
         problem, floor = self.problem, -math.inf
 
@@ -243,7 +259,7 @@ class _Search:
 
         most_s = math.inf if self.many_slots or has_energy(problem).any() else OPERATION_S
 
-        def operated(plan: Solution) -> Solution | None:
+        def operated(plan: Solution, more: bool = False) -> Solution | None:
             if left_s(ends) == 0 or (self.should_stop is not None and self.should_stop()):
                 return None
             return best_operation(
@@ -252,6 +268,7 @@ class _Search:
                 time_limit_s=max(min(most_s, left_s(ends)), backend.SOON_S),
                 should_stop=self.should_stop,
                 engine=self.engine,
+                more=more,
             )
 
         if has_energy(problem).any():
@@ -260,14 +277,16 @@ class _Search:
             better = operated(plain) if plain is not None else None
             if better is not None and (best := self.best([better])) is not None:
                 return best, floor
-        if self.engine == "highs" and MIDDLE <= self.whole_numbers < LARGE:
+        if self.engine == "highs" and MIDDLE <= self.whole_numbers < self.large_from:
             mean = mean_slots(problem, MEANS)
             if mean is problem and len(problem.slots) <= MEANS:
                 return None, floor  # few enough to be searched as they are
             if mean is not problem:
                 found = answer_of(mean, MEAN_CLOSELY, MEANS_FIRST * left_s(ends))
                 floor = found.bound if found.status is not backend.Status.INFEASIBLE else floor
-                plan = operated(found.solution) if found.solution is not None else None
+                plan = None
+                if found.solution is not None:
+                    plan = operated(found.solution) or operated(found.solution, more=True)
                 if plan is not None and (best := self.best([plan])) is not None:
                     return best, floor
         if self.many_slots:
@@ -283,7 +302,9 @@ class _Search:
             if better is not None and (best := self.best([better])) is not None:
                 return best, floor
         searched = time.monotonic() + SLOTS_LATER * left_s(ends)
-        first = PERIOD_FIRST if self.whole_numbers < LARGE else 1.0  # no search takes so many longer slots
+        first = (
+            PERIOD_FIRST if self.whole_numbers < self.large_from else 1.0
+        )  # no search takes so many longer slots
         by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
         if by_period is None:
             return None, floor
@@ -301,7 +322,7 @@ class _Search:
         """A first plan of a large program by steps; the answer where it is near enough or was stopped."""
         left_s = self.time_limit_s - self.spent_s()
         head_start_s = head_start_fraction * left_s if math.isfinite(self.time_limit_s) else 0.0
-        large = self.engine == "highs" and self.program.whole_numbers() >= LARGE
+        large = self.engine == "highs" and self.program.whole_numbers() >= self.large_from
         if self.start is not None or head_start_s <= 0 or not large:
             return None
         add_spare_rows(self.program)
@@ -323,35 +344,93 @@ class _Search:
         if self.engine != "highs":
             return None
         count = self.program.whole_numbers()
-        if given is not None and SMALL <= count < LARGE:
+        if given is not None and SMALL <= count < self.large_from:
             _leave_out_what_is_worse(self.program, given, self.left_s(), self.should_stop, self.tolerance)
         if SMALL <= count < SOME:
             rows_s = PERIODS_FIRST * self.left_s()
             add_period_rows(self.program, time_limit_s=rows_s, should_stop=self.should_stop)
-        if self.start is not None or not MIDDLE <= count < LARGE:
+        if self.start is not None or not MIDDLE <= count < self.large_from:
             return None
-        self.start, stopped, _ = plan_of_choices(
-            self.program,
+        joined = with_alike_runs_joined(self.problem)
+        found = self.from_choices(joined)
+        if found is None and self.start is None and joined is not self.problem:
+            found = self.from_choices(self.problem)  # its plan lacked the hours that one of the runs takes
+        return found
+
+    def from_choices(self, problem: Problem) -> Answer | None:
+        """The answer from the choices of a problem alone, which is this or one with its alike runs joined."""
+        program = build(problem)
+        add_spare_rows(program)
+        first = plan_of_choices(
+            program,
             gap_fraction=self.gap_fraction,
             time_limit_s=CHOICES_FIRST * self.left_s(),
             watch=self.tell if self.watch is not None else None,
             should_stop=self.should_stop,
         )
-        if stopped:
+        self.start = self.of_this(first.plan, program)
+        if first.stopped:
             return self.stopped(self.start)
-        if self.start is not None and not check(self.program, self.start, self.tolerance):
-            narrow(
-                self.program,
-                verify.objective_value(self.program.problem, self.start) / THOUSAND,
-                time_limit_s=NARROW * self.left_s(),
+        if self.start is None or check(self.program, self.start, self.tolerance):
+            return None
+        return self.by_choices(program, first.plan or self.start, self.start)
+
+    def of_this(self, plan: Solution | None, program: Program) -> Solution | None:
+        """A plan of the program in which alike runs are joined, with the best of them and its operation."""
+        if plan is None or program.problem is self.problem:
+            return plan
+        return best_operation(
+            self.problem,
+            plan,
+            time_limit_s=max(self.left_s(), backend.SOON_S),
+            should_stop=self.should_stop,
+            instead=places_taken(self.problem, plan),
+        )
+
+    def by_choices(self, program: Program, chosen: Solution, plan: Solution) -> Answer | None:
+        """The answer from two bounds: that of the choices of a plan of a program, and that of all others.
+
+        In the program alike runs are joined; the other plan is the same in the problem. It is left with other
+        choices barred.
+        """
+        bound, closely = math.inf, 1.0 if program.problem is self.problem else JOINED_CLOSELY
+
+        def among(search: Callable[..., FirstPlan], part: Program, share: float) -> FirstPlan:
+            known, cost = bound / THOUSAND, verify.objective_value(self.problem, plan) / THOUSAND
+
+            def tell(seen: backend.Progress) -> None:
+                """What is known of the whole: a bound of one part alone is none."""
+                least, low = min(seen.incumbent, cost), min(seen.bound, known)
+                low = low if math.isfinite(known) else -math.inf
+                self.tell(replace(seen, incumbent=least, bound=low, gap_fraction=backend.gap(least, low)))
+
+            return search(
+                part,
+                chosen,
+                gap_fraction=closely * self.gap_fraction,
+                time_limit_s=max(share * self.left_s(), backend.SOON_S),
+                watch=tell if self.watch is not None else None,
                 should_stop=self.should_stop,
             )
-        return None
+
+        others = build(program.problem)
+        for search, part, share in ((among_its_own, program, OWN_FIRST), (among_others, others, 1.0)):
+            found = among(search, part, share)
+            chosen, better = found.plan or chosen, self.of_this(found.plan, program)
+            plan = plan if better is None else self.best([plan, better]) or plan
+            bound = min(bound, found.bound * THOUSAND)
+            if found.stopped:
+                return self.stopped(plan)
+        self.start, self.floor = plan, max(self.floor, bound)
+        if self.holds(plan):
+            exact = backend.gap(verify.objective_value(self.problem, plan), self.floor) <= backend.PROVEN
+            return self.ended(backend.Status.OPTIMAL if exact else backend.Status.WITHIN_GAP, plan)
+        return self.ended(backend.Status.TIME_LIMIT, plan) if self.left_s() == 0 else None
 
     def late(self) -> Answer | None:
         """The plan that is known, where too little time is left to write a large program down."""
         little = self.time_limit_s - self.spent_s() < LITTLE * self.time_limit_s
-        if self.start is None or not little or self.whole_numbers < LARGE:
+        if self.start is None or not little or self.whole_numbers < self.large_from:
             return None
         if check(self.program_of(self.start), self.start, self.tolerance):
             return None

@@ -137,10 +137,12 @@ def solve(
     start: Mapping[str, float] | None = None,
     engine: str = "highs",
     looking: Looking = Looking.AS_EVER,
+    enough: float = math.inf,
 ) -> Outcome:
     """Minimise a model until the gap is proven, time is up, or someone asks to stop.
 
-    The gap is (objective - bound) / |objective|. Runs with one thread and a fixed seed, so that the same
+    The gap is (objective - bound) / |objective|. A bound that is
+    `enough` ends the search, too. Runs with one thread and a fixed seed, so that the same
     model gives the same answer. The first Ctrl-C asks the engine to stop and keeps its plan; a second raises.
     """
     if not 0 <= gap_fraction < math.inf:
@@ -155,7 +157,9 @@ def solve(
     trust(engine)
     if time_limit_s <= SOON_S and not start:  # a large model takes seconds to hand over
         return _nothing_found(should_stop)
-    return _solved(model, gap_fraction, time_limit_s, watch, should_stop, start or {}, engine, looking)
+    return _solved(
+        model, gap_fraction, time_limit_s, watch, should_stop, start or {}, engine, looking, enough
+    )
 
 
 def trust(engine: str) -> None:
@@ -189,11 +193,12 @@ def _solved(
     start: Mapping[str, float],
     engine: str,
     looking: Looking,
+    enough: float = math.inf,
 ) -> Outcome:
     def run(watch: Watch | None) -> Outcome:
         if engine == "cbc":
             return _solve_by_cbc(model, gap_fraction, time_limit_s)
-        observer = Observer(watch, should_stop)
+        observer = Observer(watch, should_stop, enough)
         solver = _Highs(observer, start, gap_fraction, time_limit_s, looking=looking)
         return Running(solver, model, observer).outcome()
 
@@ -271,9 +276,10 @@ def _nothing_found(should_stop: Stop | None) -> Outcome:
 class Observer:
     """Carries progress out of a running engine and a wish to stop into it."""
 
-    def __init__(self, watch: Watch | None, should_stop: Stop | None) -> None:
-        self.watch, self.should_stop = watch, should_stop
+    def __init__(self, watch: Watch | None, should_stop: Stop | None, enough: float = math.inf) -> None:
+        self.watch, self.should_stop, self.enough = watch, should_stop, enough
         self.stopping = threading.Event()
+        self.reached = False  # the bound is enough: nobody asked for a stop, and there is no more to look for
         self.failure: BaseException | None = None
         self.began = time.monotonic()
         self.completing = False  # the engine looks for the rest of a start: what bounds that bounds no more
@@ -313,12 +319,14 @@ class Observer:
             except BaseException as failure:
                 self.failure = failure
                 self.stopping.set()
-        if self.stopping.is_set():
+        if self.stopping.is_set() or self.reached:
             event.interrupt()
 
     def _look(self, seen: Any) -> None:
         if self.should_stop is not None and self.should_stop():
             self.stopping.set()
+        if seen.mip_dual_bound >= self.enough and not self.completing:
+            self.reached = True
         if self.watch is not None:
             found = seen.mip_primal_bound < highspy.kHighsInf
             bound = -math.inf if self.completing else seen.mip_dual_bound

@@ -56,15 +56,17 @@ def _all_but_nodes(program: Program, found: backend.Outcome | None) -> dict[str,
     return {name: value for name, value in found.values.items() if name not in counted}
 
 
-def better_by_periods(program: Program, found: backend.Outcome, search: Search) -> Iterator[backend.Outcome]:
+def better_by_periods(
+    program: Program, found: backend.Outcome, search: Search, *, rounds: float = np.inf
+) -> Iterator[backend.Outcome]:
     """Ever better plans, each with one period of the one before it chosen anew. Choices have to be held.
 
-    An outcome that was stopped says so, and is the last.
+    An outcome that was stopped says so, and is the last. No more rounds over all periods than these.
     """
     nearly = replace(search, gap_fraction=NEARLY * search.gap_fraction)
-    before = np.inf
-    while cost(found) < before * (1 - PAYS) and search.left_s > SOON_S:
-        before = cost(found)
+    before, done = np.inf, 0
+    while done < rounds and cost(found) < before * (1 - PAYS) and search.left_s > SOON_S:
+        before, done = cost(found), done + 1
         for period in range(program.problem.periods):
             others = [each for each in range(program.problem.periods) if each != period]
             with _open(program, period, others, found.values):

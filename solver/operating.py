@@ -16,6 +16,7 @@ from solver.program import Program
 from solver.tables import Flags
 
 SOME = 1e-3  # of an order: less is none
+EXACTLY, NEARLY = 1e-6, 1e-4  # the gap of an operation; and where nodes are chosen with it
 HELD = (
     "order",
     "commit",
@@ -39,12 +40,29 @@ def best_operation(
     time_limit_s: float,
     should_stop: backend.Stop | None = None,
     engine: str = "highs",
+    instead: Flags | None = None,
+    more: bool = False,
 ) -> Solution | None:
-    """The plan with its operation chosen again, unchecked; None where the fleet is not enough."""
+    """The plan with its operation chosen again, unchecked; None where the fleet is not enough.
+
+    Runs [R] that may take place `instead` of those of the plan are chosen, too; and `more` orders or fewer
+    retirements, where a slot lacks nodes that the mean of many has.
+    """
     program = build(for_this(problem, plan))
-    _hold(program, program.start(plan), HELD)
+    before = program.start(plan)
+    free = [] if instead is None else [(each, 0.0, each.upBound) for each in program.run[instead]]
+    if more:
+        free += [(each, before[each.name], each.upBound) for each in program.order.ravel()]
+        free += [(each, each.lowBound, before[each.name]) for each in program.retire.ravel()]
+    _hold(program, before, HELD)
+    for variable, least, most in free:
+        variable.lowBound, variable.upBound = least, most
     found = backend.solve(
-        program.model, gap_fraction=1e-6, time_limit_s=time_limit_s, should_stop=should_stop, engine=engine
+        program.model,
+        gap_fraction=NEARLY if more else EXACTLY,
+        time_limit_s=time_limit_s,
+        should_stop=should_stop,
+        engine=engine,
     )
     return program.solution(found.values) if found.status.has_plan else None
 

@@ -45,6 +45,7 @@ from solver.whole import improve, make_whole
 REACH = 3  # times the seconds of the relaxation that a better bound takes at least
 FEW = 30_000  # open variables below which a search of all lifts the bound: of 15,000, and not of 71,000
 NEARBY = 0.3  # of the time left, for plans near to one where nodes have spares, before all is searched
+ROUGHLY = 0.02  # how near to its best a period goes for a plan that a search starts from
 PAYS = 1e-4  # choices that are better by less than this share are not made whole once more
 
 
@@ -147,11 +148,13 @@ def plan_of_choices(
     watch: backend.Watch | None = None,
     should_stop: backend.Stop | None = None,
 ) -> FirstPlan:
-    """A plan from what is chosen once, which is made whole alone, and held while all else is.
+    """A plan from what is chosen once, which is made whole alone, and all else for what was chosen.
 
     For programs that one search can take: an engine that has to choose and to count at once finds a near plan
-    late, and where it is told one it needs less for the bound. None where nothing is to be chosen. Who
-    watches is told plans without a bound: that of held choices is none of the program. It is left as it was.
+    late, and where it is told one it needs less for the bound. What is not chosen is barred while all else is
+    made whole. Where nodes have spares that goes by periods: an engine finds as good a plan late, or by luck.
+    None where nothing is to be chosen. Who watches is told plans without a bound: that of these choices is
+    none of the program. It is left as it was.
     """
     as_it_was = ranges(program)
     once = {each for part in choices(program) for each in part if each.lowBound != each.upBound}
@@ -165,12 +168,29 @@ def plan_of_choices(
         restore(as_it_was)
         if chosen.stopped or not chosen.status.has_plan:
             return FirstPlan(None, chosen.stopped)
-        hold(choices(program), chosen.values)
+        for each in once:
+            if round(chosen.values.get(each.name, 0.0)) == 0:
+                each.upBound = 0
         program.count_replicas()  # what is shown, or kept by a stop, has to be a plan
-        found = search(program, None, share=1.0, watch=_without_bound(watch))
+        found = _by_periods(program, search)
+        if found is not None and found.status.has_plan and watch is not None:
+            watch(backend.Progress(found.objective, -math.inf, math.inf, found.elapsed_s))
+        found = found or search(program, None, share=1.0, watch=_without_bound(watch))
         return FirstPlan(program.solution(found.values) if found.status.has_plan else None, found.stopped)
     finally:
         restore(as_it_was)
+
+
+def _by_periods(program: Program, search: Search) -> backend.Outcome | None:
+    """A plan with these choices where nodes have spares, near enough to tell what else could pay."""
+    if not program.reaches:
+        return None
+    roughly = replace(search, gap_fraction=STEPS * ROUGHLY)
+    found = plan_by_periods(program, roughly)
+    if found is not None and found.status.has_plan and not found.stopped:
+        for better in better_by_periods(program, found, roughly, rounds=1):
+            found = better
+    return found
 
 
 def _without_bound(watch: backend.Watch | None) -> backend.Watch | None:

@@ -108,6 +108,14 @@ class Fractions:
         self._found = np.array(engine.getSolution().col_value)
         return cost
 
+    def exceeds(self, cutoff: float) -> bool:
+        """Is the least cost above this, or is there no plan at all? False where that is not known in time."""
+        if math.isfinite(self.solve(cutoff)) or self.stopped:
+            return False
+        kinds = highspy.HighsModelStatus
+        known = (kinds.kOptimal, kinds.kObjectiveBound, kinds.kInfeasible)
+        return self._engine.getModelStatus() in known
+
     def keep_below(self, cost: float) -> None:
         """From now on nothing costs more than this, and nothing is sought but what `most` is asked for."""
         engine, made = self._engine, self._engine.getLp()

@@ -10,7 +10,7 @@ from test_solver_optimum import draw_more, try_everything
 from test_solver_period_rows import few_nodes
 
 from solver import answer as answers
-from solver import backend
+from solver import backend, other_choices
 from solver import steps as searching
 from solver.build import THOUSAND, build
 from solver.narrow import narrow
@@ -73,7 +73,7 @@ def test_a_program_in_the_middle_is_narrowed(monkeypatch: pytest.MonkeyPatch) ->
         cost.append(at_most)
         narrow(program, at_most, time_limit_s=60)
 
-    monkeypatch.setattr(answers, "narrow", watched)
+    monkeypatch.setattr(other_choices, "narrow", watched)
     case = draw_more(SEEDS[0])
     alone = answers.answer(case, gap_fraction=0.0, time_limit_s=60)
     assert not cost

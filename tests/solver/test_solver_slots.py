@@ -835,6 +835,22 @@ def test_what_a_plan_does_not_have_needs_no_slots(monkeypatch: pytest.MonkeyPatc
     assert objective_value(case, few) == pytest.approx(objective_value(case, every), rel=1e-6)
 
 
+def test_a_fleet_that_is_not_enough_gets_more_nodes() -> None:
+    """Orders of the best plan that are taken out come back, and what it retires may stay; no other way."""
+    case = in_halves(everything())
+    best = solved(case).solution
+    assert best is not None
+    assert best.orders.any() or best.retired.any() or best.rented.any()
+    fewer = dataclasses.replace(
+        best, orders=0 * best.orders, retired=0 * best.retired + case.cohorts.nodes[:, None]
+    )
+    assert best_operation(case, fewer, time_limit_s=20.0) is None
+    again = best_operation(case, fewer, time_limit_s=20.0, more=True)
+    assert again is not None
+    assert not verify(case, again, 1e-6)
+    assert objective_value(case, again) == pytest.approx(objective_value(case, best), rel=1e-3)
+
+
 def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fleets of both first plans are operated in the time that is left."""
     best, seconds = solved(everything()).objective, list[float]()

@@ -109,23 +109,26 @@ def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.Mon
 
 
 def test_who_watches_sees_plans_of_the_choices_and_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound of a part is none of the program: it is told by the search of all alone."""
+    """The bound of a part is none of the program: the lower of both is told with that of other choices."""
     seen: list[backend.Progress] = []
 
     def solved(model: Any, *, watch: backend.Watch | None = None, **options: Any) -> Outcome:
         if watch is not None:
-            watch(backend.Progress(7.0, 6.5, 0.07, 0.0))
+            watch(backend.Progress(7e6, 0.001, 1.0, 0.0))
         return plain(model, **options)
 
     plain = backend.solve
     monkeypatch.setattr(answers, "MIDDLE", 0)
-    case = next(case for case in map(draw, range(50)) if len(case.run_options) and best(case).solution)
+    case = draw(29)  # its other choices take a search, too
     monkeypatch.setattr(backend, "solve", solved)
-    answer(case, gap_fraction=0.0, time_limit_s=20, watch=seen.append)
-    assert [(each.incumbent, each.bound, each.gap_fraction) for each in seen] == [
-        (7000.0, -math.inf, math.inf),
-        (7000.0, 6500.0, 0.07),
-    ]
+    found = answer(case, gap_fraction=0.0, time_limit_s=20, watch=seen.append)
+    *parts, last = [(each.incumbent, each.bound, each.gap_fraction) for each in seen]
+    assert len(parts) > 1
+    assert all(incumbent >= found.objective - 1e-6 for incumbent, _, _ in parts)
+    assert all((bound, gap) == (-math.inf, math.inf) for _, bound, gap in parts)
+    incumbent, bound, gap = last
+    assert incumbent >= found.objective - 1e-6
+    assert (bound, gap) == (1.0, pytest.approx(1 - 1 / incumbent))
 
 
 def test_a_stop_among_the_choices_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,7 +279,7 @@ def _before_they_were_made(document: Mapping[str, Any], catalogue: Catalogue) ->
         if launch is not None and isinstance(day, date) and day.year < launch.value:
             yield Problem(
                 f"fleet[{i}].in_service",
-                f"{day} is before {entry['sku']} was sold, {launch.value:.0f}: write the day on which these "
+                f"{day} is before {entry['sku']} was sold, {int(launch.value)}: write the day on which these "
                 "nodes began to work, or the SKU that they are",
             )
 

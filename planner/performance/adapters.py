@@ -33,3 +33,18 @@ def training_flops_ratio(*, adapter_parameters: Column) -> Column:
     """
     result: Column = np.where(np.asarray(adapter_parameters) > 0, 2.0, 3.0)
     return result
+
+
+def overhead_ratio(*, adapter_parameters: Column, fused_ratio: Column) -> Column:
+    """Share of element-wise work and host time that is left next to adapters where software fuses operations.
+
+    r where adapters are trained, else 1
+
+    The output of an adapter is then added within the matrix product, values are narrowed to 8 bits where they
+    are normalised, and one graph of the whole iteration spares the host.
+
+    Source: NVIDIA NeMo 25.09, nemo/collections/llm/peft/lora.py, `TEFusedLoRALinear`; configurations of
+    MLPerf Training v5.1.
+    """
+    result: Column = np.where(np.asarray(adapter_parameters) > 0, fused_ratio, 1.0)
+    return result

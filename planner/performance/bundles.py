@@ -151,6 +151,7 @@ class TrainingSoftware:
     near_hop_s: Entry = 0.0
     far_hop_s: Entry = 0.0
     exchange_factor: Entry = 1.0
+    adapter_overhead_ratio: Entry = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

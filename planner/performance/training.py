@@ -15,7 +15,7 @@ from planner.performance._checks import (
     require_positive,
     require_share,
 )
-from planner.performance.adapters import training_flops_ratio
+from planner.performance.adapters import overhead_ratio, training_flops_ratio
 from planner.performance.bundles import (
     TrainedTransformer,
     TrainingChip,
@@ -87,8 +87,9 @@ def training_step_s(
     their grouped multiplications reach no more than `grouped_efficiency_fraction` of the peak, and half of
     their speed at `grouped_half_tokens` an expert; schedules
     that interleave stages hide more of the exchange (`expert_exposed_interleaved_fraction`);
-    `adapter_parameters` of each layer above 0 are trained and everything else is frozen. The head is computed
-    once for each of `predicted_tokens`.
+    `adapter_parameters` of each layer above 0 are trained and everything else is frozen, next to which
+    `adapter_overhead_ratio` of element-wise work on whole tensors and of host time is left. The head is
+    computed once for each of `predicted_tokens`.
     Left out: data loading, evaluation, failures.
 
     Source: fit on SC'21 (2104.04473), 2205.05198, Megatron-Core, MegaScale, vTrain, llm-foundry,
@@ -128,6 +129,7 @@ def _require_sense(
     require_not_negative(
         adapter_parameters=model.adapter_parameters,
         exchange_factor=software.exchange_factor,
+        adapter_overhead_ratio=software.adapter_overhead_ratio,
         state_space_flops_per_token=model.state_space_flops_per_token,
         layer_launch_s=software.layer_launch_s,
         grouped_half_tokens=software.tokens_half
@@ -192,6 +194,8 @@ def _micro_batch(rank: Rank, forward: LayerForward) -> _MicroBatch:
     if adapted:
         adapter_s = 2.0 * rank.tokens * model.adapter_parameters / layout.tp / rank.matrix_flop_per_s
         matrix = matrix + adapter_s * (3.0 + again) * rank.layers
+        # Software fuses adapters on whole tensors alone.
+        elementwise = elementwise * np.where(np.asarray(layout.tp) > 1, 1.0, _overhead_ratio(rank))
     attention = attention * (3.2 + scores_again) * rank.layers
     elementwise = elementwise * (3.0 + again) * rank.layers
     exchange = exchange * (2.0 + again) * rank.layers
@@ -257,7 +261,9 @@ def _whole_step(rank: Rank, each: _MicroBatch) -> StepTime:
         tp=layout.tp,
         pp=layout.pp,
     )
+    fixed_s: Column = software.fixed_s
     if adapted:
+        fixed_s = fixed_s * _overhead_ratio(rank)
         held = np.where(
             np.asarray(model.adapter_parameters) > 0, rank.layers * model.adapter_parameters / layout.tp, held
         )
@@ -291,7 +297,7 @@ def _whole_step(rank: Rank, each: _MicroBatch) -> StepTime:
     gradient = gradient * software.exchange_factor
     # 18 bytes: Adam reads and writes weights, moments and gradients of its share once.
     optimizer = 18.0 * updated / rank.memory_bytes_per_s
-    before_drag = steps_s + bubble + transfer + gradient + optimizer + software.fixed_s
+    before_drag = steps_s + bubble + transfer + gradient + optimizer + fixed_s
     drag = before_drag * software.scale_drag_ratio * np.maximum(0.0, np.log2(run.accelerators / 8.0))
     return StepTime(
         matrix_s=each.matrix_s * rank.micro_batches,
@@ -307,9 +313,16 @@ def _whole_step(rank: Rank, each: _MicroBatch) -> StepTime:
         pipeline_transfer_s=transfer,
         data_parallel_s=gradient,
         optimizer_s=optimizer,
-        fixed_s=software.fixed_s,
+        fixed_s=fixed_s,
         scale_drag_s=drag,
         total_s=before_drag + drag,
+    )
+
+
+def _overhead_ratio(rank: Rank) -> Column:
+    return overhead_ratio(
+        adapter_parameters=rank.model.adapter_parameters,
+        fused_ratio=rank.software.adapter_overhead_ratio,
     )
 
 

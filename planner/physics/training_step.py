@@ -50,6 +50,7 @@ TRAINING_CONSTANTS = {
     "context_exposed_fraction": "context_exposed",
     "context_imbalance_fraction": "context_imbalance",
     "unread_redone_fraction": "unread_redone",
+    "adapter_overhead_ratio": "adapter_overhead",
     "fixed_s": "fixed_time",
     "scale_drag_ratio": "scale_drag",
 }

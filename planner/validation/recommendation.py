@@ -36,6 +36,7 @@ from planner.physics.batch_work import LEVELS, denoiser
 from planner.physics.denoiser_training import chip_arguments, denoiser_training
 from planner.physics.equations.batches import busy_tflop, element_gb, sample_tflop
 from planner.physics.recommendation_step import SHAPE, STEP, recommendation_arguments
+from planner.trace.numbers import number_text
 from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, catalogue_name, constant, constants
 from planner.validation.filed_engines import PEER, age_of
@@ -243,7 +244,9 @@ def _pooled_use_fraction(benchmark: str, accelerators: int, image_s: float) -> f
     """Use of accelerators that share one queue of images, each made within the bound of the benchmark."""
     bound_s = constant(f"benchmark.{benchmark}.server_latency", "bound_s")
     if bound_s <= image_s:
-        raise NotUnderstood(f"one image takes {image_s:.3g} s, and has to be made within {bound_s:.3g} s")
+        raise NotUnderstood(
+            f"one image takes {number_text(image_s)} s, and has to be made within {number_text(bound_s)} s"
+        )
     return float(
         pooled_use_fraction(
             servers=accelerators,

@@ -115,6 +115,20 @@ def test_frozen_weights_save_a_third_of_the_multiplications_and_their_state():
     assert adapted.data_parallel_s < whole.data_parallel_s
 
 
+def test_fused_adapters_leave_a_share_of_what_surrounds_them():
+    """By hand: element-wise work on whole tensors and host time alone, and of adapters alone."""
+    for tp, left in ((1, 0.25), (2, 1.0)):
+        plain = step(adapter_parameters=ADAPTERS, tp=tp)
+        fused = step(adapter_parameters=ADAPTERS, tp=tp, adapter_overhead_ratio=0.25)
+
+        assert fused.elementwise_s == pytest.approx(left * plain.elementwise_s, rel=1e-12)
+        assert fused.fixed_s == pytest.approx(0.25 * plain.fixed_s, rel=1e-12)
+        saved = plain.elementwise_s - fused.elementwise_s + plain.fixed_s - fused.fixed_s
+        drag = 1.0 + plain.scale_drag_s / (plain.total_s - plain.scale_drag_s)
+        assert fused.total_s == pytest.approx(plain.total_s - saved * drag, rel=1e-12)
+        assert step(tp=tp, adapter_overhead_ratio=0.25) == step(tp=tp)
+
+
 def layer_parameters_70b() -> float:
     names = ("hidden", "heads", "kv_heads", "ffn", "gated")
     return float(layer_parameters(**{name: LLAMA_70B[name] for name in names}))

@@ -221,8 +221,8 @@ def _energy_said(found: Mapping[str, More]) -> str:
     not_enough = [name for name in found if name not in enough]
     left = f"; not in {', '.join(not_enough)}" if not_enough else ""
     return (
-        "With [the sun and batteries at the sites](#with-the-sun-and-batteries-at-the-sites), which both plans "
-        f"may buy, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
+        "With [the sun and batteries at the sites](#with-the-sun-and-batteries-at-the-sites), which both "
+        f"plans may buy, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
         f"{len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
     )
 

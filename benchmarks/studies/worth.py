@@ -222,8 +222,8 @@ def _energy_said(found: Mapping[str, More]) -> str:
     left = f"; not in {', '.join(not_enough)}" if not_enough else ""
     return (
         "With [the sun and batteries at the sites](#with-the-sun-and-batteries-at-the-sites), which both "
-        f"plans may buy, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
-        f"{len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
+        f"plans may buy, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in "
+        f"{len(enough)} of {len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
     )
 
 

@@ -125,9 +125,10 @@ least carbon is that for {MORE_MONEY:.0%} more than it takes."""
 def page(found: dict[str, Family], more: Mapping[str, More] | None = None) -> str:
     """The whole page."""
     parts = [INTRODUCTION, "## At a glance\n\n" + _summary(found), _said(found)]
+    parts += [_energy_said(more)] if more else []
     parts += [f"{FRONT}\n\n{_fronts(found)}"] if any(one.front for one in found.values()) else []
     if more:
-        parts += [f"{ENERGY}\n\n{_energy(more)}\n\n{_energy_said(more)}", f"{WAYS}\n\n{_ways(more)}"]
+        parts += [f"{ENERGY}\n\n{_energy(more)}", f"{WAYS}\n\n{_ways(more)}"]
     parts += [f"{REPLAYS}\n\n{_replays(found)}"] if any(one.replays for one in found.values()) else []
     parts += [METHOD.rstrip() + "\n\n" + _not_done(found)]
     parts += [_family(name, one) for name, one in found.items()]
@@ -220,8 +221,9 @@ def _energy_said(found: Mapping[str, More]) -> str:
     not_enough = [name for name in found if name not in enough]
     left = f"; not in {', '.join(not_enough)}" if not_enough else ""
     return (
-        f"With them, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in {len(enough)} of "
-        f"{len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
+        "With [the sun and batteries at the sites](#with-the-sun-and-batteries-at-the-sites), which both "
+        f"plans may buy, {AIM_FRACTION:.0%} less carbon or more than *least money* is found in "
+        f"{len(enough)} of {len(found)} families, {len(shipped)} of the {len(of_those)} that ship{left}."
     )
 
 

@@ -115,17 +115,13 @@ def measured(scenario: Scenario) -> More:
 
     plain = assembled(scenario).problem
     small = solved(replace(with_levers(plain, ()), objective=LEAST_MONEY))
-    start = [] if small is None or small.solution is None else [small.solution]
-    without, known = _both(plain, taken_over(replace(plain, objective=LEAST_MONEY), start))
-    cheapest = [one.solution for one in (without[CHEAPEST], without[CLEANEST]) if one is not None]
-    known = [one for one in cheapest if one is not None]
-    full = assembled(with_energy(scenario)).problem
-    energy, _ = _both(full, taken_over(replace(full, objective=LEAST_MONEY), known))
-    other = assembled(with_ways(scenario))
-    ways = without
-    if scenario.services:
-        ways, _ = _both(other.problem, taken_over(replace(other.problem, objective=LEAST_MONEY), known))
-    best = _plan(energy[CLEANEST])
+    without = _searched(plain, [] if small is None or small.solution is None else [small.solution])
+    full, other = assembled(with_energy(scenario)).problem, assembled(with_ways(scenario))
+    energy = _searched(full, _best_two(without))
+    ways = _searched(other.problem, _best_two(without)) if scenario.services else without
+    # Fleets of either may do the work as it is for less than what was found before.
+    without.known += taken_over(replace(plain, objective=LEAST_MONEY), [*_best_two(energy), *_best_two(ways)])
+    best = _plan(_pair(energy)[CLEANEST])
     return More(
         _outcomes(without),
         _outcomes(energy),
@@ -133,7 +129,7 @@ def measured(scenario: Scenario) -> More:
         None if best is None else _without_batteries(full, best),
         {} if best is None else _by_site(full, solar_kw(full, best)),
         {} if best is None else _by_site(full, battery_kwh(full, best)),
-        _chosen(other, _plan(ways[CLEANEST])),
+        _chosen(other, _plan(_pair(ways)[CLEANEST])),
     )
 
 
@@ -172,22 +168,33 @@ def _chosen(assembled: Assembled, plan: Solution | None) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _both(problem: Problem, known: list[Solution]) -> tuple[dict[str, Answer | None], list[Solution]]:
-    """The cheapest plan and the cleanest for little more, and every plan that was found."""
-    search = FrontSearch(problem, known)
+def _searched(problem: Problem, fleets: list[Solution]) -> FrontSearch:
+    """A search for the cheapest plan and for the cleanest for little more, from the fleets of other plans."""
+    search = FrontSearch(problem, taken_over(replace(problem, objective=LEAST_MONEY), fleets))
     search.find_cheapest()
-    if search.cheapest is None or search.cheapest.solution is None:
-        return {CHEAPEST: None, CLEANEST: None}, search.known
-    cap_usd = search.cheapest.solution.usd
-    limited = capped(problem, cap_usd)
-    search.known += taken_over(limited, sorted(search.known, key=lambda one: one.usd)[:2])
-    search.cleanest(limited)
-    found = {CHEAPEST: search.cheapest, CLEANEST: search.known_within(cap_usd * (1 + MORE_MONEY))}
-    return found, search.known
+    if search.cheapest is not None and search.cheapest.solution is not None:
+        limited = capped(problem, search.cheapest.solution.usd)
+        search.known += taken_over(limited, sorted(search.known, key=lambda one: one.usd)[:2])
+        search.cleanest(limited)
+    return search
 
 
-def _outcomes(plans: Mapping[str, Answer | None]) -> Plans:
-    return {name: outcome(one) for name, one in plans.items()}
+def _pair(search: FrontSearch) -> dict[str, Answer | None]:
+    """The cheapest plan of all that a search knows, and the cleanest within little more than that takes."""
+    search.keep_cheapest()
+    cheapest = _plan(search.cheapest)
+    if cheapest is None:
+        return {CHEAPEST: None, CLEANEST: None}
+    within = search.known_within(cheapest.usd * (1 + MORE_MONEY))
+    return {CHEAPEST: search.cheapest, CLEANEST: within}
+
+
+def _best_two(search: FrontSearch) -> list[Solution]:
+    return [plan for one in _pair(search).values() if (plan := _plan(one)) is not None]
+
+
+def _outcomes(search: FrontSearch) -> Plans:
+    return {name: outcome(one) for name, one in _pair(search).items()}
 
 
 def saved_fraction(plans: Plans) -> float | None:

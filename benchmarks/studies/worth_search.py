@@ -204,11 +204,11 @@ class FrontSearch:
         for start in (min(self.known, key=lambda one: one.usd, default=None), None):
             found = solved(replace(self.full, objective=LEAST_MONEY), start)
             self.known += _plans(found)
-            self._keep_cheapest(found)
+            self.keep_cheapest(found)
             if start is None or (found is not None and found.gap_fraction <= GAP_FRACTION):
                 break
 
-    def _keep_cheapest(self, found: Answer | None) -> None:
+    def keep_cheapest(self, found: Answer | None = None) -> None:
         """The cheapest plan of all searches, with the best bound of those for it."""
         bound = max((one.bound for one in (found, self.cheapest) if one is not None), default=-math.inf)
         if best := min(self.known, key=lambda one: one.usd, default=None):
@@ -231,7 +231,7 @@ class FrontSearch:
             self.find_cheapest()
         for more in sorted(STEPS, reverse=True):
             self.cleanest(capped(self.full, self.cheapest.solution.usd, more))
-        self._keep_cheapest(None)
+        self.keep_cheapest()
         return {more: self.known_within(self.cheapest.solution.usd * (1 + more)) for more in STEPS}
 
     def known_within(self, cap: float) -> Answer | None:

@@ -6,7 +6,7 @@ computes with it, whoever states it.
 
 `use` says what counts with a family: `input` an answer about a plan, a job or hardware; `knowable` too, of
 what a firm can look up at home (its rent, its contracts, its log); `check` the published
-cases of `everfleet validate` alone; `reference` nothing: it is there for readers to compare with.
+cases of `everfleet validate` and what `everfleet check` refuses alone; `reference` nothing: it is there for readers to compare with.
 A value of one's own for the last two would change nothing, so it is refused.
 """
 
@@ -27,7 +27,8 @@ COLUMNS = ("pattern", "unit", "low", "high", "use", "note")
 USES = {
     "input": "answers count with it",
     "knowable": "answers count with it, and a firm can state its own",
-    "check": "no answer counts with it: it is for the published cases of `everfleet validate`",
+    "check": "no answer counts with it: it is for the published cases of `everfleet validate`, or for what "
+    "is refused",
     "reference": "nothing counts with it: it is shown for reference",
 }
 

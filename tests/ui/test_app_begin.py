@@ -100,6 +100,19 @@ def test_from_nothing_to_a_scenario_that_other_pages_go_on_with(page: AppTest) -
     assert [service["name"] for service in tables["services"]] == ["llama-3.1-8b-2"]
 
 
+def test_a_day_before_a_chip_was_sold_is_told_at_once(page: AppTest) -> None:
+    """While other steps lack something still: a problem of an entry without a name has its field."""
+    add(page, "Add a place", "Germany (de)")
+    fill(page, "Power cap", "500")
+    go(page, "next")
+    add(page, "Add nodes", "h100-8 at de")
+    fill(page, "Nodes", "20")
+    fill(page, "In service since", "2021")
+    assert "2021-01-01 is before h100-8 was sold, 2022" in told(page)
+    fill(page, "In service since", "2023")
+    assert "Nothing is missing in this step" in told(page)
+
+
 def test_a_choice_that_is_told_twice_adds_one_entry(page: AppTest) -> None:
     """A run that is cut short has its callbacks called again: by then the list is another one."""
     first = next(box for box in page.selectbox if box.label.startswith("Add a place"))

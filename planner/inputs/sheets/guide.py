@@ -59,7 +59,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
 _STAND_INS = {
     "power_cap": "1 MW",
     "nodes": "1",
-    "in_service": "2020-01-01",
+    "in_service": "2026-01-01",  # after every chip was first sold
     "users": "1000",
     "tokens": "1e9",
     "samples": "1e9",

@@ -38,20 +38,25 @@ def field_of(
         if said is None:
             return None
         return Field(line[1], int(line[2]), said[1]), problem.message[len(said[0]) :]
-    table, _, key = problem.path.partition(".")
+    table = _table_of(problem.path)
     if table in ("policy", "horizon"):
-        return Field(table, 0, key), problem.message
+        return Field(table, 0, problem.path.partition(".")[2]), problem.message
     for number, row, rest in _under(problem.path, rows, document):
         if (found := _in_row(table, number, row, rest, problem.message, rows)) is not None:
             return found
     return None
 
 
+def _table_of(path: str) -> str:
+    """The table that a path begins with; entries without a name follow it in brackets: `fleet[0]`."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
 def _under(
     path: str, rows: Mapping[str, Sequence[Row]], document: Mapping[str, Any]
 ) -> Iterator[tuple[int, Row, str]]:
     """Rows whose entry a path leads into, with the rest of it; of names alike the longest first."""
-    table = re.split(r"[.\[]", path, maxsplit=1)[0]
+    table = _table_of(path)
     stated = rows.get(table, ())
     entries = document.get(table, ())
     if len(entries) != len(stated):

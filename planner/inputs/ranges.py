@@ -4,10 +4,10 @@ A fact's own `low` and `high` say how sure its value is; the range of its family
 sense. A power below zero, a PUE below one or a link domain of 10^12 chips is refused before anything
 computes with it, whoever states it.
 
-`use` says what counts with a family: `input` an answer about a plan, a job or hardware; `knowable` too, of
-what a firm can look up at home (its rent, its contracts, its log); `check` the published
-cases of `everfleet validate` and what `everfleet check` refuses alone; `reference` nothing: it is there for readers to compare with.
-A value of one's own for the last two would change nothing, so it is refused.
+`use` says what counts with a family: `input` an answer about a plan, a job or hardware; `knowable` too,
+of what a firm can look up at home (its rent, its contracts, its log); `check` the published cases of
+`everfleet validate` and what `everfleet check` refuses alone; `reference` nothing: it is there for
+readers to compare with. A value of one's own for the last two would change nothing, so it is refused.
 """
 
 from __future__ import annotations

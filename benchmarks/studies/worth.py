@@ -426,15 +426,15 @@ def main(names: list[str]) -> None:
 
     With `--page` nothing is measured: what earlier runs found is written once more.
     """
-    files, found = families(), kept()
+    files = families()
     for name in () if names == ["--page"] else names or files:
-        found[name] = measured(load_scenario(files[name]))
+        one = measured(load_scenario(files[name]))
+        found = kept() | {name: one}  # read again: another family may be measured at the same time
         KEPT.write_text(
-            json.dumps({one: asdict(held) for one, held in found.items()}, indent=1) + "\n", encoding="utf-8"
+            json.dumps({each: asdict(held) for each, held in found.items()}, indent=1) + "\n",
+            encoding="utf-8",
         )
-        print(
-            name, {plan: held and round(held.kgco2e) for plan, held in found[name].plans.items()}, flush=True
-        )
+        print(name, {plan: held and round(held.kgco2e) for plan, held in one.plans.items()}, flush=True)
     PAGE.write_text(whole_page(), encoding="utf-8")
 
 

@@ -100,26 +100,30 @@ money, where that is not to be had). Demand is as stated, and no nodes are rente
 period has too few nodes for what then is known, the draw says nothing and is counted."""
 
 
+_KEYS, _MOST, _WAYS = (worth_more.offers()[part] for part in ("keys", "most", "ways"))
+_CELLS = ", ".join(_KEYS[f"solar_{key}"] for key in ("price", "embodied", "life"))
+_BATTERY = ", ".join(_KEYS[f"battery_{key}"] for key in ("price", "embodied", "life"))
 ENERGY = f"""\
 ## With the sun and batteries at the sites
 
-Not in the tables above. Each site may buy cells of the sun and batteries as well: up to ten kilowatts of
-cells and 24 kWh of battery for each kilowatt of its power cap, at 1,500 USD and 300 USD, 1,900 kg and 104 kg
-a piece, of 30 and 12 years of life; yields and the spread of clear and dull days are assumed by place
-(`benchmarks/studies/worth_more.toml`). They are counted as if they stood from the first day, with a year's
-share of price and making: building takes about a year, and a plan for the next months states `solar_from` and
-`battery_from`. All levers by the hour, at full clocks. *Without* and *with* each compare least carbon for
-{MORE_MONEY:.0%} more money with least money, which may buy the same."""
+Not in the tables above. Each site may buy cells of the sun ({_CELLS}) and
+batteries ({_BATTERY}) as well, up to {_MOST["solar_kw_per_kw"]:g} kW and
+{_MOST["battery_kwh_per_kw"]:g} kWh for each kilowatt of its power cap. These figures, the yields and the
+spread of clear and dull days by place are assumed (`benchmarks/studies/worth_more.toml`). Both count as if
+they stood from the first day, with a year's share of price and making: building takes about a year, and a
+plan for the next months states `solar_from` and `battery_from`. All levers by the hour, at full clocks.
+*Without* and *with* each compare least carbon for {MORE_MONEY:.0%} more money with least money, which may buy
+the same."""
 
 
 WAYS = f"""\
 ## With formats and techniques of services
 
-Not in the tables above, and without the sun and batteries. Each service may be done in 16 or 8 bits, with
-speculative decoding and with keys and values in 8 bits, where it loses no more than 2 % of its quality by
-published figures (`benchmarks/studies/worth_more.toml`): each way counts at the middle of its published
-range, from the day on which it is in use. They save money first, so that the cheapest plan has most of them;
-least carbon is that for {MORE_MONEY:.0%} more than it takes."""
+Not in the tables above, and without the sun and batteries. Each service may be done in any of
+{", ".join(_WAYS["precisions"])}, and with {" and ".join(_WAYS["techniques"])}, where it loses no more than
+{_WAYS["quality_budget"]} of its quality by published figures (`benchmarks/studies/worth_more.toml`): each way
+counts at the middle of its published range, from the day on which it is in use. They save money first, so
+that the cheapest plan has most of them; least carbon is that for {MORE_MONEY:.0%} more than it takes."""
 
 
 def page(found: dict[str, Family], more: Mapping[str, More] | None = None) -> str:

@@ -52,7 +52,9 @@ def test_runs_with_fused_adapters_are_met_and_others_were_not_fused() -> None:
     rows = {row["id"]: row for name in files for row in read_rows(folder / name)}
 
     def errors(names: tuple[str, ...]) -> list[float]:
-        return [judge(rows[name]).ours / float(rows[name]["expected"]) - 1.0 for name in names]  # type: ignore[operator]
+        found = [(judge(rows[name]).ours, float(rows[name]["expected"])) for name in names]
+        assert all(ours is not None for ours, _ in found)
+        return [ours / expected - 1.0 for ours, expected in found if ours is not None]
 
     by_chip = {chip: errors(names) for chip, names in FUSED.items()}
     every = [error for found in by_chip.values() for error in found]

@@ -27,10 +27,9 @@ def with_alike_runs_joined(problem: Problem) -> Problem:
     alike, or where energy is counted by the hour. A run at several sites stays.
     """
     runs, jobs, groups = problem.run_options, problem.jobs, problem.node_groups
+    # What is drawn may be matched or come from the sun: less of it is not less of everything.
     if not len(runs) or len(problem.contracts) or has_energy(problem).any():
-        return (
-            problem  # what is drawn may be matched or come from the sun: less of it is not less of everything
-        )
+        return problem
     per_h = 1 / groups.hours
     # Idling is taken back for each active hour, so that fewer of them are cheaper only next to that.
     back = {

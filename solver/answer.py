@@ -302,9 +302,8 @@ class _Search:
             if better is not None and (best := self.best([better])) is not None:
                 return best, floor
         searched = time.monotonic() + SLOTS_LATER * left_s(ends)
-        first = (
-            PERIOD_FIRST if self.whole_numbers < self.large_from else 1.0
-        )  # no search takes so many longer slots
+        # No search takes longer slots of a program that large.
+        first = PERIOD_FIRST if self.whole_numbers < self.large_from else 1.0
         by_period = answer_of(problem.by_period(), 1.0, first * left_s(searched)).solution
         if by_period is None:
             return None, floor

@@ -141,9 +141,9 @@ def solve(
 ) -> Outcome:
     """Minimise a model until the gap is proven, time is up, or someone asks to stop.
 
-    The gap is (objective - bound) / |objective|. A bound that is
-    `enough` ends the search, too. Runs with one thread and a fixed seed, so that the same
-    model gives the same answer. The first Ctrl-C asks the engine to stop and keeps its plan; a second raises.
+    The gap is (objective - bound) / |objective|. A bound that is `enough` ends the search, too. Runs with one
+    thread and a fixed seed, so that the same model gives the same answer. The first Ctrl-C asks the engine to
+    stop and keeps its plan; a second raises.
     """
     if not 0 <= gap_fraction < math.inf:
         raise ValueError(f"gap_fraction is a share of at least 0, got {gap_fraction}")

@@ -69,7 +69,10 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         found = [getattr(one, name) for one in sites] + [None] * rented
         return np.array([otherwise if one is None else one for one in found], dtype=float)
 
-    stands, more, battery = column("solar_kw", 0.0), column("solar_more_kw", 0.0), column("battery_kwh", 0.0)
+    # What stands after the horizon alone is bought by nobody: it would cost nothing here.
+    cells_in_use, battery_in_use = _in_use(inputs, SOLAR), _in_use(inputs, BATTERY)
+    stands, more = column("solar_kw", 0.0), column("solar_more_kw", 0.0) * cells_in_use.max(axis=1)
+    battery = column("battery_kwh", 0.0) * battery_in_use.max(axis=1)
     battery_usd, battery_kgco2e = _bought(inputs, BATTERY)
     solar_usd, solar_kgco2e = _bought(inputs, SOLAR)
     return SiteEnergy(
@@ -79,10 +82,10 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         one_way_fraction=np.sqrt(column("battery_efficiency_fraction", 1.0)),
         sun_kw=stands[:, None, None] * gives,
         solar_most_kw=more,
-        solar_kw_per_kw=gives * (more[:, None] * _in_use(inputs, SOLAR) > 0)[:, :, None],
+        solar_kw_per_kw=gives * (more[:, None] * cells_in_use > 0)[:, :, None],
         solar_usd=solar_usd,
         solar_kgco2e=solar_kgco2e,
-        battery_ready=_in_use(inputs, BATTERY),
+        battery_ready=battery_in_use,
         battery_usd=battery_usd,
         battery_kgco2e=battery_kgco2e,
         drawn=_kilowatt_hour(inputs, times, every, 1.0, (times.price.day, times.grid.day)),
@@ -151,10 +154,10 @@ def _bought(inputs: Inputs, what: _Bought) -> tuple[Traced, Traced]:
         made = inputs.yours(f"{at}_embodied", kgco2e, f"kgCO2e/{what.unit}") * one_unit
         put("embodied_kgco2e", made.named("embodied_kgco2e"))
         put("life_y", inputs.yours(f"{at}_life", getattr(site, f"{what.key}_life_y"), "y"))
-        upkeep = 0.0 if what.upkeep is None else getattr(site, what.upkeep)
-        put("upkeep", inputs.yours(f"{at}_upkeep", upkeep, "1"))
+        if what.upkeep is not None:
+            put("upkeep", inputs.yours(f"{at}_upkeep", getattr(site, what.upkeep), "1"))
     tall = np.arange(len(columns["price_usd"]))[:, None]
-    price, making, life, upkeep = (pick(one, tall) for one in columns.values())
+    price, making, life = (pick(columns[name], tall) for name in ("price_usd", "embodied_kgco2e", "life_y"))
     in_use = chosen("in_use", _in_use(inputs, what), f"1 where {what.what} is in use")
     used_h = (inputs.period_h * in_use).named("used_h")
     hours = {"hours_h": used_h, "year_h": inputs.year_h}
@@ -176,6 +179,7 @@ def _bought(inputs: Inputs, what: _Bought) -> tuple[Traced, Traced]:
     )
     if what.upkeep is None:
         return capital, share
+    upkeep = pick(columns["upkeep"], tall)
     kept = derive(maintenance_usd, price_usd=price, maintenance_fraction=upkeep, **hours)
     return (capital + kept).named("solar_usd"), share
 

@@ -156,6 +156,16 @@ def test_what_is_bought_works_and_costs_from_its_day_on() -> None:
         assert found.solar_kw_per_kw == pytest.approx(whole.solar_kw_per_kw * np.array(later)[None, :, None])
 
 
+def test_what_stands_after_the_horizon_alone_is_bought_by_nobody() -> None:
+    """It would cost nothing and give nothing: any amount of it would be as good."""
+    late = {"solar_from": date(2030, 1, 1), "battery_from": date(2030, 1, 1)}
+    inputs = Inputs(shipped(at_site(MORE_SUN | BATTERY | late) | HOURLY), load_catalogue())
+    found = site_energy(inputs, slot_times(inputs))
+    assert found is not None
+    assert found.solar_most_kw.tolist() == [0.0]
+    assert found.most_kwh.tolist() == [0.0]
+
+
 @cache
 def with_cells(price: str) -> Plan:
     """A pool at a site that may buy the sun's cells and a battery, for least carbon."""

@@ -69,10 +69,7 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         found = [getattr(one, name) for one in sites] + [None] * rented
         return np.array([otherwise if one is None else one for one in found], dtype=float)
 
-    # What stands after the horizon alone is bought by nobody: it would cost nothing here.
-    cells_in_use, battery_in_use = _in_use(inputs, SOLAR), _in_use(inputs, BATTERY)
-    stands, more = column("solar_kw", 0.0), column("solar_more_kw", 0.0) * cells_in_use.max(axis=1)
-    battery = column("battery_kwh", 0.0) * battery_in_use.max(axis=1)
+    stands, more, battery = column("solar_kw", 0.0), column("solar_more_kw", 0.0), column("battery_kwh", 0.0)
     battery_usd, battery_kgco2e = _bought(inputs, BATTERY)
     solar_usd, solar_kgco2e = _bought(inputs, SOLAR)
     return SiteEnergy(
@@ -82,10 +79,10 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         one_way_fraction=np.sqrt(column("battery_efficiency_fraction", 1.0)),
         sun_kw=stands[:, None, None] * gives,
         solar_most_kw=more,
-        solar_kw_per_kw=gives * (more[:, None] * cells_in_use > 0)[:, :, None],
+        solar_kw_per_kw=gives * (more[:, None] * _in_use(inputs, SOLAR) > 0)[:, :, None],
         solar_usd=solar_usd,
         solar_kgco2e=solar_kgco2e,
-        battery_ready=battery_in_use,
+        battery_ready=_in_use(inputs, BATTERY),
         battery_usd=battery_usd,
         battery_kgco2e=battery_kgco2e,
         drawn=_kilowatt_hour(inputs, times, every, 1.0, (times.price.day, times.grid.day)),

@@ -156,16 +156,6 @@ def test_what_is_bought_works_and_costs_from_its_day_on() -> None:
         assert found.solar_kw_per_kw == pytest.approx(whole.solar_kw_per_kw * np.array(later)[None, :, None])
 
 
-def test_what_stands_after_the_horizon_alone_is_bought_by_nobody() -> None:
-    """It would cost nothing and give nothing: any amount of it would be as good."""
-    late = {"solar_from": date(2030, 1, 1), "battery_from": date(2030, 1, 1)}
-    inputs = Inputs(shipped(at_site(MORE_SUN | BATTERY | late) | HOURLY), load_catalogue())
-    found = site_energy(inputs, slot_times(inputs))
-    assert found is not None
-    assert found.solar_most_kw.tolist() == [0.0]
-    assert found.most_kwh.tolist() == [0.0]
-
-
 @cache
 def with_cells(price: str) -> Plan:
     """A pool at a site that may buy the sun's cells and a battery, for least carbon."""
@@ -291,6 +281,14 @@ def test_without_levers_it_is_said_why_nothing_is_decided() -> None:
         (MORE_SUN | {"solar_spread": None}, "solar_more: needs solar_spread next to it"),
         (SUN | {"solar_price": "900 USD/kW"}, "has no effect without solar_more"),
         ({"battery_from": date(2027, 4, 1)}, "has no effect without battery"),
+        (
+            BATTERY | {"battery_from": date(2027, 4, 2)},
+            "battery_from: 2027-04-02 is after the last period begins",
+        ),
+        (
+            MORE_SUN | {"solar_from": date(2030, 1, 1)},
+            "solar_from: 2030-01-01 is after the last period begins",
+        ),
         ({"solar_spread": 0.3}, "has no effect without solar or solar_more"),
         ({"battery_life": "12 y"}, "has no effect without battery"),
         (BATTERY | {"battery": "2 MW"}, "2 MW"),

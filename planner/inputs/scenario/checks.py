@@ -18,6 +18,7 @@ from planner.inputs.scenario.fleet_checks import (
     OF_OFFERS,
     declines_twice,
     late_cohorts,
+    late_energy,
     resale_of_nothing,
 )
 from planner.inputs.scenario.parts import entries_of, reported
@@ -122,7 +123,7 @@ def between_values(document: Mapping[str, Any], parts: Parts) -> Iterator[Proble
     if parts.uncertainty is not None:
         yield from reported(OF_DRAWS, parts.uncertainty)
     if horizon is not None:
-        yield from reported((late_cohorts,), document, horizon)
+        yield from reported((late_cohorts, late_energy), document, horizon)
         if policy is not None:
             yield from reported((resale_of_nothing,), document, parts.cohorts, policy, horizon)
         for i, job in parts.jobs.items():

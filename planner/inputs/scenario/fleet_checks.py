@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from planner.inputs.scenario.parts import entries_of
-from planner.inputs.scenario.problems import Problem, shown
+from planner.inputs.scenario.problems import Problem, place, shown
 from planner.inputs.scenario.schema import Horizon, Policy
 from planner.inputs.scenario.schema_fleet import (
     Cohort,
@@ -115,6 +115,20 @@ def nothing_to_move(move: Move, at: str, document: Mapping[str, Any]) -> Iterato
 OF_COHORTS = (needless_keys, extended_back)
 OF_OFFERS = (above_supply, tiers_above_supply, falling_tiers)
 OF_MOVES = (move_to_itself, carbon_of_move_twice, nothing_to_move)
+
+
+def late_energy(document: Mapping[str, Any], horizon: Horizon) -> Iterator[Problem]:
+    """What may be bought for a site stands in some period of the horizon."""
+    last = horizon.period_starts[-1]
+    for i, entry in entries_of(document, "sites"):
+        for key in ("solar_from", "battery_from"):
+            day = entry.get(key)
+            if type(day) is date and day > last:
+                yield Problem(
+                    f"{place(('sites', i), document)}.{key}",
+                    f"{day} is after the last period begins, {last}: nothing that stands then is of use in "
+                    "the horizon. Write an earlier day, or remove what may be bought",
+                )
 
 
 def late_cohorts(document: Mapping[str, Any], horizon: Horizon) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.account_energy import energy_terms, net_kwh
+from solver.account_energy import energy_terms, installed_usd, net_kwh
 from solver.account_slots import above_kw, lost_node_h, slot_terms, stopped_terms
 from solver.problem import Problem
 from solver.solution import Decisions as Decisions
@@ -438,9 +438,10 @@ def bought_usd(problem: Problem, chosen: Decisions) -> Floats:
 def budget_usd(problem: Problem, chosen: Decisions) -> Floats:
     """Cash of each period that the budget holds.
 
-    c[t] = capex[t] + bought[t]
+    c[t] = capex[t] + bought[t] + installed[t]
     """
-    return capex_usd(problem, chosen.orders) + bought_usd(problem, chosen)
+    orders = capex_usd(problem, chosen.orders)
+    return orders + bought_usd(problem, chosen) + installed_usd(problem, chosen)
 
 
 def _usd_terms(

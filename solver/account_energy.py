@@ -49,6 +49,18 @@ def _bought(problem: Problem, amounts: Floats) -> Floats:
     return found
 
 
+def installed_usd(problem: Problem, chosen: Decisions) -> Floats:
+    """Cash of each period for batteries and the sun's cells that are put up.
+
+    c[t] = sum_s (battery_capex[s,t] * battery[s] + solar_capex[s,t] * solar[s])
+    """
+    table = problem.site_energy
+    if not len(problem.slots):
+        return np.zeros(problem.periods)
+    found: Floats = battery_kwh(problem, chosen) @ table.battery_capex_usd_per_kwh
+    return found + solar_kw(problem, chosen) @ table.solar_capex_usd_per_kw
+
+
 def flows_kw(problem: Problem, used: SlotUse | None) -> tuple[Floats, Floats, Floats, Floats]:
     """Charge, discharge, sun on fixed load and other sun [S, T, Y]; who says nothing of them uses none."""
     nothing = np.zeros((len(problem.site_names), problem.periods, len(problem.slots)))

@@ -204,11 +204,14 @@ def reach_tiers(program: Program) -> None:
 
 
 def stay_within_budget(program: Program) -> None:
-    """sum_p capex[p,t] * (unit[p] * order[p,t] - sum_g rebate[g] * rebated[g,p,t]) + data <= budget[t] + give
+    """sum_p capex[p,t] * (unit[p] * order[p,t] - less[p,t]) + data[t] + put_up[t] <= budget[t] + give
 
-    data = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * (done[e,t] - lost[e,t])
+    less[p,t] = sum_g rebate[g] * rebated[g,p,t]
+    data[t] = sum_r begins[r,t] * bought[r] * run[r] + sum_e bought[e] * (done[e,t] - lost[e,t])
+    put_up[t] = sum_s (battery_capex[s,t] * battery[s] + solar_capex[s,t] * solar[s])
 
-    In thousands. What is bought for a job that may pause is paid as it is done.
+    In thousands. What is bought for a job that may pause is paid as it is done, batteries and the sun's cells
+    when they are put up.
     """
     problem, groups, tiers = program.problem, program.problem.node_groups, program.problem.tiers
     runs, pausable = problem.run_options, problem.pausable_options
@@ -238,7 +241,22 @@ def stay_within_budget(program: Program) -> None:
             data,
         ),
         grouped(np.zeros(len(pausable), dtype=np.int64), program.lost_done, -data * made(program.lost_done)),
+        *_put_up(program),
         (row, variables, sizes / THOUSAND),
+    )
+
+
+def _put_up(program: Program) -> tuple[Part, ...]:
+    """Cash for batteries and the sun's cells, in thousands, in the rows of the budget; none without slots."""
+    table, every = program.problem.site_energy, np.zeros(len(program.problem.site_names), dtype=np.int64)
+    if not len(program.problem.slots):
+        return ()
+    return tuple(
+        grouped(every, bought, price / THOUSAND * made(bought))
+        for bought, price in (
+            (program.battery, table.battery_capex_usd_per_kwh),
+            (program.solar, table.solar_capex_usd_per_kw),
+        )
     )
 
 

@@ -90,7 +90,7 @@ class Limits(Table):
     power_kw: Floats  # [S, T] facility power at the peak
     racks: Floats  # [S]
     supply_nodes: Floats  # [K, T] nodes ordered in t, all sites together
-    budget_usd: Floats  # [T] cash for orders placed and runs begun in t
+    budget_usd: Floats  # [T] cash for orders placed, runs begun and what sites put up in t
     carbon_cap_kgco2e: float = math.inf  # over the whole horizon
     money_cap_usd: float = math.inf  # over the whole horizon
     minimum_nodes: Floats = field(default_factory=no_numbers)  # [P] none, or at least this many, are bought

@@ -199,10 +199,12 @@ class SiteEnergy(BySlot):
     battery_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T] a kilowatt-hour through t
     battery_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T]
     battery_ready: Floats = field(default_factory=no_numbers)  # [S, T] 1 where what is bought is in use
+    battery_capex_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T] cash; the budget reads it
     solar_most_kw: Floats = field(default_factory=no_numbers)  # [S] of the sun's cells that may be bought
     solar_kw_per_kw: Floats = field(default_factory=no_numbers)  # [S, T, Y] of each kilowatt that is bought
     solar_usd_per_kw: Floats = field(default_factory=no_numbers)  # [S, T] a kilowatt of them through t
     solar_kgco2e_per_kw: Floats = field(default_factory=no_numbers)  # [S, T]
+    solar_capex_usd_per_kw: Floats = field(default_factory=no_numbers)  # [S, T] cash; the budget reads it
     moved_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
     moved_kgco2e_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
     fixed_usd_per_kwh: Floats = field(default_factory=no_numbers)  # [S, T, Y]
@@ -218,10 +220,12 @@ class SiteEnergy(BySlot):
         "battery_kgco2e_per_kwh": Shape("*T", default=0.0),
         "sun_kw": Shape("*TY", low=0),
         "battery_ready": Shape("*T", low=0, high=1, default=1.0),
+        "battery_capex_usd_per_kwh": Shape("*T", low=0, default=0.0),
         "solar_most_kw": Shape("*", low=0, infinite=True, default=0.0),
         "solar_kw_per_kw": Shape("*TY", low=0, default=0.0),
         "solar_usd_per_kw": Shape("*T", default=0.0),
         "solar_kgco2e_per_kw": Shape("*T", default=0.0),
+        "solar_capex_usd_per_kw": Shape("*T", low=0, default=0.0),
         "moved_usd_per_kwh": Shape("*TY", default=0.0),
         "moved_kgco2e_per_kwh": Shape("*TY", default=0.0),
         "fixed_usd_per_kwh": Shape("*TY", default=0.0),

@@ -396,7 +396,10 @@ def market_delivers(problem: Problem, plan: Solution, tolerance: float) -> Itera
 
 
 def means_suffice(problem: Problem, plan: Solution, tolerance: float) -> Iterator[Violation]:
-    """Cash for orders and runs in t <= budget[t]; carbon of plan and period, and money, <= their caps"""
+    """Cash for orders, runs and what sites put up in t <= budget[t]; carbon and money <= their caps
+
+    Carbon is that of the plan and of each period.
+    """
     limits = problem.limits
     yield from _above("budget", account.budget_usd(problem, plan), limits.budget_usd, tolerance)
     yield from _above("carbon cap", np.array([plan.kgco2e]), limits.carbon_cap_kgco2e, tolerance)

@@ -12,7 +12,8 @@ import pytest
 from solver_cases import changed, cohort, limits, node_groups, problem, service
 
 from solver import constrain_energy, constrain_limits, constrain_slots
-from solver.account_energy import matched_fractions, net_kw, without_energy
+from solver.account import budget_usd
+from solver.account_energy import installed_usd, matched_fractions, net_kw, without_energy
 from solver.answer import Answer, answer, check
 from solver.build import build
 from solver.infeasible import explain_infeasible
@@ -379,3 +380,40 @@ def test_a_plan_without_batteries_and_the_sun_is_one_with_them() -> None:
     assert first.solution is not None
     assert not check(build(case), first.solution, 1e-6)
     assert best(case).objective < first.objective - 50.0
+
+
+def test_what_sites_put_up_is_in_the_budget_of_the_period_in_which_it_is_due() -> None:
+    """A kilowatt-hour of battery is due at 300 USD, a kilowatt of cells at 1,500 USD."""
+    case = with_cells(
+        **FREE,
+        solar_most_kw=[1e4],
+        battery_capex_usd_per_kwh=[[300.0]],
+        solar_capex_usd_per_kw=[[1500.0]],
+    )
+    row = constrain_limits.stay_within_budget
+    held = changed(case, "limits", budget_usd=[9e4])
+    assert rows(row, held) == "budget_0: 0.3 battery_0_0 + 0.4 order_0_0 + 1.5 solar_0_0 <= 90\n"
+    only_cells = with_cells(solar_most_kw=[1e4], solar_capex_usd_per_kw=[[1500.0]])
+    said = "budget_0: 0.4 order_0_0 + 1.5 solar_0_0 <= 90\n"
+    assert rows(row, changed(only_cells, "limits", budget_usd=[9e4])) == said
+    assert rows(row, changed(held.by_period(), "limits")) == "budget_0: 0.4 order_0_0 <= 90\n"
+
+
+def test_a_budget_holds_as_many_cells_as_it_pays() -> None:
+    """60 of the 100 kW that pay; a budget of nothing leaves none, and none is needed for a plan."""
+    case = with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[5.0]], solar_capex_usd_per_kw=[[1500.0]])
+    plan = best(changed(case, "limits", budget_usd=[9e4])).solution
+    assert plan is not None
+    assert plan.solar_kw == pytest.approx([60.0])
+    assert installed_usd(case, plan) == pytest.approx([9e4])
+    assert budget_usd(case, plan) == pytest.approx([9e4])
+    nothing = best(changed(case, "limits", budget_usd=[0.0])).solution
+    assert nothing is not None
+    assert nothing.solar_kw.tolist() == [0.0]
+    wide = best(case).solution
+    assert wide is not None
+    assert wide.solar_kw == pytest.approx([100.0])
+    narrow = changed(case, "limits", budget_usd=[9e4])
+    assert {one.rule for one in verify(narrow, wide, 1e-6)} == {"budget"}
+    assert not verify(changed(case, "limits", budget_usd=[1.5e5]), wide, 1e-6)
+    assert installed_usd(case.by_period(), wide) == pytest.approx([0.0])

@@ -226,13 +226,25 @@ def _fleet(
 
 
 def _on_order(plan: Record, start: date) -> Iterator[str]:
-    """Nodes that the plan has ordered by now and that come later, and terms that it has begun."""
+    """What the plan has begun by now and the scenario cannot know.
+
+    Nodes that come later, batteries and cells that are up, and terms.
+    """
     for row in plan["tables"]["purchases"]:
         if date.fromisoformat(row["order_by"]) < start < date.fromisoformat(row["arrives"]):
             yield (
                 f"{row['sku']} at {row['site']}: {number_text(row['nodes'])} nodes that the plan orders by "
                 f"{row['order_by']} come on {row['arrives']}: the scenario from here does not know of the "
                 "order and may place it again"
+            )
+    for row in plan["tables"].get("installations", []):
+        if date.fromisoformat(row["ready_by"]) < start:
+            cells = "solar_kw" in row
+            amount = f"{number_text(row['solar_kw' if cells else 'battery_kwh'])} {'kW' if cells else 'kWh'}"
+            do = "state them as solar, less of solar_more" if cells else "no key says that one stands"
+            yield (
+                f"{row['site']}: {amount} of {row['what']} that the plan puts up by {row['ready_by']}: the "
+                f"scenario from here does not know of it and may buy it again ({do})"
             )
     began = {period.label for period in periods_of(plan) if period.first < start}
     for row in plan["tables"].get("commitments", []):

@@ -9,16 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from carbon.attribution import calendar_share_kgco2e, lifetime_h
 from carbon.synthetic import sun_height
 from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Site
-from planner.physics.equations.money import capital_charge_usd, maintenance_usd
 from planner.physics.equations.slots import slot_kgco2e, slot_usd
 from planner.physics.levers import Energy
+from planner.physics.site_purchases import BATTERY, SOLAR, BoughtForSites, bought_for_sites
 from planner.physics.slots import SLOTS_A_DAY, Ratios, SlotTimes
 from planner.trace.columns import Floats
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.quantities import Traced, chosen, derive
 
 MONTH_DAYS = 365.25 / 12
 DEGREES_AN_HOUR = 15.0
@@ -35,11 +34,8 @@ class SiteEnergy:
     sun_kw: Floats  # (S, T, Y) of what stands there
     solar_most_kw: Floats  # of the sun's cells that may be bought
     solar_kw_per_kw: Floats  # (S, T, Y) of each kilowatt that is bought
-    solar_usd: Traced  # of a kilowatt that is bought through a period (S, T)
-    solar_kgco2e: Traced  # (S, T)
-    battery_ready: Floats  # (S, T) 1 where what is bought is in use
-    battery_usd: Traced  # of a kilowatt-hour of battery through a period (S, T)
-    battery_kgco2e: Traced  # (S, T)
+    solar: BoughtForSites  # a kilowatt of them
+    battery: BoughtForSites  # a kilowatt-hour of it
     drawn: Energy  # a kilowatt-hour into a battery, by slot (S, T, Y)
     given: Energy  # a kilowatt-hour out of it, below zero
     shone: Energy  # a kilowatt-hour of the sun on load that cannot move, below zero
@@ -70,8 +66,7 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         return np.array([otherwise if one is None else one for one in found], dtype=float)
 
     stands, more, battery = column("solar_kw", 0.0), column("solar_more_kw", 0.0), column("battery_kwh", 0.0)
-    battery_usd, battery_kgco2e = _bought(inputs, BATTERY)
-    solar_usd, solar_kgco2e = _bought(inputs, SOLAR)
+    of_battery, of_solar = bought_for_sites(inputs, BATTERY), bought_for_sites(inputs, SOLAR)
     return SiteEnergy(
         stated=(battery > 0) | (stands > 0) | (more > 0),
         most_kwh=battery,
@@ -79,12 +74,9 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
         one_way_fraction=np.sqrt(column("battery_efficiency_fraction", 1.0)),
         sun_kw=stands[:, None, None] * gives,
         solar_most_kw=more,
-        solar_kw_per_kw=gives * (more[:, None] * _in_use(inputs, SOLAR) > 0)[:, :, None],
-        solar_usd=solar_usd,
-        solar_kgco2e=solar_kgco2e,
-        battery_ready=_in_use(inputs, BATTERY),
-        battery_usd=battery_usd,
-        battery_kgco2e=battery_kgco2e,
+        solar_kw_per_kw=gives * (more[:, None] * of_solar.in_use > 0)[:, :, None],
+        solar=of_solar,
+        battery=of_battery,
         drawn=_kilowatt_hour(inputs, times, every, 1.0, (times.price.day, times.grid.day)),
         given=_kilowatt_hour(inputs, times, every, -1.0, (times.price.day, times.grid.day)),
         shone=_kilowatt_hour(inputs, times, every, -1.0, (times.price.fixed, times.grid.fixed)),
@@ -92,93 +84,6 @@ def site_energy(inputs: Inputs, times: SlotTimes | None) -> SiteEnergy | None:
             inputs, times, every, -1.0, (_least(times, "price"), _least(times, "grid"))
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Bought:
-    """What may be bought for a site, by the attributes of `Site` that price it."""
-
-    what: str
-    key: str
-    unit: str
-    most: str
-    upkeep: str | None = None
-
-    def has(self, site: Site | None) -> bool:
-        """Whether it may be bought for a site; a rented location has none."""
-        return site is not None and getattr(site, self.most) is not None
-
-
-BATTERY = _Bought("a battery", "battery", "kWh", "battery_kwh")
-SOLAR = _Bought("the sun's cells", "solar", "kW", "solar_more_kw", upkeep="solar_upkeep_fraction")
-
-
-def _in_use(inputs: Inputs, what: _Bought) -> Floats:
-    """1 where what is bought is in use: in periods that begin on its day or later [S, T]."""
-    starts = inputs.scenario.horizon.period_starts
-    days = [getattr(site, f"{what.key}_from") for site in inputs.scenario.sites]
-    days += [None] * (len(inputs.sites) - len(days))
-    return np.array([[day is None or start >= day for start in starts] for day in days], dtype=float)
-
-
-def _bought(inputs: Inputs, what: _Bought) -> tuple[Traced, Traced]:
-    """Money and carbon of one unit of what may be bought through each period (S, T).
-
-    Its share of price and of making by its life, and its upkeep, for the periods in which it is in use.
-    """
-    sites = inputs.scenario.sites
-    rented = len(inputs.sites) - len(sites)
-    unit, one_unit = what.unit.lower(), chosen("bought", 1.0, f"one {what.unit} of {what.what}", what.unit)
-    columns = dict[str, list[Traced]]()
-
-    def put(name: str, value: Traced) -> None:
-        columns.setdefault(name, []).append(value)
-
-    for site in [*sites, *[None] * rented]:
-        if site is None or not what.has(site):
-            none = f"{what.what} may not be bought here"
-            put("price_usd", chosen("price_usd", 0.0, none, "USD"))
-            put("embodied_kgco2e", chosen("embodied_kgco2e", 0.0, none, "kgCO2e"))
-            put("life_y", chosen("life_y", 1.0, none, "y"))
-            put("upkeep", chosen("maintenance_fraction", 0.0, none))
-            continue
-        at = f"sites.{site.name}.{what.key}"
-        usd, kgco2e = (
-            getattr(site, f"{what.key}_{one}_per_{unit}") for one in ("price_usd", "embodied_kgco2e")
-        )
-        paid = inputs.money(f"{at}_price", usd, f"USD/{what.unit}") * one_unit
-        put("price_usd", paid.named("price_usd"))
-        made = inputs.yours(f"{at}_embodied", kgco2e, f"kgCO2e/{what.unit}") * one_unit
-        put("embodied_kgco2e", made.named("embodied_kgco2e"))
-        put("life_y", inputs.yours(f"{at}_life", getattr(site, f"{what.key}_life_y"), "y"))
-        if what.upkeep is not None:
-            put("upkeep", inputs.yours(f"{at}_upkeep", getattr(site, what.upkeep), "1"))
-    tall = np.arange(len(columns["price_usd"]))[:, None]
-    price, making, life = (pick(columns[name], tall) for name in ("price_usd", "embodied_kgco2e", "life_y"))
-    in_use = chosen("in_use", _in_use(inputs, what), f"1 where {what.what} is in use")
-    used_h = (inputs.period_h * in_use).named("used_h")
-    hours = {"hours_h": used_h, "year_h": inputs.year_h}
-    capital = derive(
-        capital_charge_usd,
-        price_usd=price,
-        discount_fraction=inputs.discount_rate(),
-        life_y=life,
-        residual_fraction=chosen(
-            "residual_fraction", 0.0, f"{what.what} is worth nothing at the end of its life"
-        ),
-        **hours,
-    )
-    share = derive(
-        calendar_share_kgco2e,
-        embodied_kgco2e=making,
-        used_h=used_h,
-        lifetime_h=derive(lifetime_h, lifetime_y=life),
-    )
-    if what.upkeep is None:
-        return capital, share
-    upkeep = pick(columns["upkeep"], tall)
-    kept = derive(maintenance_usd, price_usd=price, maintenance_fraction=upkeep, **hours)
-    return (capital + kept).named("solar_usd"), share
 
 
 def lesser_ratio(*, one_ratio: Floats, other_ratio: Floats) -> Floats:

@@ -32,9 +32,17 @@ def cost_only(problem: Problem) -> Problem:
 
 
 def without_purchases(problem: Problem) -> Problem:
-    """The same work on nodes that stand today, of which any may be sold or scrapped."""
-    allowed = np.zeros_like(problem.node_groups.purchase_allowed)
-    return replace(problem, node_groups=replace(problem.node_groups, purchase_allowed=allowed))
+    """The same work on nodes that stand today, of which any may be sold or scrapped.
+
+    No battery and no cells of the sun are put up either; cells that stand stay.
+    """
+    allowed, table = np.zeros_like(problem.node_groups.purchase_allowed), problem.site_energy
+    none = {name: np.zeros_like(getattr(table, name)) for name in ("most_kwh", "solar_most_kw")}
+    return replace(
+        problem,
+        node_groups=replace(problem.node_groups, purchase_allowed=allowed),
+        site_energy=replace(table, **none),
+    )
 
 
 def keeping_everything(problem: Problem) -> Problem:

@@ -6,7 +6,7 @@ handful of rows and not every candidate. Their sums must equal what the solver r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,7 @@ from planner.program.ledger_terms import (
 from planner.program.market_based import at_location, contract_terms, location_kgco2e, matched_energy
 from planner.program.one_off_costs import once_part
 from planner.program.places import PlaceBills, place_bills
+from planner.program.site_purchases import PutUp, put_up
 from planner.program.slot_ledger import TERMS as SLOT_TERMS
 from planner.program.slot_ledger import SlotChoice, moving_node_h, slot_parts
 from planner.trace.quantities import Derived, Part, Traced, chosen, derive, rows, total
@@ -162,10 +163,9 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         carbon=carbon,
         energy=_summed("plan_kwh", kwh, "at the meters of all sites, rented nodes included"),
         objective=objective_of(inputs, problem.objective, cost, carbon),
-        capex=term_of(
-            "usd",
-            "capex",
+        capex=_capex(
             used_part(paid_usd(nodes.price_usd, rebate), ordered, orders[ordered], "nodes ordered"),
+            put_up(assembled.energy, problem, solution),
         ),
         sunk_carbon=term_of(
             "kgco2e",
@@ -205,6 +205,22 @@ def plan_ledger(inputs: Inputs, assembled: Assembled, solution: Solution) -> Pla
         by_sums = location_kgco2e(inputs, problem, solution)
         _agree("location-based carbon", ledger.location_carbon.value, by_sums)
     return ledger
+
+
+def _capex(orders: Part, installed: Sequence[PutUp]) -> Traced:
+    """Cash for orders, and for batteries and cells where any are put up."""
+    nodes = term_of("usd", "capex", orders)
+    if not installed:
+        return nodes
+    return total(
+        "capex_usd",
+        {"orders of nodes": nodes}
+        | {
+            f"what is put up of {one.what.what}": term_of("usd", "capex", (one.each.capex_usd, one.counts))
+            for one in installed
+        },
+        "when it is due",
+    )
 
 
 def _work_parts(

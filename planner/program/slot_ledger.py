@@ -107,7 +107,7 @@ def slot_parts(kind: str, problem: Problem, chosen_few: SlotChoice | None) -> di
             for term, bought in (("battery", chosen_few.battery_kwh), ("solar", chosen_few.solar_kw)):
                 if bought is not None:
                     amounts = bought[row, None] * np.ones(problem.periods)
-                    put(term, getattr(energy, f"{term}_{kind}"), row, group, amounts)
+                    put(term, getattr(getattr(energy, term), kind), row, group, amounts)
     return {term: _summed(kind, term, parts) for term, parts in found.items()}
 
 

@@ -23,6 +23,7 @@ from solver.account import (
     totals_by,
     unfilled_nodes,
 )
+from solver.account_energy import installed_usd
 from solver.account_slots import adopted_work_h, lent_node_h, lent_work_h, stopping_kw
 from solver.answer import Answer
 from solver.backend import Progress, Status
@@ -80,6 +81,7 @@ __all__ = [
     "capex_usd",
     "carried_by_option",
     "covered_nodes",
+    "installed_usd",
     "lent_node_h",
     "lent_work_h",
     "nodes_apart",

@@ -11,7 +11,7 @@ from planner.trace.records import Document, Record
 
 MOST_ACTIONS, MOST_WORK, MOST_FACTS, MOST_TIES = 8, 5, 4, 1
 COLUMNS = {
-    "actions": ("by", "action", "nodes", "sku", "where", "cash_usd", "then"),
+    "actions": ("by", "action", "nodes", "amount", "unit", "sku", "where", "cash_usd", "then"),
     "views": ("line", "economic_usd", "cash_usd", "accounts_usd"),
     "chance": ("work", "period", "chance_fraction"),
     "stress": ("case", "holds", "usd"),

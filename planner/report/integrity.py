@@ -12,17 +12,17 @@ from planner.trace.numbers import exact_text
 from planner.trace.records import Record, is_number, table_rows
 
 CLOSE = 1e-9  # relative: sums in another order
-AddsUp = dict[str, dict[str, tuple[str, ...]]]
-# Total -> the tables and the columns that add up to it, where the table holds all of it.
+AddsUp = dict[str, dict[tuple[str, ...], tuple[str, ...]]]
+# Total -> tables that hold all of it together, and their columns that add up to it.
 OF_A_PLAN: AddsUp = {
-    "cost": {"cost": ("usd",), "unit_costs": ("usd",)},
-    "carbon": {"carbon": ("kgco2e",), "by_period": ("carbon_kgco2e",), "unit_costs": ("kgco2e",)},
-    "energy": {"energy": ("it_kwh", "overhead_kwh"), "by_period": ("energy_kwh",)},
-    "capex": {"purchases": ("capex_usd",), "by_period": ("capex_usd",)},
+    "cost": {("cost",): ("usd",), ("unit_costs",): ("usd",)},
+    "carbon": {("carbon",): ("kgco2e",), ("by_period",): ("carbon_kgco2e",), ("unit_costs",): ("kgco2e",)},
+    "energy": {("energy",): ("it_kwh", "overhead_kwh"), ("by_period",): ("energy_kwh",)},
+    "capex": {("purchases", "installations"): ("capex_usd",), ("by_period",): ("capex_usd",)},
 }
 OF_A_JOB: AddsUp = {
-    "carbon": {"phases": ("electricity_kgco2e", "hardware_kgco2e"), "scopes": ("kgco2e",)},
-    "energy": {"phases": ("energy_kwh",)},
+    "carbon": {("phases",): ("electricity_kgco2e", "hardware_kgco2e"), ("scopes",): ("kgco2e",)},
+    "energy": {("phases",): ("energy_kwh",)},
 }
 
 
@@ -101,11 +101,13 @@ def _of_sums(document: Record) -> Iterator[tuple[str, str]]:
     adds_up = OF_A_JOB if "everfleet_job" in document else OF_A_PLAN
     known = totals.keys() & adds_up.keys() if document.get("cells") else set()
     for name in sorted(known):
-        for table, keys in adds_up[name].items():
-            if table not in document.get("tables", document):
+        for together, keys in adds_up[name].items():
+            held = [table for table in together if table in document.get("tables", document)]
+            if not held:
                 continue
-            rows = [row for row in table_rows(document, table) if row.get("in_total", "yes") == "yes"]
-            yield from _summed(rows, keys, f"totals.{name}", totals[name], table)
+            rows = [row for table in held for row in table_rows(document, table)]
+            counted = [row for row in rows if row.get("in_total", "yes") == "yes"]
+            yield from _summed(counted, keys, f"totals.{name}", totals[name], " and ".join(held))
 
 
 def _of_fronts(document: Record) -> Iterator[tuple[str, str]]:

@@ -170,6 +170,7 @@ def when_and_where(made: Planned) -> None:
     shared.picture("timeline", document, made.identity)
     st.caption(TIMELINE_KEY)
     opened_data(made, "purchases", rows_of(document, "purchases"), "Show what is bought")
+    opened_data(made, "installations", rows_of(document, "installations"), TITLES["installations"])
     if jobs:
         st.markdown("Where each job runs, and how often it writes a checkpoint:")
         opened_sheet(made, "jobs", jobs)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 FIRST = "next-quarter"
 FIRST_TOTALS = ("cost", "carbon", "energy")  # of the first screen; the others are details
-FIRST_ACTIONS = ("by", "action", "nodes", "sku", "where", "cash_usd")  # what follows stands in the sentences
+# What follows stands in the sentences.
+FIRST_ACTIONS = ("by", "action", "nodes", "amount", "unit", "sku", "where", "cash_usd")
 LONG_TREE = 20  # lines
 LONG_LABEL = 30  # letters: one line of a card
 TREE_PX = 420

@@ -263,6 +263,25 @@ def test_what_is_on_order_is_told(plan: dict[str, Any], tmp_path: Path) -> None:
     )
 
 
+def test_batteries_and_cells_that_are_up_are_told(plan: dict[str, Any], tmp_path: Path) -> None:
+    """Those of a day that has come; what is due later is planned again."""
+    put_up = {"site": "oregon", "ready_by": "2027-04-01"}
+    plan["tables"]["installations"] = [
+        put_up | {"what": "battery", "battery_kwh": 275.0},
+        put_up | {"what": "sun's cells", "solar_kw": 129.5},
+        put_up | {"what": "sun's cells", "solar_kw": 7.0, "ready_by": "2027-07-01"},
+    ]
+    rows = ("2027-06,energy,,322 MWh", "2027-06,done_fraction,pretrain-70b,1")
+    actuals = read_actuals([actual(tmp_path, *rows)], load_catalogue(), "USD")
+    _, notes = scenario_from_here(SCENARIO.read_text(encoding="utf-8"), "x", plan, actuals)
+
+    told = [one for one in notes if "that the plan puts up by" in one]
+    assert [one.partition(" that")[0] for one in told] == [
+        "oregon: 275 kWh of battery",
+        "oregon: 129.5 kW of sun's cells",
+    ]
+
+
 def test_what_has_come_stands_in_the_scenario(plan: dict[str, Any], tmp_path: Path) -> None:
     """Four b200-8 that came on 2027-07-15, of which three are reported; the run is done, and gone."""
     text = SCENARIO.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What to do, by when: orders, sales, moves and rents of a plan in the order of their days."""
+"""What to do, by when: what a plan orders, puts up, sells, moves and rents, in the order of the days."""
 
 from __future__ import annotations
 
@@ -27,6 +27,18 @@ def _actions(tables: Mapping[str, list[Record]], starts: Mapping[str, str]) -> I
             "where": row["site"],
             "cash_usd": row["capex_usd"],
             "then": f"in service {row['arrives']}",
+        }
+    for row in tables.get("installations", ()):
+        amount = row["solar_kw"] if "solar_kw" in row else row["battery_kwh"]
+        yield {
+            "by": row["ready_by"],
+            "action": "Put up",
+            "amount": amount,
+            "unit": amount.unit,
+            "sku": row["what"],
+            "where": row["site"],
+            "cash_usd": row["capex_usd"],
+            "then": f"in use {row['ready_by']}",
         }
     income = chosen("sign", -1.0, "income")
     for row in tables["disposals"]:

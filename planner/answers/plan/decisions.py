@@ -64,6 +64,10 @@ REASONS: Mapping[str, Mapping[str, str]] = {
     "purchases": {
         "order_units": f"{DECIDED}: orders of this period, within the supply of the SKU and the budget",
     },
+    "installations": {
+        name: f"{DECIDED}: as much as pays, within sites.{{site}}.{key} and the budget"
+        for name, key in (("battery_kwh", "battery"), ("solar_kw", "solar_more"))
+    },
     "moves": {"nodes": f"{DECIDED}: standing nodes of that site, within its power and racks at both ends"},
     "rental": {
         "node_h": f"{DECIDED}: hours in which runs, replicas and other work are on rented nodes, within the "
@@ -187,8 +191,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 
 def reason_of(table: str, key: str, row: Record) -> str | None:
     """What a number of a row is; None where nothing is known of it."""
-    found = REASONS.get(table, {}).get(key)
-    return found and found.format_map({name: row.get(name, "") for name in ("job", "service", "pool")})
+    found, names = REASONS.get(table, {}).get(key), ("job", "service", "pool", "site")
+    return found and found.format_map({name: row.get(name, "") for name in names})
 
 
 def decided(table: str, key: str, row: Record, value: float | None = None, name: str = "") -> Chosen:

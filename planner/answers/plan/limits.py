@@ -166,13 +166,13 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
 
 
 def _paid(plan: Plan, period: int, capex: Traced) -> Traced:
-    """What the budget of a period holds: orders, and data that runs buy."""
+    """What the budget of a period holds: orders, what is put up at sites, and data that runs buy."""
     if "data" not in plan.ledger.parts["usd"]:
         return capex
     data = part_total(plan, "usd", "data", "data_usd", periods=[period])
     if data is None:
         return capex
-    return total("paid_usd", {"orders": capex, "data of runs": data}, "of this period")
+    return total("paid_usd", {"purchases": capex, "data of runs": data}, "of this period")
 
 
 # A family of limits -> where the scenario states it; {where} is a site or a SKU.

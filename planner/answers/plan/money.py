@@ -8,13 +8,14 @@ from typing import Any
 
 from planner.answers.plan.decisions import decided
 from planner.answers.plan.fleet import purchase_records
+from planner.answers.plan.installations import installation_records
 from planner.answers.plan.shares import avoided_part, contract_part, of_period
 from planner.program.assembly import objective_unit
 from planner.program.baselines import COST_ONLY, KEEP_EVERYTHING, NO_PURCHASES, USUAL_PRACTICE
 from planner.program.ledger import objective_of
 from planner.program.market_based import stand_ins
 from planner.program.plan import Plan
-from planner.program.solution import Problem, Solution, capex_usd
+from planner.program.solution import Problem, Solution, capex_usd, installed_usd
 from planner.trace.numbers import energy, mass, money
 from planner.trace.quantities import Traced, total
 from planner.trace.records import Record
@@ -197,11 +198,14 @@ def summary_records(plan: Plan, solution: Solution) -> list[Record]:
     def bought(of: Problem, one: Solution) -> float:
         return float((one.orders * of.node_groups.order_unit_nodes[:, None]).sum())
 
+    def paid(of: Problem, one: Solution) -> float:
+        return float((capex_usd(of, one.orders) + installed_usd(of, one)).sum())
+
     return [
         measured(cost_label(plan), "USD", "cost", lambda _, one: one.usd),
         measured("Carbon in the horizon", "kgCO2e", "carbon", lambda _, one: one.kgco2e),
         measured(objective, objective_unit(problem.objective), "objective", lambda _, one: math.nan),
-        measured("Purchases, cash", "USD", "capex", lambda of, one: capex_usd(of, one.orders).sum()),
+        measured("Purchases, cash", "USD", "capex", paid),
         measured("Nodes bought", "nodes", "", bought),
         measured("Nodes retired", "nodes", "", lambda _, one: one.retired.sum() + one.sold.sum()),
         measured("Nodes in service at the end", "nodes", "", lambda _, one: one.in_service[:, -1].sum()),
@@ -224,7 +228,7 @@ def term_records(terms: Any, unit: str, total: str, labels: dict[str, str]) -> l
 
 def period_records(plan: Plan, solution: Solution) -> list[Record]:
     """Cost, carbon, energy and purchases by period."""
-    purchases = purchase_records(plan, solution)
+    purchases, installed = purchase_records(plan, solution), installation_records(plan, solution)
     return [
         {
             "period": label,
@@ -237,8 +241,13 @@ def period_records(plan: Plan, solution: Solution) -> list[Record]:
                     f"{row['sku']} for {row['site']}": row["capex_usd"]
                     for row in purchases
                     if row["period"] == label
+                }
+                | {
+                    f"{row['what']} at {row['site']}": row["capex_usd"]
+                    for row in installed
+                    if row["period"] == label
                 },
-                "the orders of this period",
+                "the orders of this period, and what is put up in it",
             ),
         }
         for t, label in enumerate(plan.inputs.scenario.horizon.period_labels)
@@ -248,8 +257,15 @@ def period_records(plan: Plan, solution: Solution) -> list[Record]:
 def cost_label(plan: Plan) -> str:
     """What the cost of a plan counts."""
     if plan.inputs.scenario.policy.objective == "cash":
-        return "Money spent in the horizon, purchases in full"
+        put_up = ", batteries and cells by the period" if _puts_up(plan) else ""
+        return f"Money spent in the horizon, {'orders' if put_up else 'purchases'} in full{put_up}"
     return "Cost in the horizon, fall of value and interest included"
+
+
+def _puts_up(plan: Plan) -> bool:
+    """Whether the plan puts up batteries or cells; its cost has them by the period, whatever the objective."""
+    solution = plan.answer.solution
+    return solution is not None and bool(installed_usd(plan.problem, solution).any())
 
 
 def minimised_label(plan: Plan) -> str:
@@ -268,8 +284,11 @@ def cost_labels(plan: Plan, labels: dict[str, str]) -> dict[str, str]:
 
 def cost_basis(plan: Plan) -> str:
     """How a sentence says what the cost counts."""
-    cash = plan.inputs.scenario.policy.objective == "cash"
-    return "with purchases counted in full" if cash else "with fall of value and interest"
+    if plan.inputs.scenario.policy.objective != "cash":
+        return "with fall of value and interest"
+    if _puts_up(plan):
+        return "with orders counted in full, batteries and cells by the period"
+    return "with purchases counted in full"
 
 
 def total_sentence(plan: Plan) -> str:

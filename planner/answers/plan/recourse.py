@@ -16,7 +16,7 @@ import numpy as np
 from planner.physics.procurement import catalogue_usd_per_h
 from planner.program.operation import NONE, Desk, Means, More, Operation, Prices, World, operate
 from planner.program.plan import Plan
-from planner.program.solution import Solution, bought_usd, racks_in_use, totals_by
+from planner.program.solution import Solution, bought_usd, installed_usd, racks_in_use, totals_by
 from planner.trace.numbers import count_text, percent_text
 
 MORE_HOURS = "rent more hours of the nodes that the plan rents"
@@ -204,7 +204,8 @@ class Recourse:
         groups, limits = problem.node_groups, problem.limits
         placed = solution.orders * groups.order_unit_nodes[:, None]
         supplied = totals_by(groups.sku, len(problem.sku_names), placed)
-        paid = (placed * groups.capex_usd_per_node).sum(axis=0) + bought_usd(problem, solution)
+        paid = (placed * groups.capex_usd_per_node).sum(axis=0)
+        paid += bought_usd(problem, solution) + installed_usd(problem, solution)
         stand = solution.in_service.max(axis=1) * groups.racks_per_node
         fed = racks_in_use(problem, solution.run, np.zeros_like(solution.in_service)).max(axis=1)
         racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand) - fed

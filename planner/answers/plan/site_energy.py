@@ -55,22 +55,6 @@ def site_energy_sentences(plan: Plan, rows: list[Record]) -> Iterator[str]:
             )
 
 
-def site_purchase_sentences(plan: Plan, solution: Solution) -> Iterator[str]:
-    """Batteries and cells of the sun to put up, at what price, and from when on."""
-    for s, site in enumerate(plan.inputs.scenario.sites):
-        for what, amounts, unit, price, ready in (
-            ("of battery", solution.battery_kwh, "kWh", site.battery_price_usd_per_kwh, site.battery_from),
-            ("of the sun's cells", solution.solar_kw, "kW", site.solar_price_usd_per_kw, site.solar_from),
-        ):
-            if price is not None and amounts.size and amounts[s] > 1.0:
-                day = "" if ready is None else f" by {ready}"
-                yield (
-                    f"Put up {quantity_text(float(amounts[s]), unit)} {what} at {site.name}{day}: "
-                    f"{money(float(amounts[s]) * price)} installed, charged here by the period as a lease "
-                    "would be, and neither in purchases nor in the budget."
-                )
-
-
 def _more(text: str, amount: float) -> str:
     return f"{text} {'more' if amount > 0 else 'less'}"
 

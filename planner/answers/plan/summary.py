@@ -21,6 +21,7 @@ from planner.answers.plan.fleet import (
     purchase_sentences,
 )
 from planner.answers.plan.hours import hour_sentences
+from planner.answers.plan.installations import installation_sentences
 from planner.answers.plan.limit_prices import price_sentences
 from planner.answers.plan.limits import limit_sentences
 from planner.answers.plan.money import contract_sentences, stand_in_sentences, total_sentence
@@ -30,7 +31,6 @@ from planner.answers.plan.preprocessing import feeding_sentences
 from planner.answers.plan.quality import quality_sentences
 from planner.answers.plan.rates import rate_sentences
 from planner.answers.plan.regions import region_sentences
-from planner.answers.plan.site_energy import site_purchase_sentences
 from planner.answers.plan.small_deployments import small_deployment_sentences
 from planner.answers.plan.stages import stage_sentences
 from planner.answers.plan.whole_ledger import WholeLedger, ledger_sentences, whole_ledger
@@ -51,7 +51,7 @@ from planner.program.baselines import (
     spare_confidence_fraction,
 )
 from planner.program.plan import Plan, first_tolerance
-from planner.program.solution import Solution, Status
+from planner.program.solution import Solution, Status, installed_usd
 from planner.trace.numbers import count_text, energy, mass, money, percent_text, quantity_text, tonne_price
 
 ALIKE = 1e-4  # of a total
@@ -64,10 +64,7 @@ def why_this_plan(plan: Plan, whole: WholeLedger | None = None) -> tuple[list[st
     if solution is None:
         return [], []
     headline = [
-        *(
-            [*purchase_sentences(plan, solution), *site_purchase_sentences(plan, solution)]
-            or ["Buy nothing."]
-        ),
+        *([*purchase_sentences(plan, solution), *installation_sentences(plan, solution)] or ["Buy nothing."]),
         *disposal_sentences(plan, solution),
         *second_life_sentences(plan, solution),
         *ownership_sentences(plan, solution),
@@ -243,7 +240,7 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
         f"{money(abs(saved))} {'more' if saved >= 0 else 'less'}",
         f"{mass(abs(cleaner))} {'more' if cleaner >= 0 else 'less'}",
     )
-    if not solution.orders.any():
+    if not solution.orders.any() and not installed_usd(plan.problem, solution).any():
         return [
             f"The plan buys nothing; {_best(plan)} without purchases costs {apart[0]} and emits {apart[1]}."
         ]

@@ -11,6 +11,7 @@ from planner.answers.plan.data_mix import data_records
 from planner.answers.plan.disposals import disposal_records
 from planner.answers.plan.fleet import fleet_records, move_records, purchase_records, rental_records
 from planner.answers.plan.hours import hour_records, lever_records
+from planner.answers.plan.installations import installation_records
 from planner.answers.plan.limit_prices import price_records
 from planner.answers.plan.limits import dropped_records, limit_records
 from planner.answers.plan.money import (
@@ -148,6 +149,8 @@ def traced_tables(plan: Plan, whole: WholeLedger | None = None) -> dict[str, lis
             tables["data"] = data
         if fed := feeding_records(plan, solution):
             tables["feeding"] = fed
+        if installed := installation_records(plan, solution):
+            tables["installations"] = installed
         horizon = plan.inputs.scenario.horizon
         days = [day.isoformat() for day in horizon.period_starts]
         tables["actions"] = action_records(tables, dict(zip(horizon.period_labels, days, strict=True)))

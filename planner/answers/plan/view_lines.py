@@ -18,14 +18,66 @@ from planner.physics.procurement import bought_vintages, deposit_interest, paid_
 from planner.physics.value import Value
 from planner.program.ledger_terms import DECIDED, held_nodes, ordered_vintages
 from planner.program.plan import Plan
+from planner.program.site_purchases import PutUp, put_up
 from planner.program.solution import Solution
 from planner.trace.quantities import Traced, chosen, derive, pick, rows, total
 
 BILLS = (
     "bought", "standing", "training", "feeding", "adopted", "serving", "starting", "deployed", "set_up",
     "pools", "egress", "idle", "pausable", "rental", "reserved", "parked", "space", "peak", "curtailment",
-    "shifted", "resting", "lent", "stored", "sun", "battery", "solar", "stopped", "transfers", "reused",
+    "shifted", "resting", "lent", "stored", "sun", "stopped", "transfers", "reused",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What is put up at sites of one kind, by period (S, T): its money, as `Nodes` has that of nodes."""
+
+    title: str
+    put_up: PutUp
+
+    def upkeep_usd(self, t: int) -> Traced:
+        """What is charged of it in a period beyond its share of price."""
+        return self._of((self.put_up.each.usd - self.put_up.each.capital_usd).named("upkeep_usd"), t)
+
+    def capital_usd(self, t: int) -> Traced:
+        """Its share of price in a period."""
+        return self._of(self.put_up.each.capital_usd, t)
+
+    def capex_usd(self, t: int) -> Traced:
+        """What of its price is due in a period."""
+        return self._of(self.put_up.each.capex_usd, t)
+
+    def fall_usd(self, t: int) -> Traced:
+        """Fall of its value through a period, from its price on."""
+        each = self.put_up.each
+        return self._of((each.from_usd + each.capex_usd - each.to_usd).named("fall_usd"), t)
+
+    def interest_usd(self, t: int) -> Traced:
+        """Interest in its share of price in a period: what is not fall of value."""
+        return (self.capital_usd(t) - self.fall_usd(t)).named("interest_usd")
+
+    def depreciation_usd(self, t: int) -> Traced:
+        """What the accounts write off of it in a period, straight line over its life."""
+        each = self.put_up.each
+        fall = (each.book_from_usd + each.capex_usd - each.book_to_usd).named("depreciation_usd")
+        return self._of(fall, t)
+
+    def worth_usd(self, t: int, *, book: bool = False) -> Traced:
+        """Its value at the end of a period, or what the books show."""
+        each = self.put_up.each
+        return self._of(each.book_to_usd if book else each.to_usd, t)
+
+    def worth_after_usd(self, later_h: float) -> Traced:
+        """Its value so long after the horizon, put up again where its life is over."""
+        each, last = self.put_up.each, self.put_up.each.age_y[:, -1:]
+        ages = np.where(last > 0, last + later_h / HOURS_PER_YEAR, 0.0)
+        return self._of(each.worth_at(ages), 0, self.put_up.amounts[:, None])
+
+    def _of(self, each: Traced, t: int, amounts: NDArray[np.float64] | None = None) -> Traced:
+        found = amount(each, self.put_up.by_period if amounts is None else amounts, t)
+        assert found is not None, "some of it is put up"
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,6 +123,12 @@ class Views:
     def fleet(self) -> list[Nodes]:
         """What stands today, then what is bought; each where there is some."""
         return [*self._standing(), *self._bought()]
+
+    @cached_property
+    def installed(self) -> list[Installed]:
+        """Batteries and cells of the sun; each where some are put up."""
+        energy, problem = self.plan.assembled.energy, self.plan.problem
+        return [Installed(one.what.what, one) for one in put_up(energy, problem, self.solution)]
 
     def _standing(self) -> list[Nodes]:
         standing, solution, inputs = self.plan.assembled.standing, self.solution, self.inputs
@@ -162,6 +220,8 @@ class Views:
             if term in self.plan.ledger.parts["usd"]
             and (one := part_total(self.plan, "usd", term, f"{term}_usd", periods=[t])) is not None
         }
+        upkeep = {f"upkeep of {one.title}": one.upkeep_usd(t) for one in self.installed}
+        parts |= {name: one for name, one in upkeep.items() if one.value}
         if (contract := of_contracts(self.plan, "usd", t)) is not None:
             parts["contract"] = contract
         if (moved := self._part("moved", t)) is not None:
@@ -222,9 +282,10 @@ class Views:
     def _interest(self, t: int) -> Traced:
         held = self._of_kept("interest_usd", t, "interest_usd")
         ordered = self._deposits(t) if self.is_cash else self._part("ordered", t)
-        if ordered is None:
-            return held
-        return total("interest_usd", {"value of the nodes": held, "deposits until delivery": ordered})
+        parts = {"value of the nodes": held} | {one.title: one.interest_usd(t) for one in self.installed}
+        if ordered is not None:
+            parts["deposits until delivery"] = ordered
+        return held if len(parts) == 1 else total("interest_usd", parts)
 
     def _deposits(self, t: int) -> Traced | None:
         nodes, groups = self.plan.assembled.nodes, self.plan.problem.node_groups
@@ -233,22 +294,24 @@ class Views:
 
     @cached_property
     def fall(self) -> list[Traced]:
-        """Fall of the value of all nodes."""
-        return [self._of_kept("fall_usd", t, "fall_usd") for t in self.periods]
+        """Fall of the value of all nodes, and of what is put up at sites."""
+        return [self._fall(t) for t in self.periods]
+
+    def _fall(self, t: int) -> Traced:
+        of_nodes = self._of_kept("fall_usd", t, "fall_usd")
+        others = {one.title: one.fall_usd(t) for one in self.installed}
+        return total("fall_usd", {"nodes": of_nodes, **others}) if others else of_nodes
 
     @cached_property
     def depreciation(self) -> list[Traced]:
         """What the accounts write off."""
-        return [
-            summed(
-                "depreciation_usd",
-                [
-                    *((one.title, amount(one.depreciation_usd, one.kept, t)) for one in self.fleet),
-                    *(("moves", self._under_way(one.depreciation_usd, t)) for one in self.fleet[:1]),
-                ],
-            )
-            for t in self.periods
-        ]
+        return [self._depreciation(t) for t in self.periods]
+
+    def _depreciation(self, t: int) -> Traced:
+        found = [(one.title, amount(one.depreciation_usd, one.kept, t)) for one in self.fleet]
+        found += [("moves", self._under_way(one.depreciation_usd, t)) for one in self.fleet[:1]]
+        found += [(one.title, one.depreciation_usd(t)) for one in self.installed]
+        return summed("depreciation_usd", found)
 
     @cached_property
     def ahead(self) -> Traced | None:
@@ -292,12 +355,16 @@ class Views:
         ]
 
     def worth(self, t: int, *, book: bool = False) -> Traced:
-        """Value of all nodes at the end of a period, those under way and those not delivered included."""
+        """Value of all nodes at the end of a period, and of what is put up at sites.
+
+        Nodes under way and those not delivered are included.
+        """
         ends = [one.book_end_usd if book else one.value.end_usd for one in self.fleet]
         found = [(one.title, amount(each, one.kept, t)) for one, each in zip(self.fleet, ends, strict=True)]
         found += [("under way", self._under_way(each, t)) for each in ends[:1]]
         if t == self.periods[-1]:
             found.append(("ordered, to be delivered later", self._undelivered))
+        found += [(one.title, one.worth_usd(t, book=book)) for one in self.installed]
         return summed("book_usd" if book else "value_usd", found)
 
     @cached_property
@@ -323,8 +390,11 @@ class Views:
 
     @cached_property
     def sale_at_end(self) -> Traced:
-        """What a sale of all nodes at the end of the horizon takes of their value."""
-        found = []
+        """What a sale of all nodes at the end of the horizon takes of their value.
+
+        For used batteries and cells no price is known: a sale takes all of theirs.
+        """
+        found = [(one.title, one.worth_usd(self.periods[-1])) for one in self.installed]
         for one in self.fleet:
             if (kept := one.kept[:, -1:]).any():
                 nodes = chosen("nodes", kept, DECIDED, "1")

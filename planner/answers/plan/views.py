@@ -13,6 +13,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from planner.answers.plan.fleet import purchase_records
+from planner.answers.plan.installations import installation_records
 from planner.answers.plan.view_lines import Views, amount, summed
 from planner.inputs.resolved import HOURS_PER_YEAR
 from planner.physics.equations.money import present_usd
@@ -175,6 +176,9 @@ def cash_records(views: Views) -> list[Record]:
         first, last = (date.fromisoformat(order[key]) for key in ("order_by", "arrives"))
         pay(first, "deposits_usd", what, (price * deposit).named("deposits_usd"))
         pay(last, "deliveries_usd", what, (price * (1 - deposit)).named("deliveries_usd"))
+    for put in installation_records(views.plan, views.solution):
+        day = date.fromisoformat(put["ready_by"])
+        pay(day, "installed_usd", f"{put['what']} at {put['site']}, {day}", put["capex_usd"])
     horizon, delay = views.inputs.scenario.horizon, views.inputs.fact("finance.sale_delay")
     days = (*horizon.period_starts, horizon.end)
     for t, (label, first, after) in enumerate(zip(horizon.period_labels, days, days[1:], strict=False)):
@@ -195,6 +199,7 @@ def cash_records(views: Views) -> list[Record]:
     columns = [
         "deposits_usd",
         "deliveries_usd",
+        *(["installed_usd"] if views.installed else []),
         "bills_usd",
         *(["data_usd"] if views.buys_data else []),
         "sales_usd",
@@ -362,6 +367,9 @@ def life_records(views: Views, cost: Traced) -> list[Record]:
             nodes = chosen("nodes", kept, "those of the last period")
             capital.append((one.title, derive(weighted_total_usd, each_usd=each, counts=nodes)))
             worth.append((one.title, amount(ends, kept, len(edges) - 2)))
+        for put in views.installed:
+            capital.append((put.title, (put.capital_usd(last) * share).named("later_capital_usd")))
+            worth.append((put.title, put.worth_after_usd(later_h)))
         later = summed("later_capital_usd", capital)
         whole = total(
             "cost_usd",
@@ -414,10 +422,15 @@ def view_sentences(tables: dict[str, list[Record]]) -> list[str]:
         f"{money(abs(cash))} of cash {'paid' if cash >= 0 else 'received'}, and "
         f"{'an expense' if accounts >= 0 else 'a gain'} of {money(abs(accounts))} in the accounts. "
         f"{_most_out(most)}"
-        f"The fleet is worth {money(last['value_usd'])} at the end, "
+        f"The fleet{_with(plain['cash'])} is worth {money(last['value_usd'])} at the end, "
         f"{money(last['book_usd'])} in the books.",
         *npv_sentence(plain_rows(tables["npv"])),
     ]
+
+
+def _with(months: list[Record]) -> str:
+    """That what is put up at sites counts with the fleet."""
+    return ", with its batteries and cells," if any(row.get("installed_usd") for row in months) else ""
 
 
 def _most_out(most: Record) -> str:

@@ -190,7 +190,8 @@ class Policy(Part):
         Choice('"weighted"', ("money", "carbon", "weighted", "cash", "lexicographic")),
     ] = Field(
         description="The objective; weighted: money plus carbon at its price; cash: money when it is "
-        "spent, purchases in full and no capital charge; lexicographic: one after the other, `first` first"
+        "spent, nodes in full and no capital charge of them; lexicographic: one after the other, `first` "
+        "first"
     )
     first: Annotated[Literal["carbon", "money"] | None, Choice('"carbon"', ("carbon", "money"))] = Field(
         None, description="The first objective of a lexicographic plan"
@@ -212,7 +213,11 @@ class Policy(Part):
     )
     budget_usd: Annotated[
         tuple[float, ...] | None, EachPeriod(Quantity('"25 MUSD"', "USD", Range(0, 1e15)))
-    ] = Field(None, description="Most money for purchases in a period; default: no limit")
+    ] = Field(
+        None,
+        description="Most money for purchases in a period: nodes, data of runs, batteries and cells; "
+        "default: no limit",
+    )
     discount_rate_fraction: Annotated[float, Fraction("0.08", Range(0, 1))] = Field(
         description="Yearly cost of capital"
     )

@@ -162,7 +162,11 @@ class Site(Part):
         "decision of the plan where `levers` are allowed",
     )
     solar_price_usd_per_kw: Annotated[float | None, Quantity('"1500 USD/kW"', "USD/kW", Range(0, 1e5))] = (
-        Field(None, description="Price of what may be bought, installed, by rated power")
+        Field(
+            None,
+            description="Price of what may be bought, installed, by rated power: charged over its life in "
+            "the cost, due in full in purchases, cash and budget when it stands",
+        )
     )
     solar_upkeep_fraction: Annotated[float | None, Fraction("0.012", Range(0, 1))] = Field(
         None, description="Share of that price that running them takes in a year"
@@ -205,7 +209,11 @@ class Site(Part):
     )
     battery_price_usd_per_kwh: Annotated[
         float | None, Quantity('"300 USD/kWh"', "USD/kWh", Range(0, 1e5))
-    ] = Field(None, description="Price of it, installed")
+    ] = Field(
+        None,
+        description="Price of it, installed: charged over its life in the cost, due in full in purchases, "
+        "cash and budget when it stands",
+    )
     battery_embodied_kgco2e_per_kwh: Annotated[
         float | None, Quantity('"104 kg/kWh"', "kgCO2e/kWh", Range(0, 1e4))
     ] = Field(None, description="Carbon of making it; 74 to 134 kg/kWh are published")

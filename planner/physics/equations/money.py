@@ -37,6 +37,24 @@ def capital_charge_usd(
     return charge
 
 
+def uncharged_usd(*, price_usd: Column, discount_fraction: Column, life_y: Column, age_y: Column) -> Column:
+    """What of a price an annuity over the life has not charged yet, by age: what is still owed of a loan.
+
+    V(a) = P * (1 - (1 + r)^(a - L)) / (1 - (1 + r)^-L)
+
+    At r = 0 this is straight-line depreciation. What could be had for it in a sale is left out.
+
+    Source: outstanding balance of an annuity, the loan of `capital_charge_usd` without a residual value.
+    """
+    growth = np.log1p(np.asarray(discount_fraction, dtype=float))
+    left_y = np.maximum(np.subtract(life_y, age_y), 0.0)
+    whole = np.expm1(-growth * np.asarray(life_y))
+    even = np.array(np.divide(left_y, life_y))
+    share = np.divide(np.expm1(-growth * left_y), whole, out=even, where=whole < 0)
+    value: Column = price_usd * share
+    return value
+
+
 def maintenance_usd(
     *, price_usd: Column, maintenance_fraction: Column, hours_h: Column, year_h: Column
 ) -> Column:

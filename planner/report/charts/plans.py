@@ -172,6 +172,7 @@ CASH_PARTS = {
     "bills_usd": "bills",
     "sales_usd": "sales",
 }
+MORE_CASH_PARTS = {"data_usd": "data", "installed_usd": "batteries and cells"}  # only where any is paid
 
 
 def cash_by_month(document: Document) -> Picture | None:
@@ -179,12 +180,14 @@ def cash_by_month(document: Document) -> Picture | None:
     months = document["tables"].get("cash") or []
     if not months:
         return None
-    values = [row[key] for row in months for key in (*CASH_PARTS, "so_far_usd")]
+    more = {key: part for key, part in MORE_CASH_PARTS.items() if any(row.get(key) for row in months)}
+    paid_for = CASH_PARTS | more
+    values = [row[key] for row in months for key in (*paid_for, "so_far_usd")]
     divisor, unit = scale_of("USD", values)
     rows = [
         {"month": row["month"], "part": part, "paid": row[key] / divisor}
         for row in months
-        for key, part in CASH_PARTS.items()
+        for key, part in paid_for.items()
         if row[key]
     ]
     lines = [{"month": row["month"], "paid": row["so_far_usd"] / divisor} for row in months]
@@ -195,7 +198,7 @@ def cash_by_month(document: Document) -> Picture | None:
         .encode(
             x=x,
             y=alt.Y("paid:Q", title=f"paid in the month; line: so far ({unit})", stack="zero"),
-            color=colour("part", "paid for", list(CASH_PARTS.values())),
+            color=colour("part", "paid for", list(paid_for.values())),
             tooltip=["month:N", "part:N", "paid:Q"],
         )
     )

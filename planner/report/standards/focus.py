@@ -116,6 +116,7 @@ def _months(cash: list[Record], purchases: list[Record], paid: list[Record]) -> 
         parts = (
             ("deposits_usd", "Purchase", "One-Time", "deposits of orders"),
             ("deliveries_usd", "Purchase", "One-Time", "orders that are delivered"),
+            ("installed_usd", "Purchase", "One-Time", "batteries and the sun's cells that are put up"),
             ("bills_usd", "Usage", "Usage-Based", "electricity, space, upkeep, people, carriage"),
             ("data_usd", "Purchase", "One-Time", "data for training"),
             ("sales_usd", "Adjustment", "One-Time", "nodes that are sold"),

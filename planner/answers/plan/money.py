@@ -263,7 +263,7 @@ def cost_label(plan: Plan) -> str:
 
 
 def _puts_up(plan: Plan) -> bool:
-    """Whether the plan puts up batteries or cells; its cost has them by the period, whatever the objective."""
+    """Whether it puts up batteries or cells, which its cost has by the period, whatever the objective."""
     solution = plan.answer.solution
     return solution is not None and bool(installed_usd(plan.problem, solution).any())
 

@@ -216,7 +216,7 @@ def _capex(orders: Part, installed: Sequence[PutUp]) -> Traced:
         "capex_usd",
         {"orders of nodes": nodes}
         | {
-            f"what is put up of {one.what.what}": term_of("usd", "capex", (one.each.capex_usd, one.counts))
+            f"put up: {one.what.what}": term_of("usd", "capex", (one.each.capex_usd, one.counts))
             for one in installed
         },
         "when it is due",

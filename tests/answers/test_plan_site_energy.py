@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -27,7 +30,11 @@ from planner.physics.slots import slot_times
 from planner.program.baselines import without_purchases
 from planner.program.operation import Means, desk, operate
 from planner.program.plan import Plan, plan_fleet
+from planner.report.charts.plans import cash_by_month
 from planner.report.integrity import disagreements
+from planner.report.page import to_html
+from planner.report.standards import write_as
+from planner.report.text import to_markdown, to_terminal
 from planner.trace.records import is_number
 from solver.account import peak_kw
 
@@ -250,6 +257,23 @@ def test_what_is_put_up_is_paid_once_and_stands_in_every_table_with_its_day() ->
         for line in tables[table]:
             for key in [key for key, value in line.items() if is_number(value)]:
                 assert cell_explanation(document, table, line, key) is not None, (table, key)
+
+
+def test_every_report_says_what_to_put_up() -> None:
+    """The terminal in the table of what to do; page and Markdown with price, charge and day as well."""
+    document = plan_document(later())
+    assert "Put up" in to_terminal(document).partition("What to do, by when")[2].partition("Nodes in")[0]
+    for text in (to_markdown(document), to_html(document)):
+        assert "What to put up at the sites" in text
+        assert "What batteries and the sun at the sites do" in text
+    bills = list(csv.DictReader(io.StringIO(write_as(document, "focus")["focus.csv"])))
+    put_up = [row for row in bills if row["ChargeDescription"].startswith("batteries and the sun's cells")]
+    billed = sum(float(row["BilledCost"]) for row in bills)
+    assert [row["ChargeCategory"] for row in put_up] == ["Purchase", "Purchase"]
+    assert billed == pytest.approx(sum(row["cash_usd"] for row in document["tables"]["cash"]))
+    bars = cash_by_month(document)
+    assert bars is not None
+    assert "batteries and cells" in json.dumps(bars.chart.to_dict())
 
 
 def test_cash_has_the_price_and_the_cost_the_charge() -> None:

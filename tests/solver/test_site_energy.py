@@ -399,6 +399,17 @@ def test_what_sites_put_up_is_in_the_budget_of_the_period_in_which_it_is_due() -
     assert rows(row, changed(held.by_period(), "limits")) == "budget_0: 0.4 order_0_0 <= 90\n"
 
 
+def test_a_budget_that_a_battery_needs_is_told() -> None:
+    """A narrow feed needs 300 kWh of battery at 10 USD each: of a budget of 1,000 USD 2,000 are short."""
+    case = site(feed=250.0, battery_capex_usd_per_kwh=[[10.0]], **FREE)
+    narrow = changed(case, "limits", budget_usd=[1000.0])
+    assert answer(narrow, gap_fraction=1e-9, time_limit_s=10.0).solution is None
+    found = explain_infeasible(narrow, gap_fraction=0.0, time_limit_s=5.0)
+    [family] = [one for one in found.families if one.names == ("budget",)]
+    assert family.suffices
+    assert [give.amount for give in family.gives] == pytest.approx([2000.0])
+
+
 def test_a_budget_holds_as_many_cells_as_it_pays() -> None:
     """60 of the 100 kW that pay; a budget of nothing leaves none, and none is needed for a plan."""
     case = with_cells(solar_most_kw=[1e4], solar_usd_per_kw=[[5.0]], solar_capex_usd_per_kw=[[1500.0]])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.answers.futures.document import futures_document
 from planner.answers.plan.cells import cell_explanation
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.money import cost_label
@@ -28,6 +29,7 @@ from planner.inputs.scenario import Scenario, ScenarioError, load_scenario, with
 from planner.physics.site_energy import SiteEnergy, site_energy, sun_of_a_kilowatt
 from planner.physics.slots import slot_times
 from planner.program.baselines import without_purchases
+from planner.program.futures import plan_futures
 from planner.program.operation import Means, desk, operate
 from planner.program.plan import Plan, plan_fleet
 from planner.report.charts.plans import cash_by_month
@@ -35,6 +37,7 @@ from planner.report.integrity import disagreements
 from planner.report.page import to_html
 from planner.report.standards import write_as
 from planner.report.text import to_markdown, to_terminal
+from planner.trace.numbers import quantity_text
 from planner.trace.records import is_number
 from solver.account import peak_kw
 
@@ -257,6 +260,29 @@ def test_what_is_put_up_is_paid_once_and_stands_in_every_table_with_its_day() ->
         for line in tables[table]:
             for key in [key for key, value in line.items() if is_number(value)]:
                 assert cell_explanation(document, table, line, key) is not None, (table, key)
+
+
+def test_futures_say_what_to_put_up_whatever_comes() -> None:
+    """One lot for both, within the limits of each; each future has it in its own tables."""
+    halves = [
+        {"name": "low", "probability": 0.5},
+        {"name": "high", "probability": 0.5, "set": {"sites.stockholm.grid": "us-srvc"}},
+    ]
+    energy = MORE_SUN | BATTERY | {"battery_price": "9 USD/kWh", "solar_from": date(2027, 2, 1)}
+    changes = POOL | HOURLY | at_site(energy) | {"policy.objective": "carbon", "futures": halves}
+    found = plan_futures(shipped(changes))
+    document = futures_document(found)
+    put_up = [row for row in document["first_stage"] if row["decision"] == "put up"]
+    assert [(row["pool"], row["unit"], row["period"]) for row in put_up] == [
+        ("battery at stockholm", "kWh", "2027 Q1"),
+        ("sun's cells at stockholm", "kW", "2027 Q2"),
+    ]
+    for plan in found.plans:
+        battery, cells = plan_tables(plan)["installations"]
+        assert [battery["battery_kwh"], cells["solar_kw"]] == pytest.approx([row["amount"] for row in put_up])
+    said = f"Put up {quantity_text(put_up[1]['amount'], 'kW')} of sun's cells at stockholm in 2027 Q2"
+    assert f"{said}, whatever comes." in document["headline"]
+    assert disagreements(document) == []
 
 
 def test_every_report_says_what_to_put_up() -> None:

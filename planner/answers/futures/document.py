@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from planner.answers.plan.document import STATUS_NAMES
+from planner.answers.plan.installations import NAMES
 from planner.answers.plan.notes import notes_of
 from planner.inputs.scenario import digest
 from planner.program.futures import LIKELY, RARE, FuturesPlan, ImpliedPenalty
 from planner.program.searches import FirstStage
+from planner.program.site_purchases import put_up
 from planner.program.solution import Status
 from planner.trace.currency import currency_record, showing
 from planner.trace.explain import Steps
-from planner.trace.numbers import amount_text, percent_text, share_of
+from planner.trace.numbers import amount_text, percent_text, quantity_text, share_of
 from planner.trace.quantities import Chosen, chosen
 from planner.trace.records import Record, fact_record, numbered, plain_rows
 
@@ -67,7 +69,7 @@ def _document(found: FuturesPlan) -> Record:
 
 
 def first_stage_records(found: FuturesPlan) -> list[Record]:
-    """What is decided now: each order, retirement and move before the shared periods end."""
+    """What is decided now: orders, retirements and moves of the shared periods, and what is put up."""
     assert found.hedge is not None
     stage, problem = found.hedge.first_stage, found.together.problems[0]
     labels, shared = found.scenario.horizon.period_labels, found.together.shared_periods
@@ -102,7 +104,25 @@ def first_stage_records(found: FuturesPlan) -> list[Record]:
                     ),
                 }
             )
-    return rows
+    return rows + _put_up_records(found)
+
+
+def _put_up_records(found: FuturesPlan) -> list[Record]:
+    """Batteries and cells, of which there is one lot for all futures, by the period in which they stand."""
+    if found.hedge is None or not found.together.shared_periods:
+        return []
+    labels, problem = found.scenario.horizon.period_labels, found.together.problems[0]
+    return [
+        {
+            "decision": "put up",
+            "amount": chosen("amount", float(one.amounts[site]), DECIDED, one.what.unit),
+            "unit": one.what.unit,
+            "pool": f"{NAMES[one.what.unit]} at {problem.site_names[site]}",
+            "period": labels[one.each.first_period(site)],
+        }
+        for one in put_up(found.assembled[0].energy, problem, found.hedge.plans[0])
+        for site in np.flatnonzero(one.amounts).tolist()
+    ]
 
 
 def future_records(found: FuturesPlan) -> list[Record]:
@@ -149,7 +169,12 @@ def first_stage_text(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is decided now, a sentence each."""
     said = []
     for row in rows:
-        what = f"{row['nodes']} node{'s' if row['nodes'] != 1 else ''} of {row['pool']}"
+        nodes = row.get("nodes")
+        what = (
+            f"{quantity_text(row['amount'], row['unit'])} of {row['pool']}"
+            if nodes is None
+            else f"{nodes} node{'s' if nodes != 1 else ''} of {row['pool']}"
+        )
         to = f" to {row['to']}" if "to" in row else ""
         said.append(f"{row['decision'].capitalize()} {what}{to} in {row['period']}, whatever comes.")
     return said

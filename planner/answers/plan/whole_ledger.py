@@ -7,7 +7,7 @@ standing nodes, network, storage, building, end of life. They are in no total th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -259,14 +259,16 @@ def burnt_fraction(plan: Plan, site: int) -> Fact | None:
     return direct_fraction(inputs.fact, inputs.has, stated.grid)
 
 
-def _burnt(plan: Plan, *, location: bool = False, covered: bool = True) -> Traced | None:
+def _burnt(
+    plan: Plan, *, location: bool = False, covered: bool = True, without: tuple[str, ...] = ()
+) -> Traced | None:
     """What stations burn for the nodes of all sites of one's own; None where one does not tell it.
 
-    By the market it is less what contracts cover, unless that is not asked for.
+    By the market it is less what contracts cover, unless `covered` is false; `without` are terms left out.
     """
     groups, parts = plan.problem.node_groups, dict[str, Traced]()
     for s, site in enumerate(plan.inputs.scenario.sites):
-        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site, location)
+        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site, location, without)
         if drawn is None or not drawn.value:
             continue
         if covered and not location and (contracts := _covered(plan, s)) is not None:
@@ -309,13 +311,14 @@ def _around(
     """Lines that the program does not make small."""
     inputs, capital = plan.inputs, Category.CAPITAL_GOODS
     yield Entry("making of standing nodes", 3, "server", plan.ledger.sunk_carbon, False, capital)
-    operational = _electricity(plan, ~plan.problem.node_groups.off_site)
+    # The network draws by what the nodes draw: what batteries and the sun save of that is not its own.
+    operational = _electricity(plan, ~plan.problem.node_groups.off_site, without=NO_NODES)
     if operational is not None and made is not None:
         it, meter = _it_and_meter(plan, site_kwh)
         share = network_share(
             inputs, it_kwh=it, operational=operational, server=made, pue=(meter / it).named("pue")
         )
-        burnt = _burnt(plan, covered=False)
+        burnt = _burnt(plan, covered=False, without=NO_NODES)
         of_network = burnt and (share.operational * (burnt / operational)).named("burnt_kgco2e")
         yield from _parted("the network", share.operational, of_network, False)
         yield Entry("making of the network", 3, "network", share.made, False, capital)
@@ -345,8 +348,11 @@ def _around(
 
 
 def _water(plan: Plan, site_kwh: Mapping[int, Traced]) -> Iterator[tuple[str, Traced, Traced]]:
-    """Water of each site of one's own: its nodes, its part of the network, its storage."""
-    inputs = plan.inputs
+    """Water of each site of one's own: its nodes, its part of the network, its storage.
+
+    Power stations take it for what is drawn of the grid: more by what batteries lose, less by the sun.
+    """
+    inputs, saved_kwh = plan.inputs, _by_site(plan, lambda term: term in NO_NODES)
     power = inputs.fact("network.fabric.power")
     for s, site in enumerate(inputs.scenario.sites):
         parts: dict[str, Traced] = {}
@@ -358,7 +364,10 @@ def _water(plan: Plan, site_kwh: Mapping[int, Traced]) -> Iterator[tuple[str, Tr
         if not parts:
             continue
         it = total("it_kwh", parts)
-        onsite, offsite = water_of(inputs, s, it_kwh=it, facility_kwh=(it * inputs.pue[s]).named("meter_kwh"))
+        meter: Traced = (it * inputs.pue[s]).named("meter_kwh")
+        if s in saved_kwh:
+            meter = total("drawn_kwh", {"computers": meter, "batteries_and_sun": saved_kwh[s]})
+        onsite, offsite = water_of(inputs, s, it_kwh=it, facility_kwh=meter)
         yield site.name, onsite, offsite
 
 
@@ -380,13 +389,17 @@ def _part(
     return derive(function, **{f"each_{kind}": price, "counts": rows(counts, index)})
 
 
-def _electricity(plan: Plan, groups: NDArray[np.bool_], location: bool = False) -> Traced | None:
-    """Carbon of the electricity of some node groups."""
+def _electricity(
+    plan: Plan, groups: NDArray[np.bool_], location: bool = False, without: tuple[str, ...] = ()
+) -> Traced | None:
+    """Carbon of the electricity of some node groups, but for the terms `without`."""
     ledger = plan.ledger
     if location:
         found = at_location(plan.inputs, ledger.parts["kwh"], ledger.part_groups)
         parts = dict[str, Traced]()
         for term, part in found.items():
+            if term in without:
+                continue
             index = np.flatnonzero(groups[ledger.part_groups[term]])
             if part is not None and index.size:
                 each, counts = rows(part[0], index), rows(part[1], index)
@@ -395,20 +408,26 @@ def _electricity(plan: Plan, groups: NDArray[np.bool_], location: bool = False) 
         parts = {
             term: one
             for term in ledger.parts["kwh"]
-            if (one := _part(plan, term, np.flatnonzero(groups[ledger.part_groups[term]]))) is not None
+            if term not in without
+            and (one := _part(plan, term, np.flatnonzero(groups[ledger.part_groups[term]]))) is not None
         }
     return total("electricity_kgco2e", parts) if parts else None
 
 
 def _it_by_site(plan: Plan) -> dict[int, Traced]:
     """Energy at the meter of the nodes of each site of one's own."""
+    return _by_site(plan, lambda term: term not in NO_NODES)
+
+
+def _by_site(plan: Plan, counted: Callable[[str], bool]) -> dict[int, Traced]:
+    """Energy at the meter of each site of one's own, of the terms that are counted."""
     groups, found = plan.problem.node_groups, dict[int, Traced]()
     for s in range(len(plan.inputs.scenario.sites)):
         here = (groups.site == s) & ~groups.off_site
         parts = {
             term: one
             for term in plan.ledger.parts["kwh"]
-            if term not in NO_NODES
+            if counted(term)
             and (one := _part(plan, term, np.flatnonzero(here[plan.ledger.part_groups[term]]), kind="kwh"))
             is not None
         }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.answers.job import job_document, read_job
+from planner.answers.job import job_document, read_job, to_card, to_text
 from planner.inputs.loading import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +41,24 @@ def test_scope_2_is_what_power_stations_burn_where_that_is_known(site: str, note
     if upstream:
         share = load_catalogue().fact("grid.fr.direct_fraction").value
         assert scopes["2, location-based"] == pytest.approx(share * totals["operational"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("site", "customer"),
+    [
+        ('region = "aws/eu-central-1"', "a customer of AWS all of it is scope 3, category 1"),
+        ('grid = "fr"', ""),
+    ],
+)
+def test_scopes_are_of_who_runs_the_nodes(site: str, customer: str) -> None:
+    """Who rents in a provider's region buys a service; capital goods are whole in the year of purchase."""
+    document = job_document(read_job(tomllib.loads(JOB.format(site=site)), "job.toml", load_catalogue()))
+    said = " ".join(document["inventory_notes"])
+    assert ("customer" in said) is bool(customer)
+    assert customer in said
+    assert "takes them whole in the year of purchase" in said
+    for shown in (to_text(document), to_card(document)):
+        assert "in the year of purchase" in " ".join(shown.split())
 
 
 def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:

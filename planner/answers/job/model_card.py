@@ -109,7 +109,8 @@ def boundary_said(document: Record) -> str:
     return (
         f"scope 2 location-based ({grid_said(document)}); scope 3 as the hardware's share of its life, idle "
         f"hours charged to the used ones; water of cooling and of generation, not of making hardware. Phases "
-        f"left out: {left_out}. Staff, offices and users' devices are left out."
+        f"left out: {left_out}. Staff, offices, users' devices and parts that repair replaces are left out."
+        + "".join(f" {note}" for note in document.get("inventory_notes", []))
     )
 
 

@@ -26,6 +26,7 @@ from planner.answers.plan.ledger_parts import (
     nodes_by_site,
     part_of,
 )
+from planner.physics.inventory import capital_note
 from planner.physics.surroundings import (
     lines_kgco2e,
     network_share,
@@ -72,9 +73,10 @@ class Entry:
 
     @property
     def scope_text(self) -> str:
-        """Scope, with the category of scope 3."""
+        """Scope, with the category of scope 3, in the words of a job; scope 2 by how it is counted."""
         if self.category is None:
-            return f"{self.scope}, bought electricity"
+            by = "market" if self.kgco2e.boundary.get("grid") == "market" else "location"
+            return f"{self.scope}, {by}-based"
         return f"3.{int(self.category)}, {self.category.name.lower().replace('_', ' ')}"
 
 
@@ -182,11 +184,21 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         )
     if note := upstream_note(plan):
         yield note
+    if any(one.category is Category.CAPITAL_GOODS for one in found.entries):
+        yield capital_note(_ordered_kgco2e(plan))
     onsite = sum(float(one.value) for _, one, _ in found.water)
     offsite = sum(float(one.value) for _, _, one in found.water)
     if onsite + offsite > 0:
         here, there = amount_text(onsite, "L"), amount_text(offsite, "L")
         yield f"Cooling takes {here} of water on site, power stations {there}."
+
+
+def _ordered_kgco2e(plan: Plan) -> float:
+    """The whole making of the nodes that are ordered."""
+    solution, groups = plan.answer.solution, plan.problem.node_groups
+    assert solution is not None, "a plan has a solution"
+    nodes = solution.orders * groups.order_unit_nodes[:, None]
+    return float(np.sum(nodes * plan.assembled.nodes.made_kgco2e.value))
 
 
 def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
@@ -249,7 +261,15 @@ def upstream_note(plan: Plan) -> str:
     own = electricity_of(plan, ~plan.problem.node_groups.off_site)
     if own is None:
         return ""
-    tag = own.boundary.get("grid") if plan.ledger.location_carbon is None else None
+    tag = own.boundary.get("grid")
+    if plan.ledger.location_carbon is not None:
+        scenario = plan.inputs.scenario
+        mixes = [one.market_kgco2e_per_kwh for one in scenario.sites]
+        stated = any(one is not None for one in mixes) or any(
+            one.intensity_kgco2e_per_kwh for one in scenario.contracts
+        )
+        place = electricity_of(plan, ~plan.problem.node_groups.off_site, location=True)
+        tag = None if stated or place is None else place.boundary.get("grid")
     return scope_note(tag, parted=burnt_of(plan) is not None)
 
 

@@ -13,6 +13,7 @@ from planner.answers.job.footprint import Footprint, accelerator_hours_of, footp
 from planner.answers.job.ledger import (
     TotalsDisagree,
     ledger_of,
+    marginal,
     metered_rows,
     phase_rows,
     scope_rows,
@@ -137,8 +138,9 @@ def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:
 
 
 def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named:
+    counted = "by marginal hours: for no inventory" if marginal(footprint) else "location-based"
     found: Named = {
-        "carbon": ("Carbon, location-based", footprint.carbon),
+        "carbon": (f"Carbon, {counted}", footprint.carbon),
         "operational": ("of it from electricity", footprint.operational),
         "embodied": ("of it from hardware", footprint.embodied),
         "energy": ("Energy at the meter", footprint.facility_kwh),

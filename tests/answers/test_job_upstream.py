@@ -82,6 +82,18 @@ def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:
     assert sold > 10 * upstream > 0
 
 
+def test_a_card_leaves_out_the_making_alone_of_devices_that_a_job_counts() -> None:
+    """The power of phones is most of a federated run; the card said that users' devices are left out."""
+    catalogue = load_catalogue()
+    text = (ROOT / "data/jobs/federated-keyboard.toml").read_text(encoding="utf-8")
+    phones = to_card(job_document(read_job(tomllib.loads(text), "job.toml", catalogue)))
+    assert "Staff, offices, the making of users' devices and parts" in phones
+    servers = to_card(
+        job_document(read_job(tomllib.loads(JOB.format(site='grid = "fr"')), "job.toml", catalogue))
+    )
+    assert "Staff, offices, users' devices and parts" in servers
+
+
 def test_the_share_that_is_burnt_is_that_of_the_mix() -> None:
     """Germany of 2023: its generation by source, by IPCC's factors of combustion over those of whole lives.
 

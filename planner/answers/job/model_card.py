@@ -113,11 +113,13 @@ def boundary_said(document: Record) -> str:
     """What is inside the line, and what is not."""
     left_out = ", ".join(document["left_out"]) or "none"
     counted = accounting_said(document)
+    federated = any(row["phase"] == "federated" for row in document["phases"])
+    devices = "the making of users' devices" if federated else "users' devices"
     bought = f"scope 2 {counted}" if counted == "location-based" else f"electricity {counted}, of no scope"
     return (
         f"{bought} ({grid_said(document)}); scope 3 as the hardware's share of its life, idle "
         f"hours charged to the used ones; water of cooling and of generation, not of making hardware. Phases "
-        f"left out: {left_out}. Staff, offices, users' devices and parts that repair replaces are left out."
+        f"left out: {left_out}. Staff, offices, {devices} and parts that repair replaces are left out."
         + "".join(f" {note}" for note in document.get("inventory_notes", []))
     )
 

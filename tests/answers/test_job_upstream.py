@@ -82,6 +82,18 @@ def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:
     assert sold > 10 * upstream > 0
 
 
+def test_the_market_is_next_to_scope_2_and_not_to_all_electricity() -> None:
+    """By whole lives electricity holds scope 3.3, too: what looked less than it is more than scope 2."""
+    contract = 'contract = { covered = 0.6, intensity = "0 g/kWh", residual = "720 g/kWh" }'
+    text = JOB.format(site='grid = "de"') + contract
+    document = job_document(read_job(tomllib.loads(text), "job.toml", load_catalogue()))
+    scopes = {row["scope"]: row["kgco2e"] for row in document["scopes"]}
+    totals = {row["name"]: row for row in document["totals"]}
+    assert totals["market"]["label"] == "For comparison: scope 2, market-based"
+    assert totals["market"]["value"] == pytest.approx(scopes["2, market-based"])
+    assert scopes["2, location-based"] < totals["market"]["value"] < totals["operational"]["value"]
+
+
 def test_a_card_leaves_out_the_making_alone_of_devices_that_a_job_counts() -> None:
     """The power of phones is most of a federated run; the card said that users' devices are left out."""
     catalogue = load_catalogue()

@@ -153,7 +153,7 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
     if (data := data_usd(footprint.setting)) is not None:
         found["data"] = ("Data that is bought", data)
     if market is not None:
-        found["market"] = ("For comparison: electricity, market-based", market[1])
+        found["market"] = ("For comparison: scope 2, market-based", market[1])
     return found
 
 

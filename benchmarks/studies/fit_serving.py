@@ -52,8 +52,8 @@ from planner.physics.serving_options import stacked
 from planner.trace.quantities import chosen
 from planner.trace.units import convert_factor, unit_of
 from planner.validation.aliases import constant
+from planner.validation.benchmark_runs import held_requests
 from planner.validation.filed_engines import MLPERF
-from planner.validation.replicas import held_requests
 from planner.validation.serving import replica_of
 
 PEER = "nvidia-aiconfigurator-2026"  # of whose rates groups that share experts are in balance

@@ -117,7 +117,7 @@ def _grids(catalogue: Catalogue) -> Iterator[Record]:
             "grid": name,
             "grid_kgco2e_per_kwh": float(fact.value),
             "counts": fact.boundary.get("grid", ""),
-            "country": _country(name, region.country if region else ""),
+            "country": catalogue.grid_country(name),
             "cloud": region.cloud if region and name.startswith(f"{region.cloud}-") else "",
             "note": fact.note.partition(";")[0],
             **_origin(fact, catalogue),
@@ -145,7 +145,6 @@ def _regions(catalogue: Catalogue) -> Iterator[Record]:
 
 
 def _prices(catalogue: Catalogue) -> Iterator[Record]:
-    places = {one.grid: one.country for one in catalogue.regions.values()}
     for key, fact in catalogue.facts.items():
         room, _, rest = key.partition(".")
         if not key.startswith(_PRICES) or fact.unit not in ("USD", "USD/h", "USD/kWh"):
@@ -157,7 +156,7 @@ def _prices(catalogue: Catalogue) -> Iterator[Record]:
             "unit": fact.unit,
             "low": fact.low,
             "high": fact.high,
-            "country": _country(grid, places.get(grid, "")) if room == "electricity" else "",
+            "country": catalogue.grid_country(grid) if room == "electricity" else "",
             **_origin(fact, catalogue),
             "where": fact.locator,
         }
@@ -248,9 +247,3 @@ def _origin(fact: Fact, catalogue: Catalogue) -> Record:
 def _whose(catalogue: Catalogue, mine: bool) -> str:
     """Yours or ours; empty where nothing is one's own, as a column that says nothing."""
     return "" if catalogue.own is None else "yours" if mine else "ours"
-
-
-def _country(grid: str, known: str) -> str:
-    """The country of a grid, where its name or its region says it."""
-    first = grid.partition("-")[0]
-    return known or (first.upper() if len(first) == 2 else "")

@@ -227,6 +227,20 @@ class Catalogue:
         """SKUs that can be had today, by name."""
         return tuple(name for name, sku in self.skus.items() if not sku.announced)
 
+    def grid_country(self, grid: str) -> str:
+        """Code of the country of a grid, as `US`: that of a region that draws from it, else of its name.
+
+        Empty where neither says it.
+        """
+        known = next((one.country for one in self.regions.values() if one.grid == grid and one.country), "")
+        first = grid.partition("-")[0]
+        return known or (first.upper() if len(first) == 2 else "")
+
+    def water_key(self, grid: str | None) -> str:
+        """The fact of the water that power stations of a grid take: of its country, else of none known."""
+        known = f"water.{self.grid_country(grid or '').lower()}.electricity"
+        return known if self.has(known) else "water.default.electricity"
+
     def link(self, accelerator: str) -> str:
         """Kind of link between accelerators of a node: nvlink, xgmi, pcie, ici and so on.
 

@@ -45,6 +45,7 @@ class Nodes:
     kept_usd: Traced  # energy, capital and what the site charges apart
     kept_kgco2e: Traced
     sunk_kgco2e: Traced
+    made_kgco2e: Traced  # the whole making of a node; (P, 1)
     idle_node_kw: Traced
     idle_facility_kw: Traced
     idle_kwh: Traced  # through a period; of nodes by the hour, what is paid and not filled idles
@@ -126,6 +127,7 @@ def node_columns(inputs: Inputs) -> Nodes:
         kept_usd=maintenance,
         kept_kgco2e=replaced,
         sunk_kgco2e=share,
+        made_kgco2e=embodied,
         idle_node_kw=idle_node,
         idle_facility_kw=idle_kw,
         idle_kwh=idle_kwh,

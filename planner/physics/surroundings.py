@@ -203,8 +203,7 @@ def water_of(inputs: Inputs, site: int, *, it_kwh: Traced, facility_kwh: Traced)
         onsite = inputs.yours(f"sites.{place.name}.wue", place.wue_l_per_kwh, "L/kWh")
     else:
         onsite = inputs.fact((region.wue_key if region is not None else "") or "wue.default")
-    known = f"water.{(place.grid or '').partition('-')[0]}.electricity"
-    offsite = inputs.fact(known if catalogue.has(known) else "water.default.electricity")
+    offsite = inputs.fact(catalogue.water_key(place.grid))
     return (
         derive(onsite_water_l, it_energy_kwh=it_kwh, onsite_l_per_kwh=onsite),
         derive(offsite_water_l, facility_energy_kwh=facility_kwh, offsite_l_per_kwh=offsite),

@@ -20,6 +20,11 @@ TOGETHER = f"Scope 2 holds {UPSTREAM}, too: the factor of the grid is of whole l
 LEFT_OUT = f"Not counted: {UPSTREAM}, and losses of lines; the factor of the grid is of what stations burn."
 UNSTATED = f"Whether your factor of the grid holds {UPSTREAM} is not stated: all of it stands in scope 2."
 
+MARGINAL = (
+    "Marginal hours say what this work makes stations emit more, and what leaving it, or another hour, would "
+    "spare. They are of no scope: for an inventory name average hours, or a grid."
+)
+
 
 def direct_fraction(fact: Callable[[str], Fact], has: Callable[[str], bool], grid: str | None) -> Fact | None:
     """Share of a grid's life-cycle factor that power stations burn; None where it is not known."""
@@ -32,6 +37,14 @@ def of_whole_lives(signal: GridSignal) -> bool:
     return signal.scope == "life-cycle"
 
 
+def is_marginal(tag: str) -> bool:
+    """Whether a factor is of the stations that answer a change, and so of no inventory.
+
+    Not of a figure without a signal, whose tag is empty, nor of one by the market.
+    """
+    return tag.startswith("marginal/")
+
+
 def scope_note(tag: str | None, parted: bool) -> str:
     """What scope 2 holds or leaves out, by the signal of the grid's factor, None of a figure without one.
 
@@ -41,4 +54,6 @@ def scope_note(tag: str | None, parted: bool) -> str:
         return ""
     if tag is None:
         return UNSTATED
+    if is_marginal(tag):
+        return MARGINAL
     return TOGETHER if of_whole_lives(GridSignal.parse(tag)) else LEFT_OUT

@@ -130,8 +130,9 @@ def split(document: Document, digest: str, why: Why) -> None:
     with left:
         st.markdown("By scope; a market-based figure is shown next to the total and is no part of it:")
         shared.lines([f"scope {row['scope']}: {said(row['kgco2e'], 'kgCO2e')}" for row in document["scopes"]])
-        if note := document.get("scope_note"):
-            st.caption(note)
+        for note in (document.get("scope_note"), *document.get("inventory_notes", [])):
+            if note:
+                st.caption(note)
     if document["failures"]:
         with right:
             st.markdown("Of the training run, by what its hours were for:")

@@ -1,17 +1,15 @@
-"""Adapters of training performance: stated layouts, planned ones, scaling."""
+"""Adapters of training performance: stated layouts and planned ones."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
-from planner.inputs.software import default_stack, stack_named
+from planner.inputs.software import stack_named
 from planner.performance.bundles import memory_bundles
 from planner.performance.layouts import Layout, require_layout
 from planner.performance.memory import training_memory_parts
 from planner.performance.throughput import (
-    calibration_ratio,
     mfu_fraction,
     model_flops_per_token,
 )
@@ -20,7 +18,6 @@ from planner.physics.training_step import LAYOUT
 from planner.trace.quantities import chosen
 from planner.validation.aliases import alias_of, catalogue_name, constant
 from planner.validation.forms import Book, NotUnderstood
-from planner.validation.recommendation import sample_rate
 from planner.validation.software import (
     sharding_stage,
     split_by_stack,
@@ -28,7 +25,7 @@ from planner.validation.software import (
     stack_of_year,
     vintage_of,
 )
-from planner.validation.stated import RECOMPUTE, SHARDING, Anchor, StatedLayout, StatedShape
+from planner.validation.stated import RECOMPUTE, SHARDING, StatedLayout, StatedShape
 from planner.validation.steps import (
     Arguments,
     adapted,
@@ -45,14 +42,13 @@ TRAINING, ADAPTERS = "training throughput", "adapter training"
 MIXTURES = "training throughput, mixtures of experts"  # held to other aims than dense models are
 LORA = " LoRA"  # behind the name of a model: adapters next to its frozen weights
 
-BOOK = Book(
-    {
-        "seq": ("sequence_tokens", 1.0),
-        "vocab": ("vocabulary", 1.0),
-        "vp": ("interleave", 1.0),
-        "gated_mlp": ("gated", 1.0),
-    }
-)
+SPELLINGS = {
+    "seq": ("sequence_tokens", 1.0),
+    "vocab": ("vocabulary", 1.0),
+    "vp": ("interleave", 1.0),
+    "gated_mlp": ("gated", 1.0),
+}
+BOOK = Book(SPELLINGS)
 
 
 @BOOK.takes("train", unit="1/s", subject=TRAINING, labels=("model", "params"))
@@ -95,7 +91,7 @@ def train(
     laid["recompute"] = redone
     split = split_by_stack(stack_named(ran), redone)
     arguments["sequence_parallel"] = chosen("sequence_parallel", split, "by the stack and recomputation")
-    return _rate(arguments, laid, accelerators, global_batch, sequence_tokens)
+    return layout_rate(arguments, laid, accelerators, global_batch, sequence_tokens)
 
 
 @BOOK.takes("train", unit="1/s", subject=TRAINING, labels=("params",))
@@ -140,7 +136,7 @@ def train_model(
         if recompute is None
         else RECOMPUTE[recompute]
     )
-    return _rate(arguments, laid, accelerators, global_batch, sequence_tokens)
+    return layout_rate(arguments, laid, accelerators, global_batch, sequence_tokens)
 
 
 MEMORY = (
@@ -187,7 +183,7 @@ def _least_recompute(
     return RECOMPUTE["none" if needed.total_gb <= usable * memory_gb else "selective"]
 
 
-def _rate(
+def layout_rate(
     arguments: Arguments,
     layout: Mapping[str, float],
     accelerators: int,
@@ -204,13 +200,13 @@ def _rate(
     return float(rate.value)
 
 
-def _planned_rate(
+def planned_rate(
     chip: str, accelerators: int, global_batch: int, sequence_tokens: int, arguments: Arguments
 ) -> float:
     """Tokens a second and accelerator on the layout that the planner would choose."""
     found: Layout = planned(chip, accelerators, global_batch, sequence_tokens, arguments)
     layout = {name: float(getattr(found, name)) for name in LAYOUT if name != "ep" or "experts" in arguments}
-    return _rate(arguments, layout, accelerators, global_batch, sequence_tokens)
+    return layout_rate(arguments, layout, accelerators, global_batch, sequence_tokens)
 
 
 def searched_model_rate(
@@ -228,7 +224,7 @@ def searched_model_rate(
     arguments = model_step(name, chip, dtype, software)
     if is_model_mixture(name):
         arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
-    return _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
+    return planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
 
 
 @BOOK.takes("train_system", unit="1/s", subject=TRAINING, labels=("model", "params"))
@@ -252,7 +248,7 @@ def train_system(
     chip = catalogue_name("accelerator", gpu)
     ran = software or (None if software_year is None else stack_of_year(chip, software_year))
     arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype, ran)}
-    tokens = accelerators * _planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
+    tokens = accelerators * planned_rate(chip, accelerators, global_batch, sequence_tokens, arguments)
     tokens *= vintage_of(chip, ran, software_year)
     return _by_sequence(tokens, sequence_tokens)
 
@@ -269,7 +265,7 @@ def train_system_model(
     software: str | None = None,
 ) -> dict[str, float]:
     """Tokens and sequences a second of a whole system that trains a model of the catalogue, likewise."""
-    length = sequence_tokens or _benchmark_length(model)
+    length = sequence_tokens or benchmark_length(model)
     each = searched_model_rate(
         model=model,
         gpu=gpu,
@@ -288,7 +284,7 @@ def _by_sequence(tokens_per_s: float, sequence_tokens: int) -> dict[str, float]:
     return {"1/s": tokens_per_s, "sequences/s": sequences, "samples/s": sequences}
 
 
-def _benchmark_length(model: str) -> int:
+def benchmark_length(model: str) -> int:
     """Tokens of a sequence where a row leaves them to the training benchmark of its model."""
     length = alias_of("sequence_tokens", model.removesuffix(LORA))
     if length is None:
@@ -312,9 +308,9 @@ def finetune_lora_system(
     Adapters of the usual rank on all four attention projections; weights frozen in 16 bits.
     """
     chip = catalogue_name("accelerator", gpu)
-    length = sequence_tokens or _benchmark_length(model)
+    length = sequence_tokens or benchmark_length(model)
     arguments = adapted(model_step(catalogue_name("model", model.removesuffix(LORA)), chip, dtype, software))
-    samples = accelerators * _planned_rate(chip, accelerators, global_batch, length, arguments) / length
+    samples = accelerators * planned_rate(chip, accelerators, global_batch, length, arguments) / length
     return {"1/s": samples, "samples/s": samples}
 
 
@@ -335,7 +331,7 @@ def train_mfu(
     arguments = model_step(name, chip, dtype)
     if is_model_mixture(name):
         arguments["load_imbalance_factor"] = chosen("load_imbalance_factor", 1.0, "evenly loaded")
-    rate = _planned_rate(chip, size, batch, length, arguments)
+    rate = planned_rate(chip, size, batch, length, arguments)
     shape = values(model_shape(name))
     flops = model_flops_per_token(
         parameters=constant(f"model.{name}.active_parameters", "parameters"),
@@ -382,148 +378,4 @@ def train_gpu_hours(
     batch = max(share, share * round(global_batch_tokens / sequence_tokens / share))
     chip = catalogue_name("accelerator", gpu)
     arguments = {**stated_shape(shape.with_vocabulary(vocabulary)), **hardware(chip, dtype)}
-    return tokens / _planned_rate(chip, size, batch, sequence_tokens, arguments) / 3600.0
-
-
-@BOOK.takes("scale_from_anchor", unit="1/s", subject=TRAINING)
-def scale_from_anchor(
-    *,
-    model: str,
-    gpu: str,
-    dtype: str | None = None,
-    anchor: Anchor,
-    accelerators: int,
-    global_batch: int,
-    tp: int | None = None,
-    pp: int | None = None,
-    interleave: int | None = None,
-    sequence_tokens: int | None = None,
-    software: str | None = None,
-) -> dict[str, float]:
-    """One measured size sets one factor; another size follows.
-
-    Answers what the anchor is in: a rate of tokens or sequences, or seconds for each step. A stated layout
-    has a micro-batch of 1 and selective recomputation; none is the planner's. "LoRA" behind the name of
-    a model means adapters next to its frozen weights. Models of scores and images train in mixed precision,
-    on the planner's placement alone.
-    """
-    stated = {"tp": tp, "pp": pp, "vp": interleave, "seq": sequence_tokens, "dtype": dtype}
-    rate = sample_rate(model, gpu)
-    if rate is None:
-        rate = _language_rate(model, gpu, dtype, tp, pp, interleave or 1, sequence_tokens, software)
-    elif given := [name for name, value in stated.items() if value is not None]:
-        raise NotUnderstood(f"a model of scores or images takes no {', '.join(given)}")
-    modelled = rate(accelerators, global_batch)
-    then = rate(anchor.anchor_accelerators, anchor.anchor_global_batch)
-    factor = float(calibration_ratio(measured_tokens_per_s=anchor.anchor_value, modelled_tokens_per_s=then))
-    step_ratio = (global_batch / modelled) / (anchor.anchor_global_batch / then)
-    rates = dict.fromkeys(("1/s", "sequences/s", "samples/s"), factor * modelled)
-    return {**rates, "s": anchor.anchor_value * step_ratio}
-
-
-def _language_rate(
-    model: str,
-    gpu: str,
-    dtype: str | None,
-    tp: int | None,
-    pp: int | None,
-    interleave: int,
-    sequence_tokens: int | None,
-    software: str | None,
-) -> Callable[[int, int], float]:
-    """The rate of a language model, with adapters or not, by size and batch."""
-    if dtype is None:
-        raise NotUnderstood("scale_from_anchor needs dtype for a language model")
-    base, with_adapter = model.removesuffix(LORA), model.endswith(LORA)
-    name, chip = catalogue_name("model", base), catalogue_name("accelerator", gpu)
-    length = sequence_tokens or _benchmark_length(model)
-    ran = software or default_stack(chip).name
-    arguments = model_step(name, chip, dtype, ran)
-    if with_adapter:
-        arguments = adapted(arguments)
-    if tp is None or pp is None:
-        return lambda size, batch: size * _planned_rate(chip, size, batch, length, arguments)
-    arguments["sequence_parallel"] = chosen(
-        "sequence_parallel", split_by_stack(stack_named(ran), RECOMPUTE["selective"]), "by the stack"
-    )
-    layout: dict[str, float] = {
-        "tp": tp,
-        "pp": pp,
-        "interleave": interleave,
-        "cp": 1,
-        "micro_batch": 1,
-        "recompute": RECOMPUTE["selective"],
-        "sharding": sharding_stage("none_or_optimizer", ran),
-    }
-    return lambda size, batch: size * _rate(arguments, layout, size, batch, length)
-
-
-@BOOK.takes("train_step_ratio", unit="1", subject=TRAINING)
-def train_step_ratio(
-    *,
-    gpu: str,
-    accelerators: int,
-    global_batch: int,
-    anchor_gpus: int,
-    anchor_global_batch: int,
-    layout: StatedLayout,
-    sequence_tokens: int,
-    shape: StatedShape,
-    vocabulary: int,
-    recompute: str | None = None,
-    dtype: str,
-    software: str | None = None,
-) -> float:
-    """Time of a step over that of the same layout at the anchor."""
-    each = partial(
-        train,
-        gpu=gpu,
-        layout=layout,
-        sequence_tokens=sequence_tokens,
-        shape=shape,
-        vocabulary=vocabulary,
-        recompute=recompute,
-        dtype=dtype,
-        software=software,
-    )
-    return _step_ratio(each, (accelerators, global_batch), (anchor_gpus, anchor_global_batch))
-
-
-@BOOK.takes("train_step_ratio", unit="1", subject=TRAINING)
-def train_step_ratio_model(
-    *,
-    model: str,
-    gpu: str,
-    accelerators: int,
-    global_batch: int,
-    anchor_gpus: int,
-    anchor_global_batch: int,
-    layout: StatedLayout,
-    ep: int = 1,
-    sequence_tokens: int,
-    dtype: str,
-    recompute: str | None = None,
-    software: str | None = None,
-) -> float:
-    """The same of a model of the catalogue."""
-    each = partial(
-        train_model,
-        model=model,
-        gpu=gpu,
-        layout=layout,
-        ep=ep,
-        sequence_tokens=sequence_tokens,
-        dtype=dtype,
-        recompute=recompute,
-        software=software,
-    )
-    return _step_ratio(each, (accelerators, global_batch), (anchor_gpus, anchor_global_batch))
-
-
-def _step_ratio(each: Callable[..., float], now: tuple[int, int], then: tuple[int, int]) -> float:
-    """Time of a step over another's, from tokens a second and accelerator at (accelerators, batch)."""
-
-    def step_s(size: int, batch: int) -> float:
-        return batch / (size * each(accelerators=size, global_batch=batch))
-
-    return step_s(*now) / step_s(*then)
+    return tokens / planned_rate(chip, size, batch, sequence_tokens, arguments) / 3600.0

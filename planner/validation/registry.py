@@ -12,6 +12,7 @@ from planner.inputs.loading import noting_facts
 from planner.trace.quantities import Derived
 from planner.trace.units import UnitError, convert_factor
 from planner.validation import (
+    anchored,
     carbon,
     checkpoints,
     closed_forms,
@@ -46,6 +47,7 @@ _ADAPTERS = (
     checkpoints,
     histories,
     performance,
+    anchored,
     closed_forms,
     memory,
     serving,

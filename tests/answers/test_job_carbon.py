@@ -447,11 +447,12 @@ def test_why_others_print_other_figures() -> None:
         ("us", "water.us.electricity"),
         ("us-srvc", "water.us.electricity"),
         ("fr", "water.default.electricity"),
-        ("gcp-us-west1", "water.default.electricity"),
+        ("gcp-us-west1", "water.us.electricity"),
+        ("gcp-europe-west9", "water.default.electricity"),
     ],
 )
 def test_water_of_generation_is_that_of_the_grid_or_a_wide_assumption(grid: str, key: str) -> None:
-    """The United States' factor must not stand for France's power stations."""
+    """The United States' factor holds for each of its grids, and not for France's power stations."""
     found = footprint(SMALL.replace('"us"', f'"{grid}"') + HOURS)
 
     assert found.setting.offsite_l_per_kwh.key == key

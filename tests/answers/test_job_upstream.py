@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.answers.job import job_document, read_job
+from planner.answers.job import job_document, read_job, to_card, to_text
 from planner.inputs.loading import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +43,24 @@ def test_scope_2_is_what_power_stations_burn_where_that_is_known(site: str, note
         assert scopes["2, location-based"] == pytest.approx(share * totals["operational"], rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("site", "customer"),
+    [
+        ('region = "aws/eu-central-1"', "a customer of AWS all of it is scope 3, category 1"),
+        ('grid = "fr"', ""),
+    ],
+)
+def test_scopes_are_of_who_runs_the_nodes(site: str, customer: str) -> None:
+    """Who rents in a provider's region buys a service; capital goods are whole in the year of purchase."""
+    document = job_document(read_job(tomllib.loads(JOB.format(site=site)), "job.toml", load_catalogue()))
+    said = " ".join(document["inventory_notes"])
+    assert ("customer" in said) is bool(customer)
+    assert customer in said
+    assert "takes them whole in the year of purchase" in said
+    for shown in (to_text(document), to_card(document)):
+        assert "in the year of purchase" in " ".join(shown.split())
+
+
 def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:
     """Servers are bought electricity; phones are the use of what is sold, all of it."""
     text = (ROOT / "data/jobs/federated-keyboard.toml").read_text(encoding="utf-8")
@@ -62,6 +80,30 @@ def test_servers_of_a_federated_run_are_parted_and_phones_are_not() -> None:
     assert scopes["2, location-based"] / (scopes["2, location-based"] + upstream) == pytest.approx(share)
     assert sum(scopes.values()) == pytest.approx(totals["operational"], rel=1e-9)
     assert sold > 10 * upstream > 0
+
+
+def test_the_market_is_next_to_scope_2_and_not_to_all_electricity() -> None:
+    """By whole lives electricity holds scope 3.3, too: what looked less than it is more than scope 2."""
+    contract = 'contract = { covered = 0.6, intensity = "0 g/kWh", residual = "720 g/kWh" }'
+    text = JOB.format(site='grid = "de"') + contract
+    document = job_document(read_job(tomllib.loads(text), "job.toml", load_catalogue()))
+    scopes = {row["scope"]: row["kgco2e"] for row in document["scopes"]}
+    totals = {row["name"]: row for row in document["totals"]}
+    assert totals["market"]["label"] == "For comparison: scope 2, market-based"
+    assert totals["market"]["value"] == pytest.approx(scopes["2, market-based"])
+    assert scopes["2, location-based"] < totals["market"]["value"] < totals["operational"]["value"]
+
+
+def test_a_card_leaves_out_the_making_alone_of_devices_that_a_job_counts() -> None:
+    """The power of phones is most of a federated run; the card said that users' devices are left out."""
+    catalogue = load_catalogue()
+    text = (ROOT / "data/jobs/federated-keyboard.toml").read_text(encoding="utf-8")
+    phones = to_card(job_document(read_job(tomllib.loads(text), "job.toml", catalogue)))
+    assert "Staff, offices, the making of users' devices and parts" in phones
+    servers = to_card(
+        job_document(read_job(tomllib.loads(JOB.format(site='grid = "fr"')), "job.toml", catalogue))
+    )
+    assert "Staff, offices, users' devices and parts" in servers
 
 
 def test_the_share_that_is_burnt_is_that_of_the_mix() -> None:

@@ -198,6 +198,28 @@ def test_a_battery_is_a_decision_of_the_plan_that_every_table_knows() -> None:
     assert [line.startswith("A day without sun may draw") for line in dark] == [True]
 
 
+def test_the_sun_saves_no_electricity_of_the_network_and_all_the_water_of_what_is_not_drawn() -> None:
+    """The cells cover no load of the network; power stations take water for what is drawn of the grid."""
+    plan = planned(battery_price="9 USD/kWh")
+    solution, inputs = plan.answer.solution, plan.inputs
+    assert solution is not None
+    document = plan_document(plan)
+    tables = document["tables"]
+    share = float(inputs.fact("network.fabric.power").value)
+    nodes = sum(one["kgco2e"] for one in tables["carbon"] if one["term"] in ("pools", "idle"))
+    lines = {one["line"]: one["kgco2e"] for one in tables["whole_ledger"]}
+    assert lines["electricity of the network"] == pytest.approx(share * nodes)
+    assert lines["electricity of nodes"] < 0.8 * nodes
+
+    (use,), (water,) = tables["site_energy"], tables["water"]
+    drawn_kwh = use["import_kwh"] + share * use["load_kwh"]
+    litres = float(inputs.fact("water.us.electricity").value)
+    assert water["offsite_l"] == pytest.approx(litres * drawn_kwh, rel=1e-6)
+    found = cell_explanation(document, "water", water, "offsite_l")
+    assert found is not None
+    assert found.steps[0].value == pytest.approx(water["offsite_l"])
+
+
 def test_a_battery_that_does_not_pay_leaves_the_plan_as_it_is() -> None:
     dear, plain = planned(battery_price="3000 USD/kWh"), planned(battery_price=None)
     assert dear.answer.solution is not None

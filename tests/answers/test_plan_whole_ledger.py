@@ -27,6 +27,7 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import ScenarioError, load_scenario, with_changes
 from planner.physics.surroundings import storage_share
 from planner.program.plan import Plan, plan_fleet
+from planner.trace.numbers import mass
 
 STORED = {"sites.stockholm.storage": "40 TB", "sites.stockholm.wue": "0.2 L/kWh"}
 ONE_SKU = {"market": [{"sku": "h100-8", "lead_time": "0 d", "order_nodes": 1}]}
@@ -129,7 +130,7 @@ def test_scope_2_is_what_stations_burn() -> None:
         burnt, upstream = line(f"electricity of {what}"), line(f"upstream of electricity of {what}")
         assert burnt / (burnt + upstream) == pytest.approx(share, rel=1e-9)
     scopes = {row["scope"]: float(row["whole_kgco2e"].value) for row in scope_records(ledger())}
-    assert scopes["2, bought electricity"] < scopes["3.3, fuel and energy"]
+    assert scopes["2, location-based"] < scopes["3.3, fuel and energy"]
 
 
 def test_water_is_that_of_the_job() -> None:
@@ -183,9 +184,31 @@ def test_a_market_based_plan_parts_what_lies_upstream_where_the_grid_stands_in()
     place = lines["electricity of nodes"].location
     assert place is not None
     assert float(place.value) == pytest.approx(float(lines["electricity of nodes"].kgco2e.value))
+    assert {row["scope"] for row in scope_records(found)} >= {"2, market-based", "3.3, fuel and energy"}
     plan, stated = by_market({"sites.stockholm.market_intensity": "50 g/kWh"})
     assert "upstream of electricity of nodes" not in {one.name for one in stated.entries}
     assert "is not stated: all of it stands in scope 2" in " ".join(ledger_sentences(plan, stated))
+
+
+def test_a_market_based_plan_on_a_grid_of_combustion_says_what_its_factor_leaves_out() -> None:
+    """No mix and no contract that emits is stated: the factor is the grid's, and none of one's own."""
+    plan, found = by_market({"sites.stockholm.grid": "us-camx"})
+    said = " ".join(ledger_sentences(plan, found))
+    assert "the factor of the grid is of what stations burn" in said
+    assert "your factor" not in said.lower()
+
+
+def test_an_inventory_takes_the_whole_making_of_what_is_ordered() -> None:
+    """By hand: boards and hosts that are ordered; the plan has the share of two quarters of five years."""
+    plan, catalogue = planned(), load_catalogue()
+    assert plan.answer.solution is not None
+    nodes = int(plan.answer.solution.orders.sum())
+    each = catalogue.fact("server.hgx-h100.embodied").value + 8 * (
+        catalogue.fact("accelerator.h100-sxm-80gb.embodied").value
+    )
+    said = " ".join(ledger_sentences(plan, ledger()))
+    assert nodes * each > 5 * line("making of new nodes")
+    assert f"in the year of purchase: {mass(nodes * each)} for the nodes that are ordered here." in said
 
 
 def test_it_says_what_the_plan_does_not_minimise() -> None:

@@ -38,7 +38,7 @@ from planner.physics.serving import serving_candidates, simplest_rows
 from planner.physics.serving_options import possible_layouts
 from planner.physics.training_step import AS_FAST
 from planner.trace.origins import facts_of
-from planner.validation.replicas import held_requests
+from planner.validation.benchmark_runs import held_requests
 from planner.validation.serving import lengths, replica_of
 
 SERVING = load_scenario(data_folder() / "scenarios" / "serving-only.toml")

@@ -6,8 +6,9 @@ import json
 import pytest
 
 from planner.inputs.loading import data_folder, load_catalogue
-from planner.validation import filed_engines, replicas
+from planner.validation import benchmark_runs, filed_engines
 from planner.validation.aliases import constant
+from planner.validation.benchmark_runs import BenchmarkRun
 from planner.validation.datasets import looking_in
 from planner.validation.filed_engines import reads_apart
 from planner.validation.forms import NotUnderstood
@@ -465,7 +466,7 @@ def test_answers_that_spread_are_met_when_they_are_long(monkeypatch):
     """Property: DeepSeek-R1's answers as spread as exponential ones give a fifth less than alike ones."""
     inputs = {"benchmark": "deepseek-r1", "scenario": "Offline", "gpu": "B200-SXM", "gpus": 8}
     spread = ours("serve_system", "1/s", **inputs, precision="fp4", round="v6.0")
-    monkeypatch.setattr(replicas, "lengths", lambda prompt, answer, scv: lengths(prompt, answer))
+    monkeypatch.setattr(benchmark_runs, "lengths", lambda prompt, answer, scv: lengths(prompt, answer))
     alike = ours("serve_system", "1/s", **inputs, precision="fp4", round="v6.0")
 
     assert 0.75 * alike < spread < 0.95 * alike
@@ -567,7 +568,7 @@ def test_mixtral_of_two_accelerators_that_differ_in_memory():
         assert found == pytest.approx(published, rel=0.08), (gpu, scenario)
 
     few, many = (
-        replicas._Run("mixtral-8x7b", chip, "fp8", 1.0, 1.0, 1.0, 9.0) for chip in ("mi300x", "mi325x")
+        BenchmarkRun("mixtral-8x7b", chip, "fp8", 1.0, 1.0, 1.0, 9.0) for chip in ("mi300x", "mi325x")
     )
     again = [float(run._requests_read(run.held(1, 1), 1, 1, 1).input_tokens[0]) for run in (few, many)]
     # 0.01 of the cache is free for 572 tokens a request, which grow by 9 before they are looked at again.
@@ -586,7 +587,7 @@ def test_an_accelerator_alone_has_its_host_for_itself():
 def test_attention_of_some_engines_is_wide_where_tokens_are_written():
     """A quarter of Mixtral's tokens are written: matrices of 16 bits take 1.74 times those of 8."""
     narrow, wide = (
-        replicas._Run("mixtral-8x7b", "mi300x", "fp8", 1.0, wide_attention=said).parts(1, 1)
+        BenchmarkRun("mixtral-8x7b", "mi300x", "fp8", 1.0, wide_attention=said).parts(1, 1)
         for said in (False, True)
     )
     ratio = float(wide["chip"].matrix_fraction / narrow["chip"].matrix_fraction)
@@ -624,31 +625,31 @@ def test_engines_of_one_maker_file_what_their_values_are():
 
 def test_tensorrt_keeps_some_weights_of_mixtral_in_16_bits():
     """effective_bits 8.75 in the configurations of five companies; AMD's engine converts all of them."""
-    kept = replicas._Run("mixtral-8x7b", "h200-sxm-141gb", "fp8", 1.0)
-    parts, whole = kept.parts(1, 1), replicas._Run("gptj-99", "h200-sxm-141gb", "fp8", 1.0)
+    kept = BenchmarkRun("mixtral-8x7b", "h200-sxm-141gb", "fp8", 1.0)
+    parts, whole = kept.parts(1, 1), BenchmarkRun("gptj-99", "h200-sxm-141gb", "fp8", 1.0)
     model, chip, plain = parts["model"], parts["chip"], whole.parts(1, 1)["chip"]
     assert 8.0 * float(model.weight_bytes) == pytest.approx(8.75, rel=0.001)
     # 16-bit kernels reach 0.84 of half the peak, those of 8 bits 0.703 of the whole: 1/(0.906 + 0.094 1.67).
     assert float(chip.matrix_fraction / plain.matrix_fraction) == pytest.approx(0.9406, rel=0.001)
     assert kept.held(1, 1) < 2288.0
     assert whole.wide_fraction == 0.0
-    assert replicas._Run("mixtral-8x7b", "mi325x", "fp8", 1.0).wide_fraction == 0.0
-    assert replicas._Run("mixtral-8x7b", "b200-sxm-180gb", "nvfp4", 1.0).wide_fraction == 0.0
+    assert BenchmarkRun("mixtral-8x7b", "mi325x", "fp8", 1.0).wide_fraction == 0.0
+    assert BenchmarkRun("mixtral-8x7b", "b200-sxm-180gb", "nvfp4", 1.0).wide_fraction == 0.0
 
 
 def test_layers_of_llama_on_arc_lie_on_stages_in_a_row():
     """PP=4 and TP=1 offline: a ring over PCI Express would take a third of the rate."""
-    run = replicas._Run("llama2-70b-99", "arc-pro-b60", "w4int8", 1.0)
+    run = BenchmarkRun("llama2-70b-99", "arc-pro-b60", "w4int8", 1.0)
     assert run.stages("v6.0") == (1, 2, 4)
-    assert replicas._Run("gpt-oss-120b", "arc-pro-b60", "w4a16", 1.0).stages("v6.0") == (1,)
+    assert BenchmarkRun("gpt-oss-120b", "arc-pro-b60", "w4a16", 1.0).stages("v6.0") == (1,)
     each = {(tp, p): run.tokens_per_s(tp, 1, "Offline", p) for tp, p in ((1, 4), (4, 1), (2, 2))}
     assert max(each, key=lambda at: each[at]) == (1, 4)
 
 
 def test_within_targets_a_processor_runs_a_replica_on_each_die():
     """Three of a Xeon 6980P, each with a third of its memory and rates, and none on two processors."""
-    whole = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0)
-    cut = replicas._Run("llama3.1-8b", "xeon-6980p", "w4int8", 1.0, 1.0, 3.0)
+    whole = BenchmarkRun("llama3.1-8b", "xeon-6980p", "w4int8", 1.0)
+    cut = BenchmarkRun("llama3.1-8b", "xeon-6980p", "w4int8", 1.0, 1.0, 3.0)
     assert filed_engines.pieces_of("xeon-6980p", "Server") == 3.0
     assert filed_engines.pieces_of("xeon-6980p", "Offline") == 1.0
     assert cut.layouts(2) == [(1, 1)]

@@ -13,6 +13,7 @@ from planner.answers.job.footprint import Footprint, accelerator_hours_of, footp
 from planner.answers.job.ledger import (
     TotalsDisagree,
     ledger_of,
+    marginal,
     metered_rows,
     phase_rows,
     scope_rows,
@@ -34,6 +35,7 @@ from planner.inputs.loading import CatalogueError, load_catalogue
 from planner.inputs.overrides import idle_notes
 from planner.inputs.own.facts import own_notes
 from planner.inputs.resolved import data_year
+from planner.physics.inventory import CLOUDS, capital_note, holder_note
 from planner.report.integrity import disagreements
 from planner.trace.explain import Steps
 from planner.trace.numbers import written_text
@@ -94,6 +96,7 @@ def job_document(job: Job, catalogue: Catalogue | None = None, *, why_embodied: 
         "boundary": dict(footprint.carbon.boundary),
         **{name: plain_rows(rows) for name, rows in tables.items()},
         "scope_note": upstream_note(footprint),
+        "inventory_notes": _inventory_notes(footprint),
         "left_out": [shown_phase(name) for name in PHASES if footprint.phase(name) is None],
         "assumed": _assumed(footprint),
         "notes": [
@@ -135,8 +138,9 @@ def traced_totals(job: Job, catalogue: Catalogue) -> list[Traced]:
 
 
 def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named:
+    counted = "by marginal hours: for no inventory" if marginal(footprint) else "location-based"
     found: Named = {
-        "carbon": ("Carbon, location-based", footprint.carbon),
+        "carbon": (f"Carbon, {counted}", footprint.carbon),
         "operational": ("of it from electricity", footprint.operational),
         "embodied": ("of it from hardware", footprint.embodied),
         "energy": ("Energy at the meter", footprint.facility_kwh),
@@ -149,7 +153,7 @@ def _totals(footprint: Footprint, market: tuple[Traced, Traced] | None) -> Named
     if (data := data_usd(footprint.setting)) is not None:
         found["data"] = ("Data that is bought", data)
     if market is not None:
-        found["market"] = ("For comparison: electricity, market-based", market[1])
+        found["market"] = ("For comparison: scope 2, market-based", market[1])
     return found
 
 
@@ -213,6 +217,16 @@ def _carried_on(setting: Setting) -> Iterator[str]:
             f"the grid is that of {year}, as published; a plan carries it on to {site.start.year}: "
             f"grid_decline = {fall} does so here"
         )
+
+
+def _inventory_notes(footprint: Footprint) -> list[str]:
+    """What a firm that reports has to know of these scopes."""
+    region = footprint.setting.region
+    said = [
+        holder_note("" if region is None else CLOUDS.get(region.cloud, region.cloud)),
+        capital_note() if footprint.embodied.value else "",
+    ]
+    return [one for one in said if one]
 
 
 def _notes(footprint: Footprint) -> list[str]:

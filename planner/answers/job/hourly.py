@@ -143,6 +143,11 @@ def _series(
         signal = said or GridSignal.parse(str(site.hourly_signal))
     except ValueError as error:
         raise InputError(f"site.hourly_signal: {error}") from None
+    if signal.accounting == "market":
+        raise InputError(
+            "site.hourly_signal: is market-based, and hours of a site are those of its grid: state what was "
+            "bought in [contract]"
+        )
     yearly = None if site.grid is None else catalogue.fact(f"grid.{site.grid}.intensity").value
     read = read_series(
         path,

@@ -16,7 +16,7 @@ from planner.answers.job.footprint import Footprint
 from planner.answers.job.scores import market_based, whole_kgco2e
 from planner.answers.job.work import Phase
 from planner.physics.surroundings import lines_kgco2e
-from planner.physics.upstream import BOUNDARY, direct_fraction, of_whole_lives, scope_note
+from planner.physics.upstream import BOUNDARY, direct_fraction, is_marginal, of_whole_lives, scope_note
 from planner.trace.quantities import Fact, Traced, chosen, derive
 from planner.trace.records import Record
 
@@ -62,10 +62,14 @@ def traced_lines(footprint: Footprint, market_kgco2e_per_kwh: float | None) -> l
 
 
 def scope_rows(footprint: Footprint, ledger: Ledger) -> list[Record]:
-    """Carbon by scope; scope 2 in its two ways, of which only the location-based one is in the total."""
+    """Carbon by scope; scope 2 in its two ways, of which only the location-based one is in the total.
+
+    Electricity by marginal hours is of no scope.
+    """
+    bought = "electricity, marginal (no scope)" if marginal(footprint) else "2, location-based"
     rows: list[Record] = [
         {"scope": "1, burnt on site", "kgco2e": _of_scope(footprint, "1"), "in_total": "yes"},
-        {"scope": "2, location-based", "kgco2e": _of_scope(footprint, "2"), "in_total": "yes"},
+        {"scope": bought, "kgco2e": _of_scope(footprint, "2"), "in_total": "yes"},
     ]
     market, stated = market_based(footprint), any(line.market_kgco2e is not None for line in ledger.lines)
     if stated and market is not None:
@@ -91,6 +95,11 @@ def _of_scope(footprint: Footprint, scope: str) -> Traced:
 def signal_of(footprint: Footprint) -> GridSignal:
     """How the grid of the job was counted."""
     return electricity_of(footprint.operational)
+
+
+def marginal(footprint: Footprint) -> bool:
+    """Whether the hours of the job are of the stations that answer a change."""
+    return is_marginal(footprint.operational.boundary.get("grid", ""))
 
 
 def burnt_share(footprint: Footprint) -> Fact | None:

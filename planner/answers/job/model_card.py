@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.physics.upstream import is_marginal
 from planner.trace.numbers import count_text, energy, mass, money, number_text, percent_text
 from planner.trace.records import Record
 
@@ -45,11 +46,16 @@ def card_of(document: Record) -> str:
     left_out = ", ".join(document["left_out"])
     return (
         f"{_hours(totals)}{said_of['energy']} at the meter. It caused {said_of['carbon']} "
-        f"({between}): {said_of['operational']} from electricity (location-based, "
+        f"({between}): {said_of['operational']} from electricity ({accounting_said(document)}, "
         f"{grid_said(document)}) and {said_of['embodied']} as the share of making the hardware. "
         f"Water: {said_of['water']}. Counted: {'; '.join(work)}. "
         + (f"Not counted: {left_out}." if left_out else "All phases are counted.")
     )
+
+
+def accounting_said(document: Record) -> str:
+    """How the electricity is counted: by the place, or by the stations that answer a change."""
+    return "by marginal hours" if is_marginal(document["boundary"].get("grid", "")) else "location-based"
 
 
 def grid_said(document: Record) -> str:
@@ -106,10 +112,15 @@ def to_card(document: Record) -> str:
 def boundary_said(document: Record) -> str:
     """What is inside the line, and what is not."""
     left_out = ", ".join(document["left_out"]) or "none"
+    counted = accounting_said(document)
+    federated = any(row["phase"] == "federated" for row in document["phases"])
+    devices = "the making of users' devices" if federated else "users' devices"
+    bought = f"scope 2 {counted}" if counted == "location-based" else f"electricity {counted}, of no scope"
     return (
-        f"scope 2 location-based ({grid_said(document)}); scope 3 as the hardware's share of its life, idle "
+        f"{bought} ({grid_said(document)}); scope 3 as the hardware's share of its life, idle "
         f"hours charged to the used ones; water of cooling and of generation, not of making hardware. Phases "
-        f"left out: {left_out}. Staff, offices and users' devices are left out."
+        f"left out: {left_out}. Staff, offices, {devices} and parts that repair replaces are left out."
+        + "".join(f" {note}" for note in document.get("inventory_notes", []))
     )
 
 

@@ -69,6 +69,7 @@ def _sections(document: Document) -> Iterator[tuple[str, Record]]:
             [
                 "A market-based figure is shown next to the total; it is no part of it and no saving.",
                 document.get("scope_note", ""),
+                *document.get("inventory_notes", []),
             ],
             scopes=document["scopes"],
         ),

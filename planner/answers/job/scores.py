@@ -15,6 +15,8 @@ from carbon.states import WorkHours, work_carbon
 from planner.answers.job.equations import day_kgco2e
 from planner.answers.job.footprint import Footprint
 from planner.answers.job.work import Phase
+from planner.physics.upstream import is_marginal
+from planner.trace.errors import InputError
 from planner.trace.quantities import Parts, Traced, chosen, derive, derive_parts
 from planner.trace.units import DIMENSIONLESS
 
@@ -22,10 +24,19 @@ Named = dict[str, tuple[str, Traced]]
 
 
 def market_based(footprint: Footprint) -> tuple[Traced, Traced] | None:
-    """Intensity under the contracts that the job states, and the carbon of its electricity by it."""
+    """Intensity under the contracts that the job states, and the carbon of its electricity by it.
+
+    Raises:
+        InputError: the hours of the job are marginal, and contracts are of an inventory.
+    """
     setting, contract = footprint.setting, footprint.setting.job.contract
     if contract is None:
         return None
+    if is_marginal(footprint.operational.boundary.get("grid", "")):
+        raise InputError(
+            "contract: is for an inventory, next to average hours or a grid; those of site.hourly are "
+            "marginal: leave out one of the two"
+        )
     residual: Traced = chosen("residual_kgco2e_per_kwh", 0.0, "all of the energy is under contract")
     if contract.residual_kgco2e_per_kwh is not None:
         residual = setting.yours("contract.residual", contract.residual_kgco2e_per_kwh, "kgCO2e/kWh")

@@ -114,8 +114,7 @@ class Setting:
     @property
     def offsite_l_per_kwh(self) -> Fact:
         """Water of generation: of the country where it is known, else an assumption with a wide range."""
-        known = f"water.{(self.job.site.grid or '').partition('-')[0]}.electricity"
-        return self.fact(known if self.catalogue.has(known) else "water.default.electricity")
+        return self.fact(self.catalogue.water_key(self.job.site.grid))
 
     @property
     def folder(self) -> Path:

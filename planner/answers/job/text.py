@@ -118,9 +118,10 @@ def _scopes(document: Record) -> str:
         _weight("", "kgco2e"),
         Column("", lambda row: "" if row["in_total"] == "yes" else apart, right=False),
     )
-    note = document.get("scope_note")  # documents that were saved earlier have none
+    # Documents that were saved earlier have none.
+    notes = [document.get("scope_note", ""), *document.get("inventory_notes", [])]
     lines = [f"By scope; grid: {grid_said(document)}", *_body(columns, document["scopes"])]
-    return "\n".join([*lines, *([_wrapped(note, "  ")] if note else [])])
+    return "\n".join([*lines, *[_wrapped(note, "  ") for note in notes if note]])
 
 
 def _failures(document: Record) -> str:

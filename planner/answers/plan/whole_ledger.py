@@ -11,14 +11,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carbon.ledger import Ledger
 from carbon.lines import Line
 from carbon.scopes import Category
 from carbon.signals import GridSignal
-from planner.physics.clean_energy import contracted_kgco2e
-from planner.physics.equations.totals import weighted_total_kgco2e, weighted_total_kwh
+from planner.answers.plan.ledger_parts import (
+    NO_NODES,
+    burnt_fraction,
+    burnt_of,
+    electricity_of,
+    every_row,
+    meter_by_site,
+    nodes_by_site,
+    part_of,
+)
+from planner.physics.inventory import capital_note
 from planner.physics.surroundings import (
     lines_kgco2e,
     network_share,
@@ -26,12 +34,11 @@ from planner.physics.surroundings import (
     storage_share,
     water_of,
 )
-from planner.physics.upstream import BOUNDARY, direct_fraction, of_whole_lives, scope_note
-from planner.program.market_based import at_location
+from planner.physics.upstream import BOUNDARY, scope_note
 from planner.program.plan import Plan
 from planner.program.solution import Solution
 from planner.trace.numbers import amount_text, mass, percent_text
-from planner.trace.quantities import Fact, Traced, chosen, derive, rows, total
+from planner.trace.quantities import Traced, chosen, derive, total
 from planner.trace.records import Record
 
 WHOLE = "embodied=fleet"  # all of a plan together holds hardware of every kind
@@ -45,7 +52,6 @@ WHERE = {
     "battery": "building",
     "solar": "building",
 }  # what a term is of, where not of servers
-NO_NODES = ("stored", "sun")  # energy at the meter that no node draws or saves
 RENTED_NOTE = "what stands around rented nodes is the provider's, and left out"
 
 
@@ -67,9 +73,10 @@ class Entry:
 
     @property
     def scope_text(self) -> str:
-        """Scope, with the category of scope 3."""
+        """Scope, with the category of scope 3, in the words of a job; scope 2 by how it is counted."""
         if self.category is None:
-            return f"{self.scope}, bought electricity"
+            by = "market" if self.kgco2e.boundary.get("grid") == "market" else "location"
+            return f"{self.scope}, {by}-based"
         return f"3.{int(self.category)}, {self.category.name.lower().replace('_', ' ')}"
 
 
@@ -97,7 +104,7 @@ def whole_ledger(plan: Plan, solution: Solution) -> WholeLedger:
     Raises:
         TotalsDisagree: the minimised lines add up to something else than the plan's carbon.
     """
-    bought = _part(plan, "bought", _every(plan, "bought"), of=plan.assembled.nodes.sunk_kgco2e)
+    bought = part_of(plan, "bought", every_row(plan, "bought"), of=plan.assembled.nodes.sunk_kgco2e)
     server = [one for one in (bought, plan.ledger.sunk_carbon) if one is not None and one.value]
     made = (
         server[0]
@@ -106,7 +113,7 @@ def whole_ledger(plan: Plan, solution: Solution) -> WholeLedger:
         if server
         else None
     )
-    site_kwh = _it_by_site(plan)
+    site_kwh = nodes_by_site(plan)
     entries = [one for one in _minimised(plan, bought) if np.any(one.kgco2e.value)]
     around = [one for one in _around(plan, solution, made, site_kwh) if np.any(one.kgco2e.value)]
     avoided = plan.ledger.kgco2e_terms.get("reused_kgco2e")
@@ -177,6 +184,8 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         )
     if note := upstream_note(plan):
         yield note
+    if any(one.category is Category.CAPITAL_GOODS for one in found.entries):
+        yield capital_note(_ordered_kgco2e(plan))
     onsite = sum(float(one.value) for _, one, _ in found.water)
     offsite = sum(float(one.value) for _, _, one in found.water)
     if onsite + offsite > 0:
@@ -184,18 +193,26 @@ def ledger_sentences(plan: Plan, found: WholeLedger) -> Iterator[str]:
         yield f"Cooling takes {here} of water on site, power stations {there}."
 
 
+def _ordered_kgco2e(plan: Plan) -> float:
+    """The whole making of the nodes that are ordered."""
+    solution, groups = plan.answer.solution, plan.problem.node_groups
+    assert solution is not None, "a plan has a solution"
+    nodes = solution.orders * groups.order_unit_nodes[:, None]
+    return float(np.sum(nodes * plan.assembled.nodes.made_kgco2e.value))
+
+
 def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
     """Lines that add up to the carbon of the plan."""
     ledger, off = plan.ledger, plan.problem.node_groups.off_site
     market = ledger.location_carbon is not None
-    own, others = _electricity(plan, ~off), _electricity(plan, off)
+    own, others = electricity_of(plan, ~off), electricity_of(plan, off)
     if own is not None or ledger.matched_kwh is not None:
         if (contract := ledger.kgco2e_terms.get("contract_kgco2e")) is not None and own is not None:
             own = total("electricity_kgco2e", {"grid": own, "contracts": contract})
         if own is not None:
-            burnt, place = _burnt(plan), _electricity(plan, ~off, location=True) if market else None
+            burnt, place = burnt_of(plan), electricity_of(plan, ~off, location=True) if market else None
             if place is not None and burnt is not None:
-                place = _burnt(plan, location=True)
+                place = burnt_of(plan, location=True)
             yield from _parted("nodes", own, burnt, True, place)
     goods, capital = Category.PURCHASED_GOODS_AND_SERVICES, Category.CAPITAL_GOODS
     if others is not None:
@@ -206,7 +223,7 @@ def _minimised(plan: Plan, bought: Traced | None) -> Iterator[Entry]:
     replaced = {
         word: one
         for word, one in (
-            ("new nodes", _part(plan, "bought", _every(plan, "bought"), of=kept)),
+            ("new nodes", part_of(plan, "bought", every_row(plan, "bought"), of=kept)),
             ("standing nodes", ledger.kgco2e_terms.get("standing_kgco2e")),
         )
         if one is not None and one.value
@@ -239,68 +256,21 @@ def _parted(
         yield Entry(f"upstream of {name}", 3, BOUNDARY, rest, minimised, Category.FUEL_AND_ENERGY)
 
 
-def burnt_fraction(plan: Plan, site: int) -> Fact | None:
-    """Share of a site's electricity that power stations burn; None where its factor does not tell it.
-
-    Hours of one's own say nothing of their fuels. Nor does a residual mix that is stated in a market-based
-    plan, or a contract that emits; where the grid's factor replaces the mix, it is that of the grid.
-    """
-    inputs, stated = plan.inputs, plan.inputs.scenario.sites[site]
-    if plan.ledger.location_carbon is not None:
-        dirty = any(
-            one.site == stated.name and one.intensity_kgco2e_per_kwh for one in inputs.scenario.contracts
-        )
-        if stated.market_kgco2e_per_kwh is not None or dirty:
-            return None
-    if stated.grid is None or stated.hourly is not None:
-        return None
-    if not of_whole_lives(GridSignal.parse(inputs.fact(f"grid.{stated.grid}.intensity").boundary["grid"])):
-        return None
-    return direct_fraction(inputs.fact, inputs.has, stated.grid)
-
-
-def _burnt(plan: Plan, *, location: bool = False, covered: bool = True) -> Traced | None:
-    """What stations burn for the nodes of all sites of one's own; None where one does not tell it.
-
-    By the market it is less what contracts cover, unless that is not asked for.
-    """
-    groups, parts = plan.problem.node_groups, dict[str, Traced]()
-    for s, site in enumerate(plan.inputs.scenario.sites):
-        drawn = _electricity(plan, (groups.site == s) & ~groups.off_site, location)
-        if drawn is None or not drawn.value:
-            continue
-        if covered and not location and (contracts := _covered(plan, s)) is not None:
-            drawn = total("electricity_kgco2e", {"grid": drawn, "contracts": contracts})
-        fraction = burnt_fraction(plan, s)
-        if fraction is None:
-            return None
-        parts[site.name] = (drawn * fraction).named("burnt_kgco2e")
-    return total("burnt_kgco2e", parts) if parts else None
-
-
-def _covered(plan: Plan, site: int) -> Traced | None:
-    """What contracts change of the carbon of a site's electricity; None where they cover nothing there."""
-    contracted, matched = plan.assembled.contracted, plan.ledger.matched_kwh
-    if contracted is None or matched is None:
-        return None
-    here = np.flatnonzero(contracted.site == site)
-    if not np.any(np.asarray(matched.value)[here]):
-        return None
-    return derive(
-        contracted_kgco2e,
-        contract_kgco2e_per_kwh=rows(contracted.own_kgco2e_per_kwh, here),
-        market_kgco2e_per_kwh=rows(contracted.market_kgco2e_per_kwh, here),
-        matched_kwh=rows(matched, here),
-    )
-
-
 def upstream_note(plan: Plan) -> str:
     """What scope 2 holds or leaves out; empty where upstream has lines of its own."""
-    own = _electricity(plan, ~plan.problem.node_groups.off_site)
+    own = electricity_of(plan, ~plan.problem.node_groups.off_site)
     if own is None:
         return ""
-    tag = own.boundary.get("grid") if plan.ledger.location_carbon is None else None
-    return scope_note(tag, parted=_burnt(plan) is not None)
+    tag = own.boundary.get("grid")
+    if plan.ledger.location_carbon is not None:
+        scenario = plan.inputs.scenario
+        mixes = [one.market_kgco2e_per_kwh for one in scenario.sites]
+        stated = any(one is not None for one in mixes) or any(
+            one.intensity_kgco2e_per_kwh for one in scenario.contracts
+        )
+        place = electricity_of(plan, ~plan.problem.node_groups.off_site, location=True)
+        tag = None if stated or place is None else place.boundary.get("grid")
+    return scope_note(tag, parted=burnt_of(plan) is not None)
 
 
 def _around(
@@ -309,13 +279,14 @@ def _around(
     """Lines that the program does not make small."""
     inputs, capital = plan.inputs, Category.CAPITAL_GOODS
     yield Entry("making of standing nodes", 3, "server", plan.ledger.sunk_carbon, False, capital)
-    operational = _electricity(plan, ~plan.problem.node_groups.off_site)
+    # The network draws by what the nodes draw: what batteries and the sun save of that is not its own.
+    operational = electricity_of(plan, ~plan.problem.node_groups.off_site, without=NO_NODES)
     if operational is not None and made is not None:
         it, meter = _it_and_meter(plan, site_kwh)
         share = network_share(
             inputs, it_kwh=it, operational=operational, server=made, pue=(meter / it).named("pue")
         )
-        burnt = _burnt(plan, covered=False)
+        burnt = burnt_of(plan, covered=False, without=NO_NODES)
         of_network = burnt and (share.operational * (burnt / operational)).named("burnt_kgco2e")
         yield from _parted("the network", share.operational, of_network, False)
         yield Entry("making of the network", 3, "network", share.made, False, capital)
@@ -345,8 +316,11 @@ def _around(
 
 
 def _water(plan: Plan, site_kwh: Mapping[int, Traced]) -> Iterator[tuple[str, Traced, Traced]]:
-    """Water of each site of one's own: its nodes, its part of the network, its storage."""
-    inputs = plan.inputs
+    """Water of each site of one's own: its nodes, its part of the network, its storage.
+
+    Power stations take it for what is drawn of the grid: more by what batteries lose, less by the sun.
+    """
+    inputs, saved_kwh = plan.inputs, meter_by_site(plan, lambda term: term in NO_NODES)
     power = inputs.fact("network.fabric.power")
     for s, site in enumerate(inputs.scenario.sites):
         parts: dict[str, Traced] = {}
@@ -358,63 +332,11 @@ def _water(plan: Plan, site_kwh: Mapping[int, Traced]) -> Iterator[tuple[str, Tr
         if not parts:
             continue
         it = total("it_kwh", parts)
-        onsite, offsite = water_of(inputs, s, it_kwh=it, facility_kwh=(it * inputs.pue[s]).named("meter_kwh"))
+        meter: Traced = (it * inputs.pue[s]).named("meter_kwh")
+        if s in saved_kwh:
+            meter = total("drawn_kwh", {"computers": meter, "batteries_and_sun": saved_kwh[s]})
+        onsite, offsite = water_of(inputs, s, it_kwh=it, facility_kwh=meter)
         yield site.name, onsite, offsite
-
-
-def _every(plan: Plan, term: str) -> NDArray[np.intp]:
-    """All rows of a term."""
-    return np.arange(len(plan.ledger.part_groups.get(term, ())))
-
-
-def _part(
-    plan: Plan, term: str, index: NDArray[np.intp], of: Traced | None = None, kind: str = "kgco2e"
-) -> Traced | None:
-    """Some rows of a term; `of` is another price of each of them, by node group. None where there is none."""
-    parts = plan.ledger.parts[kind]  # type: ignore[index]
-    if term not in parts or not index.size:
-        return None
-    each, counts = parts[term]
-    price = rows(each, index) if of is None else rows(of, plan.ledger.part_groups[term][index])
-    function = weighted_total_kgco2e if kind == "kgco2e" else weighted_total_kwh
-    return derive(function, **{f"each_{kind}": price, "counts": rows(counts, index)})
-
-
-def _electricity(plan: Plan, groups: NDArray[np.bool_], location: bool = False) -> Traced | None:
-    """Carbon of the electricity of some node groups."""
-    ledger = plan.ledger
-    if location:
-        found = at_location(plan.inputs, ledger.parts["kwh"], ledger.part_groups)
-        parts = dict[str, Traced]()
-        for term, part in found.items():
-            index = np.flatnonzero(groups[ledger.part_groups[term]])
-            if part is not None and index.size:
-                each, counts = rows(part[0], index), rows(part[1], index)
-                parts[term] = derive(weighted_total_kgco2e, each_kgco2e=each, counts=counts)
-    else:
-        parts = {
-            term: one
-            for term in ledger.parts["kwh"]
-            if (one := _part(plan, term, np.flatnonzero(groups[ledger.part_groups[term]]))) is not None
-        }
-    return total("electricity_kgco2e", parts) if parts else None
-
-
-def _it_by_site(plan: Plan) -> dict[int, Traced]:
-    """Energy at the meter of the nodes of each site of one's own."""
-    groups, found = plan.problem.node_groups, dict[int, Traced]()
-    for s in range(len(plan.inputs.scenario.sites)):
-        here = (groups.site == s) & ~groups.off_site
-        parts = {
-            term: one
-            for term in plan.ledger.parts["kwh"]
-            if term not in NO_NODES
-            and (one := _part(plan, term, np.flatnonzero(here[plan.ledger.part_groups[term]]), kind="kwh"))
-            is not None
-        }
-        if parts:
-            found[s] = total("facility_kwh", parts)
-    return found
 
 
 def _it_and_meter(plan: Plan, site_kwh: Mapping[int, Traced]) -> tuple[Traced, Traced]:

@@ -8,6 +8,7 @@ Source: Hugging Face, Displaying carbon emissions for your model.
 from __future__ import annotations
 
 from planner.report.standards.formats import Files
+from planner.report.standards.training_work import counted_said
 from planner.report.standards.yaml import yaml_of
 from planner.trace.records import Record
 
@@ -23,7 +24,7 @@ def write(document: Record) -> Files:
         "emissions": 1000.0 * totals["carbon"],
         "source": (
             f"everfleet {document['everfleet']}, facts {document['catalogue'][:12]}: "
-            "electricity, location-based, and the share of making the hardware"
+            f"electricity, {counted_said(document)}, and the share of making the hardware"
         ),
         "training_type": next((TYPES[name] for name in phases if name in TYPES), None),
         "geographical_location": site.get("grid") or site.get("region") or site.get("hourly"),

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from planner.report.plain import to_json
 from planner.report.standards.formats import Files, StandardError
-from planner.report.standards.training_work import training_work
+from planner.report.standards.training_work import counted_said, training_work
 from planner.trace.records import Record
 
 PROVIDER = ("data", "experimentation", "training", "fine-tuning", "federated")
@@ -35,7 +35,7 @@ def write(document: Record) -> Files:
         "title": document["title"],
         "method": "SCI = (O + M) / R",
         "grid": document["boundary"].get("grid", "stated by the job"),
-        "operational": "location-based",
+        "operational": counted_said(document),
         "left_out": document["left_out"],
         "scores": [
             _score(document, side, own[side], shared, own[side]["kgco2e"] / whole)

@@ -23,6 +23,12 @@ class TrainingWork:
     flop: float | None
 
 
+def counted_said(document: Record) -> str:
+    """How the electricity of a job is counted, as the name of its carbon says it."""
+    label = next(row["label"] for row in document["totals"] if row["name"] == "carbon")
+    return str(label).removeprefix("Carbon, ")
+
+
 def training_work(document: Record) -> TrainingWork:
     """The training run of a job, its operations by 6 N D with the active parameters."""
     stated = document["inputs"].get("training") or {}

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.solve
 
 DRAWS = 40_000
 BUSY = {"services.chat.peak_rate": "2000 /s"}
+LATE = BUSY | {"market.h100-8.lead_time": "1 d"}  # in the period of the order, and not in stock
 POOL = {
     "pools": [
         {"name": "lab", "model": "llama-3-8b", "reference": "a100-80-8", "gpu_time": "60000 h"},
@@ -297,7 +298,7 @@ def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
 
 def test_an_order_is_no_way_out_of_its_own_delay() -> None:
     """Where deliveries come a period late, those of the first period cannot be ordered in time."""
-    plan = planned(BUSY)
+    plan = planned(LATE)
     tables = plan_tables(plan)
     first = plan.inputs.scenario.horizon.period_labels[0]
     late = [row for row in plain_rows(tables["recourse"]) if "deliveries" in row["case"]]
@@ -310,7 +311,7 @@ def test_an_order_is_no_way_out_of_its_own_delay() -> None:
 
 def test_bad_cases_are_always_told() -> None:
     """Late deliveries, demand, failures, the ends of carbon and power; the first lines name the dearest."""
-    plan = planned(BUSY)
+    plan = planned(LATE)
     tables = plan_tables(plan)
     found = cases(tables)
 
@@ -328,6 +329,11 @@ def test_bad_cases_are_always_told() -> None:
     assert stress_sentences([{"case": "x", "holds": "yes", "usd": 0.0}]) == [
         "The plan holds in every bad case that was looked at."
     ]
+
+
+def test_no_delivery_is_late_of_what_is_in_stock() -> None:
+    """By a lead time of 0 d, which nothing delays: neither as a case, nor as a way out of one."""
+    assert "all deliveries come a period late" not in cases(plan_tables(planned(BUSY)))
 
 
 def test_a_planted_chance_is_refused() -> None:

@@ -76,22 +76,39 @@ def _taken(way: Way) -> Record:
     return {"usd": chosen("usd", way.usd, WAY), "kgco2e": chosen("kgco2e", way.kgco2e, WAY)}
 
 
-def stress_sentences(rows: list[Record]) -> list[str]:
-    """Which cases the plan does not stand, and what the dearest way out takes."""
+def stress_sentences(rows: list[Record], besides: str = "") -> list[str]:
+    """Which cases the plan does not stand, what the dearest way out takes, and what no case looks at."""
     broken = [row for row in plain_rows(rows) if row["holds"] == "no"]
     if not rows:
         return []
     if not broken:
-        return ["The plan holds in every bad case that was looked at."]
+        return [f"The plan holds in every bad case that was looked at.{besides}"]
     dearest = max(broken, key=lambda row: row["usd"])
     said = (
         f"Of {len(rows)} bad cases the plan does not hold in {len(broken)} with what it has bought. The "
         f"most expensive one: {dearest['case']}; "
     )
     if dearest["recourse"] == NO_WAY:
-        return [f"{said}{NO_WAY}."]
+        return [f"{said}{NO_WAY}.{besides}"]
     paid = f", {money(dearest['usd'])} and {mass(dearest['kgco2e'])}" if dearest["usd"] else ""
-    return [f"{said}the cheapest way out is to {dearest['recourse']}{paid}."]
+    return [f"{said}the cheapest way out is to {dearest['recourse']}{paid}.{besides}"]
+
+
+def spot_runs(plan: Plan) -> str:
+    """That no case takes spot nodes away from runs: they lose their deadlines, and no way out is priced."""
+    problem, solution = plan.problem, plan.answer.solution
+    if solution is None:
+        return ""
+    runs, places = set[str](), set[str]()
+    options = ((problem.run_options, solution.run > 0), (problem.pausable_options, solution.chosen > 0))
+    for table, taken in options:
+        for row in np.flatnonzero(taken & plan.inputs.spot[table.node_group]).tolist():
+            runs.add(problem.jobs.name[int(table.job[row])])
+            places.add(problem.site_names[int(problem.node_groups.site[table.node_group[row]])])
+    if not runs:
+        return ""
+    without = " ".join(f"--set rental.{name}.nodes=0" for name in sorted(places))
+    return f" None takes the spot nodes of {', '.join(sorted(runs))} away: {without} plans without them."
 
 
 def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:

@@ -419,8 +419,8 @@ def _weights(problem: Problem) -> Objective:
 def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation | None:
     """The cheapest operation, by the weights of the plan's objective; None where no means is enough.
 
-    Of a plan whose last objective is carbon it is the one of least money: by carbon alone clean nodes would be
-    rented at any price, and demand left out at any penalty.
+    Of a plan whose last objective is carbon it is the one of least money: by carbon alone clean nodes would
+    be rented at any price, and demand left out at any penalty.
     With nodes to rent there is always one: what nobody rents out is then left undone.
     """
     problem, (groups, periods) = at.problem, at.there.shape

@@ -346,6 +346,23 @@ def test_nothing_to_meet_says_nothing() -> None:
     assert chance_sentences(planned({}), [], {"draws": 64, "enough_fraction": 1.0}) == []
 
 
+def test_a_chance_below_the_share_of_draws_says_what_sets_them_apart() -> None:
+    """Draws place work anew and chances do not; deliveries are in both, and in no headroom."""
+    plan = planned(BUSY)
+    row = {"work": "chat", "period": "2027 Q1", "chance_fraction": 0.76, "delivery_fraction": 0.6}
+    (said,) = chance_sentences(plan, [row], {"draws": 64, "enough_fraction": 1.0})
+    assert "in 100 % of 64 draws, with work placed anew; as it is placed, the least sure is chat" in said
+    (said,) = chance_sentences(plan, [row], {"draws": 64, "enough_fraction": 0.5})
+    assert "in 50 % of 64 draws; the least sure is chat" in said
+    headroom = planned(BUSY | {"policy.confidence": 0.9})
+    late, there = (
+        chance_sentences(headroom, [row | {"delivery_fraction": one}], {"draws": 64, "enough_fraction": 0.95})
+        for one in (0.6, 1.0)
+    )
+    assert "policy.confidence leaves deliveries out: an order a period earlier" in late[0]
+    assert "leaves deliveries out" not in there[0]
+
+
 def test_how_sure_is_said_first_with_what_raises_it() -> None:
     """In what share of draws all of it is enough, before the views of money, and what raises it."""
     plan = planned(BUSY | POOL)

@@ -66,12 +66,16 @@ def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
     share = enough["enough_fraction"]
+    anew = (
+        share is not None and share > found[0]["chance_fraction"]
+    )  # the draws place work anew, chances do not
     said = "How sure, with rates, demand, deliveries and failures as they may turn out: "
     if share is not None:
         said += f"what stands, is bought and is rented here is enough in {percent_text(share, 0)} of "
-        said += f"{enough['draws']} draws; "
+        said += f"{enough['draws']} draws{', with work placed anew' if anew else ''}; "
     if not least:
         return [f"{said}each service, pool and deadline is met with more than 99 %."]
+    said += "as it is placed, " if anew else ""
     said += f"the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
     stated = plan.inputs.scenario.policy.confidence_fraction
     if stated is None:
@@ -80,6 +84,10 @@ def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str
     elif share is not None and share < stated:
         said += f" {percent_text(stated, 0)} is asked of each of them alone, deliveries apart, not of all of"
         said += " them at once."
+    elif any(row["delivery_fraction"] < stated and row["chance_fraction"] < stated for row in found):
+        said += (
+            " policy.confidence leaves deliveries out: an order a period earlier is what makes them surer."
+        )
     return [said]
 
 

@@ -36,6 +36,7 @@ SHARES_OF_LATE, FEW_ORDERS = 8, 3  # of delays that are tried, where so few orde
 ENDLESS_H = 1e6  # of slack: nothing arrives
 LEAST_SURE = 3  # named in the first lines
 ROUNDING = 1e-6  # of replicas
+FAR_APART = 0.1  # a share of 64 draws is told to about 0.06
 SURE = 0.995  # from here on nothing is named
 Groups = NDArray[np.intp]
 _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
@@ -66,9 +67,8 @@ def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
     share = enough["enough_fraction"]
-    anew = (
-        share is not None and share > found[0]["chance_fraction"]
-    )  # the draws place work anew, chances do not
+    # The draws place work anew, chances do not.
+    anew = share is not None and share > found[0]["chance_fraction"] + FAR_APART
     said = "How sure, with rates, demand, deliveries and failures as they may turn out: "
     if share is not None:
         said += f"what stands, is bought and is rented here is enough in {percent_text(share, 0)} of "

@@ -324,11 +324,18 @@ def sale_notes(scenario: Scenario, catalogue: Catalogue) -> list[str]:
 LONG_WAIT = 0.5  # of a period, from delivery to service: told from here on
 
 
+def serves_from(scenario: Scenario, offer: Offer) -> date:
+    """First day on which what is ordered on the first day serves; the horizon's end where that is later."""
+    horizon = scenario.horizon
+    first = (*horizon.period_starts, horizon.end)
+    return first[min(horizon.lead_periods(offer.lead_time_h), horizon.periods)]
+
+
 def _wait_for_a_period(scenario: Scenario, offer: Offer) -> list[str]:
     """That orders which arrive within a period serve from the next one, where that is long."""
     horizon, days = scenario.horizon, offer.lead_time_h / 24
     first = (*horizon.period_starts, horizon.end)
-    serves = first[min(horizon.lead_periods(offer.lead_time_h), horizon.periods)]
+    serves = serves_from(scenario, offer)
     if (serves - first[0]).days - days <= LONG_WAIT * (first[1] - first[0]).days:
         return []
     return [

@@ -121,6 +121,12 @@ def order_lead_periods(inputs: Inputs) -> NDArray[np.intp]:
     return np.array([whole(leads.get(inputs.skus[k].name, 0.0)) for k in inputs.node_group_sku], np.intp)
 
 
+def in_stock(inputs: Inputs) -> NDArray[np.bool_]:
+    """Node groups whose orders nothing delays, by a stated lead time of 0 d."""
+    names = [inputs.skus[k].name for k in inputs.node_group_sku]
+    return np.array([name in inputs.offers and inputs.offers[name].lead_time_h == 0.0 for name in names])
+
+
 def not_housed(inputs: Inputs) -> list[Dropped]:
     """Orders that a site cannot take, for its cooling or the power of its racks."""
     return [

@@ -19,7 +19,7 @@ from planner.program.draws import Stop, drawn_futures
 from planner.program.engines import refusing, require_trusted
 from planner.program.future_scenarios import in_future, mean_future, require_one_objective
 from planner.program.plan import Plan, Watch
-from planner.trace.columns import Column
+from planner.trace.columns import Column, difference
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
 from solver.answer import Answer, answer
@@ -56,7 +56,7 @@ def hedging_value_usd(*, mean_plan_usd: Column, hedged_usd: Column) -> Column:
 
     Source: Birge, "The value of the stochastic solution", Math. Programming 24 (1982).
     """
-    return mean_plan_usd - hedged_usd
+    return difference(mean_plan_usd, hedged_usd)
 
 
 def knowing_value_usd(*, hedged_usd: Column, known_usd: Column) -> Column:
@@ -66,7 +66,7 @@ def knowing_value_usd(*, hedged_usd: Column, known_usd: Column) -> Column:
 
     Source: Birge and Louveaux, "Introduction to Stochastic Programming" (2011), section 4.1.
     """
-    return hedged_usd - known_usd
+    return difference(hedged_usd, known_usd)
 
 
 def hedging_value_kgco2e(*, mean_plan_kgco2e: Column, hedged_kgco2e: Column) -> Column:
@@ -76,7 +76,7 @@ def hedging_value_kgco2e(*, mean_plan_kgco2e: Column, hedged_kgco2e: Column) -> 
 
     Source: Birge, "The value of the stochastic solution", Math. Programming 24 (1982).
     """
-    return mean_plan_kgco2e - hedged_kgco2e
+    return difference(mean_plan_kgco2e, hedged_kgco2e)
 
 
 def knowing_value_kgco2e(*, hedged_kgco2e: Column, known_kgco2e: Column) -> Column:
@@ -86,7 +86,7 @@ def knowing_value_kgco2e(*, hedged_kgco2e: Column, known_kgco2e: Column) -> Colu
 
     Source: Birge and Louveaux, "Introduction to Stochastic Programming" (2011), section 4.1.
     """
-    return hedged_kgco2e - known_kgco2e
+    return difference(hedged_kgco2e, known_kgco2e)
 
 
 LEFT_FRACTIONS = (0.05, 0.2, 0.5)  # of a service's demand: what is tried to be left out

@@ -18,7 +18,7 @@ from planner.inputs.resolved import Inputs
 from planner.physics.chance import pool_headroom, serving_headroom
 from planner.physics.nodes import energy_by_site
 from planner.physics.procurement import rented_kgco2e
-from planner.program.assembly import Assembled
+from planner.program.assembly import Assembled, objective_unit
 from planner.trace.columns import Floats, Indices
 from planner.trace.quantities import Traced, chosen, derive
 from solver.account import (
@@ -34,7 +34,8 @@ from solver.account import (
 )
 from solver.account_energy import has_energy, shares_energy
 from solver.account_slots import adopted_work_h, curtailed_fraction, lent_work_h
-from solver.problem import Problem, Solution
+from solver.frontier import MONEY
+from solver.problem import Objective, Problem, Solution
 
 MOST_WAYS = 4000  # of services and pools; of a larger plan only those in use are chosen among
 DEAR = 100.0  # times the dearest way: work is left undone only where nothing else is possible
@@ -411,13 +412,19 @@ def _there(problem: Problem, solution: Solution, *, at_once: bool) -> Floats:
     return found
 
 
+def _weights(problem: Problem) -> Objective:
+    return problem.objective if objective_unit(problem.objective) == "USD" else MONEY
+
+
 def operate(at: Desk, world: World, means: Means, prices: Prices) -> Operation | None:
     """The cheapest operation, by the weights of the plan's objective; None where no means is enough.
 
+    Of a plan whose last objective is carbon it is the one of least money: by carbon alone clean nodes would
+    be rented at any price, and demand left out at any penalty.
     With nodes to rent there is always one: what nobody rents out is then left undone.
     """
     problem, (groups, periods) = at.problem, at.there.shape
-    serves, works, weights = problem.serve_options, problem.work_options, problem.objective
+    serves, works, weights = problem.serve_options, problem.work_options, _weights(problem)
     demand = problem.services.demand * world.services
     wanted = np.maximum(problem.work.demand_h * world.pools - at.lent_h, 0.0)
     table = _Table(periods)

@@ -83,7 +83,7 @@ def find_remedies(
         found += _deadline(trials, job)
         found += _nodes_of_job(trials, job)
     if not found:
-        found += _standing(trials)
+        found += [*_rented(trials), *_standing(trials)]
     return tuple(found)
 
 
@@ -261,6 +261,18 @@ def _standing(trials: _Trials) -> Iterator[Remedy]:
         if trials.has_plan({path: most}):
             nodes = trials.least_whole(lambda nodes, path=path: {path: nodes}, cohort.nodes, most)  # type: ignore[misc]
             yield Remedy(path, str(cohort.nodes), str(nodes), {path: nodes})
+
+
+def _rented(trials: _Trials) -> Iterator[Remedy]:
+    """More nodes of one offer that is rented: the fewest, the same in every period."""
+    for offer in trials.scenario.rental:
+        if offer.nodes is None or offer.signed:
+            continue
+        path, stated = f"rental.{offer.name}.nodes", max(offer.nodes)
+        most = MOST_NODES * max(stated, 1)
+        if trials.has_plan(_whole(path, most)):
+            nodes = trials.least_whole(partial(_whole, path), stated, most)
+            yield Remedy(path, str(stated), str(nodes), {path: nodes})
 
 
 def _retirement(trials: _Trials) -> Iterator[Remedy]:

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.solve
 
 DRAWS = 40_000
 BUSY = {"services.chat.peak_rate": "2000 /s"}
+LATE = BUSY | {"market.h100-8.lead_time": "1 d"}  # in the period of the order, and not in stock
 POOL = {
     "pools": [
         {"name": "lab", "model": "llama-3-8b", "reference": "a100-80-8", "gpu_time": "60000 h"},
@@ -297,7 +298,7 @@ def test_a_sku_that_delivers_less_is_short_by_so_many_nodes() -> None:
 
 def test_an_order_is_no_way_out_of_its_own_delay() -> None:
     """Where deliveries come a period late, those of the first period cannot be ordered in time."""
-    plan = planned(BUSY)
+    plan = planned(LATE)
     tables = plan_tables(plan)
     first = plan.inputs.scenario.horizon.period_labels[0]
     late = [row for row in plain_rows(tables["recourse"]) if "deliveries" in row["case"]]
@@ -310,7 +311,7 @@ def test_an_order_is_no_way_out_of_its_own_delay() -> None:
 
 def test_bad_cases_are_always_told() -> None:
     """Late deliveries, demand, failures, the ends of carbon and power; the first lines name the dearest."""
-    plan = planned(BUSY)
+    plan = planned(LATE)
     tables = plan_tables(plan)
     found = cases(tables)
 
@@ -330,6 +331,11 @@ def test_bad_cases_are_always_told() -> None:
     ]
 
 
+def test_no_delivery_is_late_of_what_is_in_stock() -> None:
+    """By a lead time of 0 d, which nothing delays: neither as a case, nor as a way out of one."""
+    assert "all deliveries come a period late" not in cases(plan_tables(planned(BUSY)))
+
+
 def test_a_planted_chance_is_refused() -> None:
     document = plan_document(planned(BUSY))
     document["tables"]["chance"][0]["chance_fraction"] *= 0.5
@@ -338,6 +344,23 @@ def test_a_planted_chance_is_refused() -> None:
 
 def test_nothing_to_meet_says_nothing() -> None:
     assert chance_sentences(planned({}), [], {"draws": 64, "enough_fraction": 1.0}) == []
+
+
+def test_a_chance_below_the_share_of_draws_says_what_sets_them_apart() -> None:
+    """Draws place work anew and chances do not; deliveries are in both, and in no headroom."""
+    plan = planned(BUSY)
+    row = {"work": "chat", "period": "2027 Q1", "chance_fraction": 0.76, "delivery_fraction": 0.6}
+    (said,) = chance_sentences(plan, [row], {"draws": 64, "enough_fraction": 1.0})
+    assert "in 100 % of 64 draws, with work placed anew; as it is placed, the least sure is chat" in said
+    (said,) = chance_sentences(plan, [row], {"draws": 64, "enough_fraction": 0.8})
+    assert "in 80 % of 64 draws; the least sure is chat" in said, "as near as draws tell it"
+    headroom = planned(BUSY | {"policy.confidence": 0.9})
+    late, there = (
+        chance_sentences(headroom, [row | {"delivery_fraction": one}], {"draws": 64, "enough_fraction": 0.95})
+        for one in (0.6, 1.0)
+    )
+    assert "policy.confidence leaves deliveries out: an order a period earlier" in late[0]
+    assert "leaves deliveries out" not in there[0]
 
 
 def test_how_sure_is_said_first_with_what_raises_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from planner.answers.plan.document import plan_document
 from planner.answers.plan.recourse import MORE_HOURS
+from planner.answers.plan.stress import spot_runs
 from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import ScenarioError, load_scenario, parse_scenario, with_changes
@@ -282,6 +283,17 @@ def test_interruptions_are_a_rate_and_cost_a_wait() -> None:
     assert mean_restart_h(
         restart_h=0.5, wait_h=4.0, failure_rate_per_node_h=1e-4, interruption_rate_per_node_h=1e-4
     ) == pytest.approx(2.5)
+
+
+def test_bad_cases_say_that_none_takes_the_spot_nodes_of_a_run_away() -> None:
+    """No way out of that is priced: a plan that holds in all of them may be nothing without spot nodes."""
+    plan = job([CLOUD | {"commitment": "spot"}])
+    assert spot_runs(plan) == (
+        " None takes the spot nodes of train-8b away: --set rental.cloud.nodes=0 plans without them."
+    )
+    (line,) = [one for one in plan_document(plan)["headline"] if "bad case" in one]
+    assert line.endswith(spot_runs(plan))
+    assert spot_runs(job([CLOUD])) == ""
 
 
 @pytest.mark.nightly

@@ -16,6 +16,7 @@ from planner.answers.plan.tables import plan_tables
 from planner.inputs.loading import data_folder
 from planner.inputs.scenario import load_scenario, with_changes
 from planner.program.plan import Plan, plan_fleet
+from planner.trace.currency import Currency, showing
 from solver import account
 
 
@@ -55,7 +56,7 @@ def test_power_that_one_more_node_would_break_is_told(roomy: Plan) -> None:
     )
     assert said[1].startswith("The power limit of stockholm is nearly full in 2027 Q2: ")
     assert "one more node of " in said[1]
-    needed_kw = float(said[1].rpartition("takes ")[2].rstrip("."))
+    needed_kw = float(said[1].rpartition("takes ")[2].removesuffix(" kW."))
     idle_kw = plan.problem.node_groups.idle_kw[plan.problem.node_groups.site == 0].min()
     assert needed_kw > max(idle_kw, 1.0), "a node at work draws more than one that idles"
 
@@ -87,6 +88,24 @@ def test_what_an_order_takes_decides(roomy: Plan, limit: str, unit: str, per_ord
     assert said.startswith(f"The {limit} limit of {where} is nearly full in {period}: ")
     assert full_sentences(roomy, [{**row, "left": 1.01 * least}]) == []
     assert full_sentences(roomy, [{**row, "left": 0.99 * least, "binding": True}]) == [], "told already"
+
+
+def test_limits_are_said_in_units_that_read_well_and_in_the_currency_that_is_shown() -> None:
+    """A cap holds for the horizon and has no limit of its own; tonnes, and thousands of EUR."""
+    free = planned({}).answer.solution
+    assert free is not None
+    kgco2e = 1.0005 * free.kgco2e
+    with showing(Currency("EUR", 1.25)):
+        plan = planned({"policy.carbon_cap": f"{kgco2e!r} kg", "policy.budget": "660 kUSD"})
+        said = limit_lines(plan)
+
+    (cap,) = [line for line in why_this_plan(plan)[1] if line.startswith("The carbon cap")]
+    assert "of all sites binds over the horizon: " in cap
+    assert cap.endswith(" tCO2e.")
+    budget = [line for line in said if line.startswith("The budget limit of all sites")]
+    assert budget
+    assert all("USD" not in line for line in budget)
+    assert any(" kEUR" in line for line in budget)
 
 
 def test_supply_counts_nodes_and_periods_are_gathered(roomy: Plan) -> None:

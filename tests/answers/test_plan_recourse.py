@@ -276,6 +276,29 @@ def test_a_mix_of_ordering_and_renting_is_a_way_out() -> None:
     assert [way.usd <= ordered.usd * (1 + 1e-3) for way in mixed] == [True]
 
 
+@pytest.mark.parametrize(
+    "aim", [{"objective": "carbon"}, {"objective": "lexicographic", "first": "money", "tolerance": 0.02}]
+)
+def test_a_plan_of_least_carbon_rents_no_node_that_it_does_not_need(aim: dict[str, Any]) -> None:
+    """By carbon alone, clean nodes would be rented at any price, and a bad case earn their rent."""
+    changes = BUSY | {f"policy.{key}": value for key, value in aim.items()}
+    plan = plan_fleet(with_changes(parse_scenario(FLEET), changes), baselines=False)
+    found = Recourse.of(plan, solved(plan), desk_of(plan))
+    assert found.stated.rented.sum() == pytest.approx(0.0, abs=1e-6)
+    more = replace(found.at.stated(), services=found.at.stated().services * 1.5)
+    assert all(way.usd > -1.0 for way in found.ways(more, 0))
+
+
+def test_sums_in_another_order_are_no_price_of_a_way_out() -> None:
+    """Where a way takes as much as the plan, no ten-billionth of a dollar is said of it."""
+    plan = planned()
+    found = Recourse.of(plan, solved(plan), desk_of(plan))
+    usd, kgco2e = found.stated.usd * (1 + 1e-14), found.stated.kgco2e * (1 - 1e-14)
+    way = found._way("", 0.0, replace(found.stated, usd=usd, kgco2e=kgco2e))
+    assert (way.usd, way.kgco2e) == (0.0, 0.0)
+    assert found._way("", 0.0, replace(found.stated, usd=usd + 1.0)).usd == pytest.approx(1.0)
+
+
 def test_a_way_out_keeps_a_power_cap_that_sites_share() -> None:
     """What the nodes of all sites may draw above idling together is what is placed on them, and no more."""
     at = desk_of(planned())

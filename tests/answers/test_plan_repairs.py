@@ -145,3 +145,21 @@ def test_a_repair_that_no_scenario_may_state_says_so() -> None:
         repaired_text(scenario, {"rows": [row("power", "oregon", 1e12)]})
     with pytest.raises(ValueError, match="no scenario says how 'jobs' gives way"):
         repair_changes(scenario, [row("jobs", "pretrain-70b", 1.0)])
+
+
+def test_a_deadline_that_orders_cannot_reach_is_told_with_their_day() -> None:
+    """A lead time of 45 d ends within the quarter, and nodes serve from the next: no limit says so."""
+    leads = {f"market.{sku}.lead_time": "45 d" for sku in ("h100-8", "a100-80-8")}
+    late = {"training.train-8b.deadline": date(2027, 3, 31)}
+    base = load_scenario(SCENARIOS / "one-training-job.toml")
+    said = plan_document(plan_fleet(with_changes(base, leads | late), baselines=False))["clash"]["text"]
+
+    assert (
+        "What is ordered serves train-8b from 2027-04-01 on, and no earlier: market.h100-8.lead_time is 45 d"
+        in said
+    )
+    assert 'with period = "month" they wait less' in said
+    stock = plan_document(
+        plan_fleet(with_changes(base, {"sites.stockholm.power_cap": "5 kW"}), baselines=False)
+    )
+    assert "What is ordered serves" not in stock["clash"]["text"], "it is in stock"

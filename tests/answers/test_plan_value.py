@@ -14,6 +14,7 @@ from test_plan_ownership import FLEET, headline, solved, term
 
 from planner.answers.plan.summary import why_this_plan
 from planner.answers.plan.tables import plan_tables
+from planner.answers.plan.work import _share_text
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.scenario import load_scenario, parse_scenario, with_changes
 from planner.physics.value import holding_usd, sale_usd, straight_value_usd, value_usd
@@ -383,3 +384,11 @@ def test_a_faster_fall_of_value_never_buys_more() -> None:
     ]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.0031, "0.31 %"), (0.13, "13 %"), (0.9969, "99.7 %"), (1.0, "100 %")]
+)
+def test_a_share_of_a_pool_that_is_paid_for_is_never_nothing(share: float, said: str) -> None:
+    """79 node-hours on rented nodes for 1.86 kUSD were "0 %" of the work."""
+    assert _share_text(share) == said

@@ -36,6 +36,7 @@ FEW = {"fleet[0].nodes": 5, "market.h200-8.lead_time": "0 d", "market.b200-8.lea
 NOTHING_NEW = {"market.h200-8.supply_nodes": 0, "market.b200-8.supply_nodes": 0}
 LATE = {"market.h200-8.lead_time": "400 d", "market.b200-8.lead_time": "400 d"}
 CAMPUS = [{"name": "campus", "sites": ["ashburn"], "power_cap": "40 kW"}]
+CLOUD = [{"name": "cloud", "sku": "h100-8", "grid": "gcp-us-east4", "nodes": 1}]
 FULL = {"services.chat.peak_rate": ["70 /s"], "market.h200-8.lead_time": "0 d"}
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
@@ -53,6 +54,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "rack power": (FEW | {"sites.ashburn.rack_power": "7 kW"}, "sites.ashburn.rack_power"),
     "end of life": ({"fleet[0].life": "2 y"} | NOTHING_NEW, "fleet[0].life"),
     "nodes that stand": (FEW | {"market": None}, "fleet[0].nodes"),
+    "nodes that are rented": (FEW | {"market": None, "rental": CLOUD}, "rental.cloud.nodes"),
     "retirement": (FULL | {"policy.retirement": "none"}, "policy.retirement"),
     "confidence": (
         {"policy.confidence": 0.999} | NOTHING_NEW,

@@ -410,6 +410,7 @@ def test_what_hedging_and_knowing_are_worth() -> None:
     """
     assert knowing_value_usd(hedged_usd=-108_390.0, known_usd=-115_406.0) == pytest.approx(7_016.0)
     assert hedging_value_usd(mean_plan_usd=-107_240.0, hedged_usd=-108_390.0) == pytest.approx(1_150.0)
+    assert hedging_value_usd(mean_plan_usd=0.1 + 0.2, hedged_usd=0.3) == 0.0, "rounding is worth nothing"
     yields = np.array([-48_820.0, -109_350.0, -167_000.0])
     assert expected_usd(each_usd=yields, probability_fraction=np.full(3, 1 / 3)) == pytest.approx(-108_390.0)
 

@@ -523,6 +523,22 @@ def test_the_same_plan_in_other_money_decides_the_same(document: dict[str, Any],
         kept_side({"title": "a fit"})
 
 
+def test_clean_energy_that_is_bought_is_a_decision(document: dict[str, Any]) -> None:
+    """Two plans may differ in nothing else, and then in all of their carbon."""
+    other = copy.deepcopy(document)
+    row = {"contract": "wind", "site": "stockholm", "period": "2027 Q1", "matched_kwh": 64_800.0}
+    other["tables"]["contracts"] = [row]
+    found = compare_sides(kept_side(document), kept_side(other))
+
+    assert found["decisions"] == [
+        {
+            "path": "buy clean energy under wind at stockholm in 2027 Q1",
+            "before": None,
+            "after": "64.8 MWh",
+        }
+    ]
+
+
 def test_no_plan_next_to_one_says_why(scenario: Scenario, document: dict[str, Any]) -> None:
     """Not every order of the plan "-> none"; nor is it written as bills that are empty."""
     none = plan_document(plan_fleet(with_changes(scenario, {"policy.carbon_cap": "1 kg"}), baselines=False))

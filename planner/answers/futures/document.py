@@ -226,8 +226,12 @@ def _headline(found: FuturesPlan, document: Mapping[str, Any]) -> list[str]:
     worth = {row["name"]: row["value"] for row in document["worth"]}
     if "hedging" in worth:
         saved = worth["hedging"]
-        than = "less" if saved >= 0 else "more"
-        said.append(f"That is {shown(abs(saved))} {than} in the mean than the plan for the mean future.")
+        than = "less" if saved > 0 else "more"
+        said.append(
+            f"That is {shown(abs(saved))} {than} in the mean than the plan for the mean future."
+            if saved
+            else "The plan for the mean future takes as much in the mean."
+        )
     else:
         broken = [row["future"] for row in document["futures"] if row["mean_plan_value"] is None]
         said.append(f"The plan for the mean future has no way through {', '.join(broken)}.")

@@ -11,6 +11,7 @@ from planner.program.ledger import objective_of
 from planner.program.plan import Plan
 from planner.program.searches import Alternative, Tie, changes, near_optimal
 from planner.program.solution import Solution
+from planner.trace.columns import difference
 from planner.trace.numbers import mass, money, percent_text
 from planner.trace.records import Record
 
@@ -105,7 +106,8 @@ def alternative_sentences(plan: Plan) -> list[str]:
 def _sentence(plan: Plan, number: int, each: Alternative) -> str:
     best = plan.answer.solution
     assert best is not None, "an alternative is one to a plan"
-    dearer, dirtier = each.solution.usd - best.usd, each.solution.kgco2e - best.kgco2e
+    dearer = float(difference(each.solution.usd, best.usd))
+    dirtier = float(difference(each.solution.kgco2e, best.kgco2e))
     cost = f"{money(abs(dearer))} {'more' if dearer >= 0 else 'less'}"
     carbon = f"{mass(abs(dirtier))} {'more' if dirtier >= 0 else 'less'}"
     differs = changes_text(plan.problem, labels_of(plan), each.differences)

@@ -36,6 +36,7 @@ SHARES_OF_LATE, FEW_ORDERS = 8, 3  # of delays that are tried, where so few orde
 ENDLESS_H = 1e6  # of slack: nothing arrives
 LEAST_SURE = 3  # named in the first lines
 ROUNDING = 1e-6  # of replicas
+FAR_APART = 0.1  # a share of 64 draws is told to about 0.06
 SURE = 0.995  # from here on nothing is named
 Groups = NDArray[np.intp]
 _NOTHING = (0, 0, chosen("slack_h", np.inf, "nothing arrives in this period"))
@@ -66,12 +67,15 @@ def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str
             when = row["period"] if row["period"].startswith("by ") else f"in {row['period']}"
             least.append(f"{row['work']} {when} with {percent_text(row['chance_fraction'], 0)}")
     share = enough["enough_fraction"]
+    # The draws place work anew, chances do not.
+    anew = share is not None and share > found[0]["chance_fraction"] + FAR_APART
     said = "How sure, with rates, demand, deliveries and failures as they may turn out: "
     if share is not None:
         said += f"what stands, is bought and is rented here is enough in {percent_text(share, 0)} of "
-        said += f"{enough['draws']} draws; "
+        said += f"{enough['draws']} draws{', with work placed anew' if anew else ''}; "
     if not least:
         return [f"{said}each service, pool and deadline is met with more than 99 %."]
+    said += "as it is placed, " if anew else ""
     said += f"the least sure {'is' if len(least) == 1 else 'are'} {', '.join(least)}."
     stated = plan.inputs.scenario.policy.confidence_fraction
     if stated is None:
@@ -80,6 +84,10 @@ def chance_sentences(plan: Plan, rows: list[Record], enough: Record) -> list[str
     elif share is not None and share < stated:
         said += f" {percent_text(stated, 0)} is asked of each of them alone, deliveries apart, not of all of"
         said += " them at once."
+    elif any(row["delivery_fraction"] < stated and row["chance_fraction"] < stated for row in found):
+        said += (
+            " policy.confidence leaves deliveries out: an order a period earlier is what makes them surer."
+        )
     return [said]
 
 

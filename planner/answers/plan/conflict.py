@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from planner.answers.plan.names import labels_of, limit_key, limit_place, limit_text
+from planner.inputs.consistency import serves_from
 from planner.program.plan import Plan
 from planner.program.solution import Index
+from planner.trace.numbers import number_text
 from planner.trace.records import Record
 
 
@@ -45,3 +47,24 @@ def conflict_text(plan: Plan) -> str:
         "without any one of them there is a plan" if conflict.irreducible else "not all may be needed for it"
     )
     return f"These cannot be kept together: {listed}; {rest}."
+
+
+def late_orders_text(plan: Plan) -> str:
+    """From when on what is ordered serves a run in the conflict: no limit of the program says so."""
+    scenario, conflict = plan.inputs.scenario, plan.conflict
+    named = {(one.family, one.index[0]) for one in conflict.members if one.index} if conflict else set()
+    for number, job in enumerate(scenario.training):
+        offers = [one for one in scenario.market if not job.skus or one.sku in job.skus]
+        first = min((serves_from(scenario, one) for one in offers), default=None)
+        if first is None or not (("deadlines", number) in named or ("jobs", number) in named):
+            continue
+        if first <= (job.earliest or scenario.horizon.start):
+            continue
+        soonest = min(offers, key=lambda one: one.lead_time_h)
+        month = '; with period = "month" they wait less' if scenario.horizon.period == "quarter" else ""
+        return (
+            f"What is ordered serves {job.name} from {first.isoformat()} on, and no earlier: "
+            f"market.{soonest.sku}.lead_time is {number_text(soonest.lead_time_h / 24)} d, and nodes serve "
+            f"from the first day of a period{month}."
+        )
+    return ""

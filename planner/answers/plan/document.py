@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from planner.answers.plan.chance import chance_sentences
 from planner.answers.plan.clean_energy import clean_energy_sentences
-from planner.answers.plan.conflict import conflict_records, conflict_text
+from planner.answers.plan.conflict import conflict_records, conflict_text, late_orders_text
 from planner.answers.plan.decisions import with_reasons
 from planner.answers.plan.energy import energy_records
 from planner.answers.plan.knowable import knowable_records, knowable_sentences, median_sentences
@@ -19,7 +19,7 @@ from planner.answers.plan.notes import notes_of
 from planner.answers.plan.promises import shortfall, shortfall_text, shortfalls
 from planner.answers.plan.ranges import Held, held_sentences, ranged_totals
 from planner.answers.plan.site_energy import site_energy_sentences
-from planner.answers.plan.stress import stress_sentences
+from planner.answers.plan.stress import spot_runs, stress_sentences
 from planner.answers.plan.summary import objective_text, why_this_plan
 from planner.answers.plan.tables import traced_tables
 from planner.answers.plan.verified import verification_records
@@ -126,7 +126,7 @@ def _document(plan: Plan, watch: Watch) -> Record:
         document["headline"] += chance_sentences(plan, tables["chance"], document["held"])
         document["headline"] += view_sentences(tables)
         document["headline"] += held_sentences(held) + knowable_sentences(tables["knowable"])
-        document["headline"] += stress_sentences(tables["stress"])
+        document["headline"] += stress_sentences(tables["stress"], spot_runs(plan))
         # After the reasons, which rest on facts of their own: how far off rates are.
         document["tables"]["facts"], document["tables"]["facts_weighed"] = plan_facts(plan)
         document["objective"]["value"] = plan.ledger.objective.value
@@ -261,7 +261,7 @@ def _infeasibility(plan: Plan, infeasibility: Infeasibility) -> Record:
     conflict = conflict_text(plan)
     said = ["No plan exists that keeps every limit."]
     said += [f"What binds is {way_text(ways[0])}."] if binding else []
-    said += [conflict] if conflict else []
+    said += [each for each in (conflict, late_orders_text(plan)) if each]
     said += [f"{reason.removesuffix('.')}{_because(plan, reason)}." for reason in infeasibility.reasons]
     said += [f"{one.what}: {one.reason}." for one in plan.assembled.dropped if one.reason.startswith(TOO_FEW)]
     said += [shortfall_text(short) for short in shortfalls(plan, infeasibility) if short.nodes > 0]

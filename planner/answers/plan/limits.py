@@ -15,7 +15,7 @@ from planner.answers.plan.shares import part_total
 from planner.program.plan import Plan
 from planner.program.solution import Problem, Solution
 from planner.trace.columns import Floats
-from planner.trace.numbers import count_text, number_text
+from planner.trace.numbers import number_text, quantity_text, scale_of
 from planner.trace.quantities import Traced, chosen, total
 from planner.trace.records import Record, plain_rows
 
@@ -40,11 +40,22 @@ def _sentence(plan: Plan, found: Sequence[tuple[Record, int]]) -> str:
     order = "one more node" if nodes == 1 else f"one more order of {nodes} nodes"
     how = "is nearly full" if row["used"] > 0 else "is too small for any order"
     return (
-        f"The {row['limit']} limit of {row['where']} {how} in {when}: {number_text(row['used'])} of "
-        f"{number_text(row['allowed'])} {row['unit']} are used, and {order} of "
+        f"{_named(row)} {how} in {when}: {_used(row)} are used, and {order} of "
         f"{plan.problem.node_group_name(group)} "
-        f"takes {number_text(need)}."
+        f"takes {quantity_text(need, row['unit'])}."
     )
+
+
+def _named(row: Record) -> str:
+    """A limit as a sentence begins with it."""
+    what = row["limit"] if "cap" in row["limit"] else f"{row['limit']} limit"
+    return f"The {what} of {row['where']}"
+
+
+def _used(row: Record) -> str:
+    """What is used of what is allowed, in one unit; money in the currency that is shown."""
+    divisor, unit = scale_of(row["unit"], (row["used"], row["allowed"]))
+    return f"{number_text(row['used'] / divisor)} of {number_text(row['allowed'] / divisor)} {unit}"
 
 
 def _too_large(plan: Plan, row: Record) -> int | None:
@@ -100,6 +111,7 @@ def _working_kw(problem: Problem) -> Floats:
 
 
 BINDING = 0.999
+HORIZON = "horizon"  # stands where a period would, of what holds for all of them together
 
 
 def limit_records(plan: Plan, solution: Solution) -> list[Record]:
@@ -160,8 +172,8 @@ def limit_records(plan: Plan, solution: Solution) -> list[Record]:
             "budget", "all sites", label, _paid(plan, t, periods[t]["capex_usd"]), limits.budget_usd[t], "USD"
         )
     ledger = plan.ledger
-    add("carbon cap", "all sites", "horizon", ledger.carbon, limits.carbon_cap_kgco2e, "kgCO2e")
-    add("money cap", "all sites", "horizon", ledger.cost, limits.money_cap_usd, "USD")
+    add("carbon cap", "all sites", HORIZON, ledger.carbon, limits.carbon_cap_kgco2e, "kgCO2e")
+    add("money cap", "all sites", HORIZON, ledger.cost, limits.money_cap_usd, "USD")
     return found
 
 
@@ -189,7 +201,7 @@ UNITS_KNOWN = {"racks": "1", "nodes": "1"}
 
 def _stated_at(limit: str, where: str, period: str) -> str:
     if limit == "carbon cap":
-        return "policy.carbon_cap" + ("" if period == "horizon" else "_by_period")
+        return "policy.carbon_cap" + ("" if period == HORIZON else "_by_period")
     return STATED[limit].format(where=where)
 
 
@@ -286,6 +298,10 @@ def dropped_records(plan: Plan) -> list[Record]:
     return found
 
 
+def _when(period: str) -> str:
+    return "over the horizon" if period == HORIZON else f"in {period}"
+
+
 def limit_sentences(plan: Plan, solution: Solution) -> list[str]:
     """The limits that bind, then those that nothing more fits into."""
     rows = plain_rows(limit_records(plan, solution))
@@ -295,10 +311,6 @@ def limit_sentences(plan: Plan, solution: Solution) -> list[str]:
         free = "No limit on power, space, supply, budget or carbon"
         return [f"{free} is used up, but not every one has room.", *full] if full else [f"{free} binds."]
     return [
-        *(
-            f"The {row['limit']} limit of {row['where']} binds in {row['period']}: "
-            f"{count_text(row['used'])} of {count_text(row['allowed'])} {row['unit']}."
-            for row in tight
-        ),
+        *(f"{_named(row)} binds {_when(row['period'])}: {_used(row)}." for row in tight),
         *full,
     ]

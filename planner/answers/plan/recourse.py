@@ -8,16 +8,20 @@ facts; what is rented for a year or ordered is had from the first period that is
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.physics.procurement import catalogue_usd_per_h
 from planner.program.operation import NONE, Desk, Means, More, Operation, Prices, World, operate
 from planner.program.plan import Plan
 from planner.program.solution import Solution, bought_usd, installed_usd, racks_in_use, totals_by
+from planner.trace.columns import difference
 from planner.trace.numbers import count_text, percent_text
+
+Delayed = NDArray[np.bool_]  # by node group: whether its orders come a period later
 
 MORE_HOURS = "rent more hours of the nodes that the plan rents"
 MOVE = "move work to free nodes"
@@ -68,14 +72,14 @@ class Recourse:
         text = f"rent up to {_nodes(nodes)} by the hour" if nodes > NONE else MORE_HOURS if dearer else ""
         return self._way(text, nodes, found)
 
-    def ways(self, world: World, first: int, late_sites: Collection[int] = ()) -> list[Way]:
+    def ways(self, world: World, first: int, late: Delayed | None = None) -> list[Way]:
         """Every way out of a world that is short from a period on, the cheapest first.
 
-        To sites whose deliveries come a period late, an order has to be placed a period sooner as well.
+        Of node groups whose deliveries come a period late, an order has to be placed a period sooner as well.
         """
         found = [self.moved(world), self._by_the_hour(world), self._dropped(world)]
         own = self._own(world)
-        for offers, text in self._offers(first, late_sites):
+        for offers, text in self._offers(first, late):
             found += [self._more(own, offers, text), self._more(world, offers, text, rent=True)]
         kept = self._kept()
         found += [self._more(own, kept, KEEP), self._more(world, kept, KEEP, rent=True)] if kept else []
@@ -97,7 +101,9 @@ class Recourse:
         return operate(self.at, world, means, self.prices)
 
     def _way(self, text: str, nodes: float, found: Operation) -> Way:
-        return Way(text, nodes, found.usd - self.stated.usd, found.kgco2e - self.stated.kgco2e)
+        stated = self.stated
+        usd, kgco2e = difference(found.usd, stated.usd), difference(found.kgco2e, stated.kgco2e)
+        return Way(text, nodes, float(usd), float(kgco2e))
 
     def _moved_text(self, found: Operation) -> str:
         at, groups = self.at, len(self.at.there)
@@ -157,7 +163,7 @@ class Recourse:
         name, sku = first + others, first.partition(" at ")[0] + others
         return self._way(text.format(nodes=_nodes(nodes), name=name, sku=sku), nodes + hourly * rent, found)
 
-    def _offers(self, first: int, late_sites: Collection[int]) -> Iterator[tuple[list[More], str]]:
+    def _offers(self, first: int, late: Delayed | None) -> Iterator[tuple[list[More], str]]:
         """Nodes to have from a period on: for a year at the catalogue's price, or bought in time."""
         inputs, problem, prices = self.plan.inputs, self.at.problem, self.prices
         labels, groups = inputs.scenario.horizon.period_labels, problem.node_groups
@@ -172,7 +178,7 @@ class Recourse:
             making = float(prices.hourly["kgco2e"][p, first:].sum())
             rented.append(More(p, first, float(price.value) * year_h, making, np.inf, on_site=False))
         yield rented, "rent {nodes} of {sku} for a year from " + labels[first] + ", paid to its end"
-        yield self._orders(first, late_sites), "order {nodes} of {name} in time for " + labels[first]
+        yield self._orders(first, late), "order {nodes} of {name} in time for " + labels[first]
 
     def _kept(self) -> list[More]:
         """Standing nodes that the plan parts with before the end of their life, from that day on."""
@@ -198,7 +204,7 @@ class Recourse:
             )
         return found
 
-    def _orders(self, first: int, late_sites: Collection[int]) -> list[More]:
+    def _orders(self, first: int, late: Delayed | None) -> list[More]:
         """What of the market would be there in a period, within supply, budget and racks."""
         problem, solution, found = self.at.problem, self.solution, list[More]()
         groups, limits = problem.node_groups, problem.limits
@@ -211,7 +217,7 @@ class Recourse:
         racks = limits.racks - totals_by(groups.site, len(problem.site_names), stand) - fed
         space = problem.places.space_usd_per_kw[groups.site] * groups.space_kw[:, None]
         for p, lead in enumerate(groups.lead_periods.tolist()):
-            t = first - lead - (int(groups.site[p]) in late_sites)
+            t = first - lead - int(late is not None and late[p])
             if groups.off_site[p] or t < 0 or not groups.purchase_allowed[p, t]:
                 continue
             most = [limits.supply_nodes[groups.sku[p], t] - supplied[groups.sku[p], t]]

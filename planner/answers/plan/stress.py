@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from planner.answers.plan.recourse import MORE_HOURS, Recourse, Way
 from planner.physics.chance import demand_sigmas
+from planner.physics.procurement import in_stock
 from planner.program.operation import Desk, World, desk
 from planner.program.plan import Plan
 from planner.program.solution import (
@@ -46,7 +47,7 @@ class Case:
     title: str
     rate: Mapping[int, float] = field(default_factory=dict)  # by SKU: share of its rate that is left
     demand: Mapping[str, Nodes] = field(default_factory=dict)  # by kind: multiple of the demand (W, T)
-    late_sites: frozenset[int] | None = None  # sites whose orders come a period later
+    late: NDArray[np.bool_] | None = None  # node groups whose orders come a period later (P,)
     failures: float = 1.0
     gone: tuple[int, ...] = ()  # node groups that are not to be had
 
@@ -75,22 +76,39 @@ def _taken(way: Way) -> Record:
     return {"usd": chosen("usd", way.usd, WAY), "kgco2e": chosen("kgco2e", way.kgco2e, WAY)}
 
 
-def stress_sentences(rows: list[Record]) -> list[str]:
-    """Which cases the plan does not stand, and what the dearest way out takes."""
+def stress_sentences(rows: list[Record], besides: str = "") -> list[str]:
+    """Which cases the plan does not stand, what the dearest way out takes, and what no case looks at."""
     broken = [row for row in plain_rows(rows) if row["holds"] == "no"]
     if not rows:
         return []
     if not broken:
-        return ["The plan holds in every bad case that was looked at."]
+        return [f"The plan holds in every bad case that was looked at.{besides}"]
     dearest = max(broken, key=lambda row: row["usd"])
     said = (
         f"Of {len(rows)} bad cases the plan does not hold in {len(broken)} with what it has bought. The "
         f"most expensive one: {dearest['case']}; "
     )
     if dearest["recourse"] == NO_WAY:
-        return [f"{said}{NO_WAY}."]
+        return [f"{said}{NO_WAY}.{besides}"]
     paid = f", {money(dearest['usd'])} and {mass(dearest['kgco2e'])}" if dearest["usd"] else ""
-    return [f"{said}the cheapest way out is to {dearest['recourse']}{paid}."]
+    return [f"{said}the cheapest way out is to {dearest['recourse']}{paid}.{besides}"]
+
+
+def spot_runs(plan: Plan) -> str:
+    """That no case takes spot nodes away from runs: they lose their deadlines, and no way out is priced."""
+    problem, solution = plan.problem, plan.answer.solution
+    if solution is None:
+        return ""
+    runs, places = set[str](), set[str]()
+    options = ((problem.run_options, solution.run > 0), (problem.pausable_options, solution.chosen > 0))
+    for table, taken in options:
+        for row in np.flatnonzero(taken & plan.inputs.spot[table.node_group]).tolist():
+            runs.add(problem.jobs.name[int(table.job[row])])
+            places.add(problem.site_names[int(problem.node_groups.site[table.node_group[row]])])
+    if not runs:
+        return ""
+    without = " ".join(f"--set rental.{name}.nodes=0" for name in sorted(places))
+    return f" None takes the spot nodes of {', '.join(sorted(runs))} away: {without} plans without them."
 
 
 def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
@@ -108,14 +126,12 @@ def _cases(plan: Plan, solution: Solution) -> Iterator[Case]:
         grown["pools"] = np.exp(P95 * np.asarray(demand_sigmas(inputs, pools).value))
     if grown:
         yield Case("demand at its 95th percentile", demand=grown)
+    delayed = ~in_stock(inputs)
+    if solution.orders[delayed].any():
+        yield Case("all deliveries come a period late", late=delayed)
     sites = np.unique(groups.site[solution.orders.any(axis=1)]).tolist()
-    if sites:
-        yield Case("all deliveries come a period late", late_sites=frozenset(sites))
-        for site in sites:
-            if len(sites) > 1:
-                yield Case(
-                    f"{plan.problem.site_names[site]} is ready a period late", late_sites=frozenset({site})
-                )
+    for site in sites if len(sites) > 1 else []:
+        yield Case(f"{plan.problem.site_names[site]} is ready a period late", late=groups.site == site)
     yield Case("nodes fail twice as often", failures=TWICE)
     if spot := _spot_of_services(plan, solution):
         yield Case("no spot nodes are to be had", gone=spot)
@@ -150,7 +166,7 @@ def _held_up(plan: Plan, solution: Solution, case: Case, recourse: Recourse) -> 
         names = ", ".join(sorted(works[p, t]))
         nodes = fixed_text(short[p, t], 1)
         first = f"{plan.problem.node_group_name(p)} in {labels[t]}: {nodes} nodes short for {names}"
-        ways = recourse.ways(world, t, case.late_sites or ())
+        ways = recourse.ways(world, t, case.late)
         best = ways[0] if ways else Way(NO_WAY, 0.0, 0.0, 0.0)
     else:
         best = recourse.moved(world) or recourse.by_the_hour(world) or Way("", 0.0, 0.0, 0.0)
@@ -279,11 +295,11 @@ def _there(plan: Plan, solution: Solution, case: Case) -> Nodes:
     there: Nodes = solution.in_service - solution.spares.astype(float)
     planned = spares_at_hand(problem, solution.spares)
     ready = planned.copy()
-    if case.late_sites is not None:
+    if case.late is not None:
         arrived = solution.orders * groups.order_unit_nodes[:, None]
         for p, t in np.argwhere(arrived > 0).tolist():
             arrives = t + int(groups.lead_periods[p])
-            if int(groups.site[p]) in case.late_sites and arrives < problem.periods:
+            if case.late[p] and arrives < problem.periods:
                 if (spared := groups.spares_for[p]) < 0:
                     there[p, arrives] -= arrived[p, t]
                 else:
@@ -339,7 +355,7 @@ def _late_run(plan: Plan, solution: Solution, case: Case) -> Late | None:
         job = inputs.scenario.training[runs.candidates.job[c]]
         took = float(np.asarray(values)[c]) / case.rate.get(int(plan.problem.node_groups.sku[group]), 1.0)
         start_h = float(runs.start_h.value[row, 0])
-        if case.late_sites is not None and int(plan.problem.node_groups.site[group]) in case.late_sites:
+        if case.late is not None and case.late[group]:
             start = int(plan.problem.run_options.start[option])
             lead = int(plan.problem.node_groups.lead_periods[group])
             if start >= lead and solution.orders[group, start - lead]:

@@ -52,6 +52,7 @@ from planner.program.baselines import (
 )
 from planner.program.plan import Plan, first_tolerance
 from planner.program.solution import Solution, Status, installed_usd
+from planner.trace.columns import difference
 from planner.trace.numbers import count_text, energy, mass, money, percent_text, quantity_text, tonne_price
 
 ALIKE = 1e-4  # of a total
@@ -149,7 +150,8 @@ def _against_cost_only(plan: Plan, solution: Solution) -> list[str]:
     if found is None or found.solution is None or plan.problem.objective.carbon_weight == 0:
         return []
     cheap = found.solution
-    dearer, cleaner = solution.usd - cheap.usd, cheap.kgco2e - solution.kgco2e
+    cheaper, fouler = _apart(cheap, solution)
+    dearer, cleaner = -cheaper, fouler
     ours, theirs = (placements(plan, each) | _beyond_nodes(plan, each) for each in (solution, cheap))
     changes = [
         f"{name}: {ours[name]} (cost only: {theirs.get(name, 'none')})"
@@ -215,6 +217,11 @@ def _alike(solution: Solution, usd: float, kgco2e: float) -> bool:
     )
 
 
+def _apart(other: Solution, this: Solution) -> tuple[float, float]:
+    """Money and carbon that another plan takes more than this one."""
+    return float(difference(other.usd, this.usd)), float(difference(other.kgco2e, this.kgco2e))
+
+
 def _best(plan: Plan) -> str:
     """What plans next to one of several objectives look for: its second, without the first."""
     policy = plan.inputs.scenario.policy
@@ -232,8 +239,7 @@ def _against_today(plan: Plan, solution: Solution) -> list[str]:
         if found.status is Status.INFEASIBLE:
             return ["Today's fleet alone cannot do this work: without purchases no plan keeps every limit."]
         return ["Whether today's fleet alone could do this work was not settled in the time allowed."]
-    saved = found.solution.usd - solution.usd
-    cleaner = found.solution.kgco2e - solution.kgco2e
+    saved, cleaner = _apart(found.solution, solution)
     if _alike(solution, saved, cleaner):
         return ["Without purchases the answer is the same."]
     apart = (
@@ -255,7 +261,7 @@ def _against_keeping(plan: Plan, solution: Solution) -> list[str]:
     parted = int(solution.retired.sum() + solution.sold.sum())
     if not parted:
         return []
-    dearer, fouler = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
+    dearer, fouler = _apart(found.solution, solution)
     if plan.inputs.scenario.policy.objective in ("carbon", "lexicographic"):
         return [
             f"Next to it, {_best(plan)} that keeps every node to the end of its life costs "
@@ -278,7 +284,7 @@ def _against_usual(plan: Plan, solution: Solution) -> list[str]:
         if found.status is Status.INFEASIBLE:
             return ["As operators usually plan, no plan keeps every limit."]
         return ["What operators would usually plan was not found in the time allowed."]
-    saved, cleaner = found.solution.usd - solution.usd, found.solution.kgco2e - solution.kgco2e
+    saved, cleaner = _apart(found.solution, solution)
     if _alike(solution, saved, cleaner):
         return ["As operators usually plan, the answer is the same."]
     said = (

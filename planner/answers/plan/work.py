@@ -95,6 +95,7 @@ def job_records(plan: Plan, solution: Solution) -> list[Record]:
     return found
 
 
+HALF_PERCENT = 0.005  # whole percents would say nothing of less
 BY_TABLES = "tables cut across all, layers copied"
 
 
@@ -516,6 +517,11 @@ def _with(inputs: Inputs, way: int) -> str:
     return f" with {set_said(inputs, way)}" if run_sets(inputs)[way] else ""
 
 
+def _share_text(share: float) -> str:
+    """Whole percents; of less than one half two digits, since nothing would not be rented for it."""
+    return percent_text(share, 0 if share >= HALF_PERCENT else None)
+
+
 def divisible_sentences(plan: Plan, solution: Solution) -> list[str]:
     """Where the work of each pool is done, by the share of it there."""
     problem, options, said = plan.problem, plan.problem.work_options, []
@@ -529,7 +535,7 @@ def divisible_sentences(plan: Plan, solution: Solution) -> list[str]:
         shares |= {"nodes of replicas that rest": float(lent[w])} if lent[w] > 0.5 else {}
         whole = sum(shares.values())
         ordered = sorted(shares, key=lambda name: -shares[name])
-        parts = [f"{name} ({percent_text(shares[name] / whole, 0)})" for name in ordered]
+        parts = [f"{name} ({_share_text(shares[name] / whole)})" for name in ordered]
         if parts:
             said.append(f"Do the work of {pool} on {', '.join(parts if len(parts) > 1 else ordered)}.")
     return said

@@ -119,6 +119,9 @@ def decisions_in(tables: Mapping[str, Sequence[Record]]) -> dict[str, str]:
                 "node_h"
             ]
     found |= {about: f"{number_text(much, FIGURES)} {unit}" for (about, unit), much in work.items()}
+    for row in tables.get("contracts", ()):
+        bought = f"buy clean energy under {row['contract']} at {row['site']} in {row['period']}"
+        found[bought] = energy(row["matched_kwh"])
     for row in tables.get("site_energy", ()):
         if row.get("battery_kwh"):
             found[f"battery at {row['site']}"] = energy(row["battery_kwh"])

@@ -198,7 +198,7 @@ def test_the_cheapest_way_to_come_back_says_what_it_leans_on() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("found", [False, True])
-def test_a_run_that_fails_faster_than_it_trains_is_an_answer(found: bool):
+def test_a_run_that_fails_faster_than_it_trains_is_an_answer(found):
     """A hundred thousand nodes stop every four minutes and write for two: no error, and no blank."""
     document = checkpoint_document(
         CheckpointQuestion(nodes=100_000, model="megatron-1t", detect_corruption=found)

@@ -18,6 +18,7 @@ from sizes import size
 
 import planner.performance.capacity
 from planner.answers.throughput import Question, throughput_document, to_csv
+from planner.answers.throughput.training import rounder
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -167,6 +168,80 @@ def test_batch_follows_racks_of_72():
 
     assert [row["batch"] for row in rows(document, "gb200-nvl72")] == [SEQUENCES, 1008]
     assert rows(document, "h100-8")[0]["batch"] == SEQUENCES
+
+
+@pytest.mark.parametrize("accelerators", [8, 72, 512, 4096])
+@pytest.mark.parametrize("batch", [1, 60, 500, 512, 1000, 3000])
+def test_a_rounder_batch_is_near_and_divides_no_less(batch, accelerators):
+    """Within a tenth, among at least as many copies; a batch of full powers of two stays."""
+    other = rounder(batch, accelerators)
+    assert abs(other - batch) <= 0.1 * batch
+    assert math.gcd(other, accelerators) >= math.gcd(batch, accelerators)
+    if batch == 512 and accelerators & (accelerators - 1) == 0:
+        assert other == batch
+
+
+def test_a_batch_that_leaves_few_layouts_is_named():
+    """1,000 sequences divide among 8 of 512 accelerators, 1,024 among all: two fifths more, as it says."""
+    few, many = (
+        throughput_document(
+            Question("llama-3.1-8b", batch_tokens=batch * 8192.0, skus=("h100-8",), nodes=(9, 64))
+        )
+        for batch in (1000, 1024)
+    )
+    better = rows(many, "h100-8")[1]["rate_per_s"]
+    assert better > 1.3 * rows(few, "h100-8")[1]["rate_per_s"]
+    (hint,) = [note for note in few["notes"] if note.startswith("h100-8, 64 nodes: a batch of 1,024")]
+    assert f"{better:,.0f} tokens/s" in hint
+    assert not any("in place of" in note for note in many["notes"])
+
+
+def test_mfu_of_a_hybrid_counts_the_layers_that_attend():
+    """4 of 56 layers of Nemotron Nano 9B attend: with scores in all of them MFU at 1 M tokens was 482 %."""
+    document = throughput_document(
+        Question(
+            "nemotron-nano-9b-v2",
+            sequence_tokens=2**20,
+            batch_tokens=2.0**26,
+            skus=("h100-8",),
+            nodes=(16,),
+        )
+    )
+    (row,) = rows(document, "h100-8")
+    scores = 12 * 4 * 40 * 128 * 2**20
+    flop = 6 * 8.89e9 + scores
+    assert row["mfu_fraction"] == pytest.approx(row["tokens_per_s_per_gpu"] * flop / 989e12, rel=0.02)
+    assert any("A causal mask hides half" in note for note in document["notes"])
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_targets_out_of_reach_are_next_to_what_a_request_takes_alone(model):
+    """With a little more than what is said there is a load, with a little less there is none."""
+    question = {"serve": True, "skus": ("h100-8",), "input_tokens": 2000.0, "output_tokens": 100.0}
+    tight = throughput_document(Question(model, ttft_s=1e-3, **question))
+    row = rows(tight, "h100-8")[-1]
+    said = re.search(r"within ([\d.]+) s \(90 % of requests\) and ([\d.]+) ms a token", row["reason"])
+    assert said is not None, row["reason"]
+    ttft_s, tpot_s = float(said[1]), float(said[2]) / 1e3
+    for factor, fits in ((1.1, True), (0.9, False)):
+        document = throughput_document(
+            Question(model, ttft_s=factor * ttft_s, tpot_s=factor * tpot_s, **question)
+        )
+        assert rows(document, "h100-8")[-1]["fits"] is fits
+
+
+def test_a_replica_says_how_it_is_laid_out(capsys):
+    """Groups of a mixture and stages over nodes are options of an engine; a plain split needs no column."""
+    document = throughput_document(Question("mixtral-8x7b", serve=True, skus=("h100-8", "v100-8")))
+    fitting = [row for row in document["rows"] if row["fits"]]
+    assert fitting
+    for row in fitting:
+        assert row["tp"] * row["pp"] * row["dp"] == row["accelerators"]
+    assert {"TP2 DP2", "TP2 DP4"} & {row["layout"] for row in fitting}
+    main(["throughput", "llama-3.1-405b", "--serve", "--sku", "h100-8"])
+    assert "TP8 PP2" in capsys.readouterr().out
+    main(["throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8"])
+    assert "layout" not in capsys.readouterr().out
 
 
 @pytest.mark.slow

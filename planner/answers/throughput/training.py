@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, training_error
-from planner.inputs.software import default_stack
+from planner.inputs.software import default_stack, stack_named
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.performance.throughput import (
@@ -51,6 +51,7 @@ VISION_BATCH = 4096  # samples, as in the pre-training of ViT
 SMALL = 1e9  # parameters below which no run was fitted
 # Shares by which a batch may be moved so that a number of accelerators divides it: gladly, and at most.
 NEAR_BATCH, OTHER_BATCH = 0.02, 0.1
+COMMON, COMMON_ON = "torchtitan", "nvlink"  # software that many train with, and where it ran
 HIGH_MFU = 0.6  # from which an MFU asks for an explanation
 WORTH_SAYING = 0.05  # of the rate that another batch adds: less is no reason for it
 
@@ -313,9 +314,23 @@ def _software_note(setting: Setting) -> str:
     return f"Software, the newest of each accelerator: {'; '.join(each)}."
 
 
+def _common_software(setting: Setting, work: Work) -> Iterator[str]:
+    """What software that nobody tuned for a chip reaches of these rates, where runs of it are known."""
+    if work.vision or work.mixture or setting.question.adapter_rank is not None:
+        return
+    known = [one for one in setting.inputs.skus if one.trains and one.link == COMMON_ON]
+    if any(one.accelerator not in setting.calibrated for one in known):
+        stack = stack_named(COMMON)
+        share = setting.fact(stack.facts["stack_factor"])
+        yield (
+            f"{stack.says} reached {share.value:g} of such rates, {share.low:g} to {share.high:g}, which "
+            "their range leaves out: calibrate on a run of yours."
+        )
+
+
 def _notes(setting: Setting, work: Work) -> list[str]:
     """What this kind of work makes less sure."""
-    notes = [_software_note(setting)]
+    notes = [_software_note(setting), *_common_software(setting, work)]
     parameters = setting.fact(f"model.{setting.question.model}.parameters").value
     if work.mixture:
         doubt = setting.calibration()

@@ -26,6 +26,12 @@ def require_not_negative(**values: Column) -> None:
         _require(name, value, np.isfinite(value) & (np.asarray(value) >= 0), "a finite number from 0 up")
 
 
+def require_not_negative_or_infinite(**values: Column) -> None:
+    """Refuse values that are not from zero up; infinity stands for hours in which no work gets done."""
+    for name, value in values.items():
+        _require(name, value, np.asarray(value) >= 0, "from 0 up (infinite where no work gets done)")
+
+
 def require_share(**values: Column) -> None:
     """Refuse values that are not shares strictly between 0 and 1."""
     for name, value in values.items():

@@ -10,7 +10,12 @@ import numpy as np
 
 from reliability.checkpoint import StateHours
 from reliability.columns import Column
-from reliability.domain import require_fraction, require_not_negative, require_positive_or_infinite
+from reliability.domain import (
+    require_fraction,
+    require_not_negative,
+    require_not_negative_or_infinite,
+    require_positive_or_infinite,
+)
 
 
 def joined_mttf_h(*, mttf_h: Column, other_stops_per_h: Column) -> Column:
@@ -99,9 +104,12 @@ def checked_h(*, hours_h: Column, check_fraction: Column) -> Column:
 
         h' = h * (1 + o)
 
+    Hours without end, of a run that fails faster than it trains, stay without end.
+
     Source: definition of an overhead.
     """
-    require_not_negative(hours_h=hours_h, check_fraction=check_fraction)
+    require_not_negative_or_infinite(hours_h=hours_h)
+    require_not_negative(check_fraction=check_fraction)
     slowed: Column = np.multiply(hours_h, np.add(1.0, check_fraction))
     return slowed
 

@@ -21,6 +21,7 @@ from planner.performance.remembered import remembered
 from planner.performance.replica import MixedReplica, largest_mix_rate_per_s, mixed_replica, mixed_state
 
 _WHOLE_PROMPT = 1e12  # tokens of a chunk that holds any prompt
+_NO_LOAD = 1e-9  # requests a second at which a replica is idle
 _MOST_REMEMBERED = 256  # results: of plans made again with other prices, of pages drawn again
 
 
@@ -161,6 +162,55 @@ def replica_queue(
 
 
 @dataclass(frozen=True, slots=True)
+class RequestAlone:
+    """How long a replica takes for a request that meets no other."""
+
+    ttft_s: Column
+    tpot_s: Column
+
+
+def request_alone(
+    *,
+    model: Transformer,
+    chip: Chip,
+    engine: Engine,
+    layout: ReplicaLayout,
+    requests: Requests,
+    limits: Limits,
+    targets: Targets,
+    measured: Measured,
+    guesses: Guesses | None = None,
+) -> RequestAlone:
+    """What no load undercuts: the time to the first token that the wanted share keeps, and for each further.
+
+    ttft = min r_j with sum_{r_i <= r_j} w_i >= q,  tpot = ITL(1)/a;  0 where nothing is written on
+
+    Source: as `replica_capacity`, at no load.
+    """
+    replica = replica_queue(
+        model=model,
+        chip=chip,
+        engine=engine,
+        layout=layout,
+        requests=requests,
+        limits=limits,
+        measured=measured,
+        arrival_scv_ratio=1.0,
+        guesses=guesses,
+    )
+    state = mixed_state(replica=replica, arrivals_per_s=np.full(replica.batch_limit.shape, _NO_LOAD))
+    own = np.asarray(replica.class_prefill_s[..., 0] if state.own_s is None else state.own_s)
+    share = np.broadcast_to(replica.share_fraction, own.shape)
+    order = np.argsort(own, axis=-1)
+    reached = np.cumsum(np.take_along_axis(share, order, axis=-1), axis=-1)
+    wanted = np.asarray(targets.quantile_fraction, dtype=np.float64)[..., None]
+    first = np.argmax(reached >= np.minimum(wanted, reached[..., -1:]), axis=-1)[..., None]
+    ttft = np.take_along_axis(np.take_along_axis(own, order, axis=-1), first, axis=-1)[..., 0]
+    accepted = 1.0 if guesses is None else guesses.accepted_tokens
+    return RequestAlone(ttft_s=ttft, tpot_s=np.where(replica.writes_on, state.tpot_s / accepted, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaUse:
     """What a replica uses of its accelerators at a load, averaged over the time in which it steps."""
 
@@ -264,7 +314,7 @@ def _planned(
     works = largest > 0
     planned = utilisation_fraction * largest
     # An idle replica is used instead where nothing works; it is masked below.
-    state = mixed_state(replica=replica, arrivals_per_s=np.where(works, planned, 1e-9))
+    state = mixed_state(replica=replica, arrivals_per_s=np.where(works, planned, _NO_LOAD))
 
     def shown(value: Column) -> Column:
         masked = np.where(works, value, 0.0)

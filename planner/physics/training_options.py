@@ -315,10 +315,8 @@ def searched(
     accelerator = inputs.skus[sku].accelerator
     if reason := cannot_train(inputs, sku) or without_precision(inputs, accelerator, work.precision):
         return reason
-    if is_hybrid(inputs, work.model) and inputs.catalogue.has(f"model.{work.model}.dense_layers"):
-        return (
-            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
-        )
+    if reason := unknown_step(inputs, work.model):
+        return reason
     return layout_of(
         {**training_arguments(inputs, work.model, sku, work.precision), **(more or {})},
         accelerators=nodes * int(inputs.server("accelerators")[sku].value),
@@ -349,6 +347,15 @@ def stated_modes(inputs: Inputs, wish: TrainingJob | Service | Pool) -> tuple[Mo
         return (FREELY,)
     each = [(cap, UNLOCKED) for cap in caps or ()] + [(UNCAPPED, clock) for clock in clocks or ()]
     return tuple(dict.fromkeys(each))
+
+
+def unknown_step(inputs: Inputs, model: str) -> str:
+    """Why no step of training is known for a model, whatever trains it; empty where one is."""
+    if is_hybrid(inputs, model) and inputs.catalogue.has(f"model.{model}.dense_layers"):
+        return (
+            "experts in some layers of a hybrid alone: such a model is served here, its training is not known"
+        )
+    return ""
 
 
 def cannot_train(inputs: Inputs, sku: int) -> str:

@@ -229,8 +229,14 @@ def _time_format(name: str, column: str, cells: list[str], more: list[str]) -> s
             [f"{name}: {column} holds hours such as '{cells[0]}': write day and time into one column"]
         )
     what = f"of more than one form ({' or '.join(best)})" if best else "of no form that is known"
-    raise LogError(
-        [f"{name}: {column} holds times {what}, such as '{cells[0]}': give time_format in a mapping"]
+    shown = cells[0] if best else next((cell for cell in cells if not _is_known(cell)), cells[0])
+    raise LogError([f"{name}: {column} holds times {what}, such as '{shown}': give time_format in a mapping"])
+
+
+def _is_known(cell: str) -> bool:
+    """Whether a time is of a form that is read, so that it is no example of one that is not."""
+    return bool(re.fullmatch(ISO, cell) or re.fullmatch(NUMBER, cell)) or any(
+        _parses(cell, form) for form in FORMS
     )
 
 

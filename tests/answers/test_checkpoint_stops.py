@@ -194,3 +194,27 @@ def test_the_cheapest_way_to_come_back_says_what_it_leans_on() -> None:
     assert least["ettr_fraction"] < spare["ettr_fraction"]
     said = f"takes {100 * less:.1f} % less money than warm spare, restart in process: it pays for no spares"
     assert said in to_text(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("found", [False, True])
+def test_a_run_that_fails_faster_than_it_trains_is_an_answer(found):
+    """A hundred thousand nodes stop every four minutes and write for two: no error, and no blank."""
+    document = checkpoint_document(
+        CheckpointQuestion(nodes=100_000, model="megatron-1t", detect_corruption=found)
+    )
+    text = to_text(document)
+    assert "the run never ends" in text
+    assert "takes – " not in text
+    assert "money –" not in text
+    assert ("At no interval does the run get on" in text) is found
+
+
+@pytest.mark.slow
+def test_when_a_run_ends_is_no_question_of_one_that_never_does():
+    """One message names the options, the policies and what would help."""
+    question = CheckpointQuestion(
+        nodes=1_000_000, model="megatron-1t", detect_corruption=True, useful_h=100.0, today_min=60.0
+    )
+    with pytest.raises(InputError, match="--useful-hours, --today-min: the run never ends with blocking"):
+        checkpoint_document(question)

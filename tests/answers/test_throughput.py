@@ -18,6 +18,7 @@ from sizes import size
 
 import planner.performance.capacity
 from planner.answers.throughput import Question, throughput_document, to_csv
+from planner.answers.throughput.training import rounder
 from planner.cli import ANSWER, NO_PLAN, WRONG_INPUT, main
 from planner.inputs.loading import data_folder, load_catalogue
 from planner.inputs.resolved import Inputs
@@ -167,6 +168,80 @@ def test_batch_follows_racks_of_72():
 
     assert [row["batch"] for row in rows(document, "gb200-nvl72")] == [SEQUENCES, 1008]
     assert rows(document, "h100-8")[0]["batch"] == SEQUENCES
+
+
+@pytest.mark.parametrize("accelerators", [8, 72, 512, 4096])
+@pytest.mark.parametrize("batch", [1, 60, 500, 512, 1000, 3000])
+def test_a_rounder_batch_is_near_and_divides_no_less(batch, accelerators):
+    """Within a tenth, among at least as many copies; a batch of full powers of two stays."""
+    other = rounder(batch, accelerators)
+    assert abs(other - batch) <= 0.1 * batch
+    assert math.gcd(other, accelerators) >= math.gcd(batch, accelerators)
+    if batch == 512 and accelerators & (accelerators - 1) == 0:
+        assert other == batch
+
+
+def test_a_batch_that_leaves_few_layouts_is_named():
+    """1,000 sequences divide among 8 of 512 accelerators, 1,024 among all: two fifths more, as it says."""
+    few, many = (
+        throughput_document(
+            Question("llama-3.1-8b", batch_tokens=batch * 8192.0, skus=("h100-8",), nodes=(9, 64))
+        )
+        for batch in (1000, 1024)
+    )
+    better = rows(many, "h100-8")[1]["rate_per_s"]
+    assert better > 1.3 * rows(few, "h100-8")[1]["rate_per_s"]
+    (hint,) = [note for note in few["notes"] if note.startswith("h100-8, 64 nodes: a batch of 1,024")]
+    assert f"{better:,.0f} tokens/s" in hint
+    assert not any("in place of" in note for note in many["notes"])
+
+
+def test_mfu_of_a_hybrid_counts_the_layers_that_attend():
+    """4 of 56 layers of Nemotron Nano 9B attend: with scores in all of them MFU at 1 M tokens was 482 %."""
+    document = throughput_document(
+        Question(
+            "nemotron-nano-9b-v2",
+            sequence_tokens=2**20,
+            batch_tokens=2.0**26,
+            skus=("h100-8",),
+            nodes=(16,),
+        )
+    )
+    (row,) = rows(document, "h100-8")
+    scores = 12 * 4 * 40 * 128 * 2**20
+    flop = 6 * 8.89e9 + scores
+    assert row["mfu_fraction"] == pytest.approx(row["tokens_per_s_per_gpu"] * flop / 989e12, rel=0.02)
+    assert any("A causal mask hides half" in note for note in document["notes"])
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_targets_out_of_reach_are_next_to_what_a_request_takes_alone(model):
+    """With a little more than what is said there is a load, with a little less there is none."""
+    question = {"serve": True, "skus": ("h100-8",), "input_tokens": 2000.0, "output_tokens": 100.0}
+    tight = throughput_document(Question(model, ttft_s=1e-3, **question))
+    row = rows(tight, "h100-8")[-1]
+    said = re.search(r"within ([\d.]+) s \(90 % of requests\) and ([\d.]+) ms a token", row["reason"])
+    assert said is not None, row["reason"]
+    ttft_s, tpot_s = float(said[1]), float(said[2]) / 1e3
+    for factor, fits in ((1.1, True), (0.9, False)):
+        document = throughput_document(
+            Question(model, ttft_s=factor * ttft_s, tpot_s=factor * tpot_s, **question)
+        )
+        assert rows(document, "h100-8")[-1]["fits"] is fits
+
+
+def test_a_replica_says_how_it_is_laid_out(capsys):
+    """Groups of a mixture and stages over nodes are options of an engine; a plain split needs no column."""
+    document = throughput_document(Question("mixtral-8x7b", serve=True, skus=("h100-8", "v100-8")))
+    fitting = [row for row in document["rows"] if row["fits"]]
+    assert fitting
+    for row in fitting:
+        assert row["tp"] * row["pp"] * row["dp"] == row["accelerators"]
+    assert {"TP2 DP2", "TP2 DP4"} & {row["layout"] for row in fitting}
+    main(["throughput", "llama-3.1-405b", "--serve", "--sku", "h100-8"])
+    assert "TP8 PP2" in capsys.readouterr().out
+    main(["throughput", "llama-3.1-8b", "--serve", "--sku", "h100-8"])
+    assert "layout" not in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -586,6 +661,8 @@ def test_every_problem_is_said_at_once(capsys):
     [
         (Question("llama-3.1-8b", mix="azure-code"), "--mix: has no effect on training"),
         (Question("whisper-large-v3"), "only its serving is answered"),
+        (Question("llama-3.1-8b", precision="w4a16", skus=("h100-8",)), "w4a16 is a format of serving"),
+        (Question("opt-13b", precision="int8", skus=("gb300-nvl72",)), "training is in bf16, fp16, fp8"),
         (
             Question("whisper-large-v3", serve=True, mix="azure-code"),
             "--mix: has no effect on writing speech down",
@@ -668,6 +745,33 @@ def test_training_and_serving_name_their_software():
     assert default_stack("h100-sxm-80gb").says in said
     assert default_stack("mi300x").says in said
     assert "Engine: SGLang 0.5." in serves["notes"]
+
+
+def test_formats_that_training_may_choose_are_of_training():
+    """H100 multiplies in 8-bit integers, too, which are no remedy for a run."""
+    with pytest.raises(InputError) as found:
+        throughput_document(Question("opt-13b", precision="nvfp4", skus=("h100-8",)))
+    assert str(found.value).endswith("but in bf16, fp16, fp8, mxfp8")
+
+
+def test_common_software_is_next_to_the_tuned():
+    """torchtitan, docs/performance.md: Llama 3 8B on 64 A100, 2,973 tokens/s each, below the tuned range.
+
+    With the share that the note names it lies within the range; dense models on NVLink alone have the note.
+    """
+    document = throughput_document(
+        Question("llama-3-8b", batch_tokens=64 * 8192.0, skus=("a100-80-8", "mi300x-8"), nodes=(8,))
+    )
+    ((said,),) = ([note for note in document["notes"] if "torchtitan" in note],)
+    share = float(re.search(r"reached ([\d.]+) of such rates", said)[1])
+    (row,) = rows(document, "a100-80-8")
+    assert row["low_per_s"] / 64 > 2973
+    assert share * row["low_per_s"] / 64 < 2973 < share * row["high_per_s"] / 64
+    for other in (
+        Question("llama-3-8b", skus=("mi300x-8",), nodes=(8,)),
+        Question("mixtral-8x7b", skus=("h100-8",), nodes=(8,)),
+    ):
+        assert not any("torchtitan" in note for note in throughput_document(other)["notes"])
 
 
 def test_the_head_runs_once_for_a_prompt():

@@ -252,6 +252,16 @@ def test_training_of_mixtures_in_some_layers_is_refused_by_name(tmp_path: Path) 
     assert "its training is not known" in dropped[0].reason
 
 
+def test_every_door_refuses_a_step_that_nobody_knows(tmp_path: Path) -> None:
+    """A plan and the carbon of a job refused to train Jamba, `throughput` answered with a rate."""
+    from planner.answers.throughput import Question, throughput_document
+
+    path = written(tmp_path, JAMBA)
+    document = throughput_document(Question(str(path), skus=("h100-8",), nodes=(4,)))
+
+    assert "its training is not known" in document["rows"][0]["reason"]
+
+
 @pytest.mark.parametrize(
     ("model", "running", "written", "tokens_per_s"),
     [

@@ -41,6 +41,13 @@ def test_logs_that_cannot_be_read(name, message):
     assert message in refused(BROKEN / name)
 
 
+def test_the_time_that_is_shown_is_one_that_cannot_be_read(tmp_path):
+    """A good day in the first row was the example of a form that is not known."""
+    (tmp_path / "log.csv").write_text("node,start\na,2026-01-05\nb,soon\n", encoding="utf-8")
+
+    assert "of no form that is known, such as 'soon'" in refused(tmp_path / "log.csv")
+
+
 def test_a_file_that_is_not_there():
     assert refused(BROKEN / "none.csv") == "none.csv: cannot be read: No such file or directory"
 

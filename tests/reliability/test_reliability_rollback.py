@@ -125,6 +125,22 @@ def test_checks_lengthen_all_but_the_useful_hour():
     assert checked_h(hours_h=50.0, check_fraction=0.02) == pytest.approx(51.0)
 
 
+def test_checks_of_a_job_that_never_ends_take_no_end_either():
+    """Hours without end are an answer, not a bad value; hours below zero and no numbers still are refused."""
+    endless = {
+        "useful_h": 1.0,
+        "checkpoint_h": np.inf,
+        "lost_h": np.array([0.1, np.inf]),
+        "restart_h": np.inf,
+    }
+    checked = hours_with_checks(**endless, check_fraction=0.02)
+    np.testing.assert_allclose(checked.lost_h, [1.1 * 1.02 - 1.0, np.inf])
+    np.testing.assert_array_equal(checked.ettr_fraction, [0.0, 0.0])
+    for wrong in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="hours_h must be from 0 up"):
+            checked_h(hours_h=wrong, check_fraction=0.02)
+
+
 def test_a_job_that_goes_back_further_than_it_comes_never_ends():
     """Fifteen hours of work are stored between stops, twenty are thrown away."""
     job = {"interval_h": 1.0, "mttf_h": 16.0, "write_h": 0.05}

@@ -12,7 +12,14 @@ import numpy as np
 from planner.answers.checkpoints.by_size import SPACED, across_rows
 from planner.answers.checkpoints.current_interval import point_of_ettr, today_rows
 from planner.answers.checkpoints.equations import retried_ettr_fraction
-from planner.answers.checkpoints.policies import OBJECTIVES, OneLevel, Pattern, policies_of, weights_of
+from planner.answers.checkpoints.policies import (
+    OBJECTIVES,
+    OneLevel,
+    Pattern,
+    Policy,
+    policies_of,
+    weights_of,
+)
 from planner.answers.checkpoints.question import Terms, fleets, states, terms_of_flags
 from planner.answers.checkpoints.recovery import detection_rows, recovery_rows, stop_rows, waiting_rows
 from planner.answers.checkpoints.rows import (
@@ -25,7 +32,7 @@ from planner.answers.checkpoints.rows import (
     rows_of,
     with_steps,
 )
-from planner.answers.checkpoints.runs import finish_rows, simulation_rows
+from planner.answers.checkpoints.runs import endless, finish_rows, simulation_rows
 from planner.answers.checkpoints.setting import Setting, setting_of
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.fits import fit_of, is_fit, no_fleet, read_fit
@@ -144,6 +151,7 @@ def document_of(
         **{f"interval.{name}": interval for name, interval in intervals.items()},
         **least,
     }
+    _refuse(_without_end(policies, run))
     if run.useful_h is not None:
         tables["finish"], more = finish_rows(policies, run.useful_h)
         named_steps |= more
@@ -159,6 +167,19 @@ def document_of(
         **kept,
         **{n: kept[n][0] for n in ALONE},
     }
+
+
+def _without_end(policies: Mapping[str, Policy], run: CheckpointQuestion) -> list[str]:
+    """What is no question of a run that never ends."""
+    stated = {"useful_h": run.useful_h is not None, "today_min": run.today_min is not None}
+    stated["replicas"] = bool(run.replicas)
+    if not any(stated.values()) or not (never := endless(policies)):
+        return []
+    options = ", ".join(flag(name, CheckpointQuestion) for name, given in stated.items() if given)
+    return [
+        f"{options}: the run never ends with {' and '.join(never)} checkpoints: its stops throw away as much "
+        "as it trains between them; fewer nodes, faster writes or a shorter restart would change that"
+    ]
 
 
 def _worth(setting: Setting, ettr: Traced) -> dict[str, Traced]:

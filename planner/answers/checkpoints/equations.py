@@ -51,9 +51,12 @@ def state_fraction(*, state_h: Column, ettr_ratio: Column) -> Column:
 
     f = (hours of the state for one useful hour) * ETTR
 
+    No number where the run never ends: its states are without end, and none of its hours is useful.
+
     Source: definition of ETTR.
     """
-    return state_h * ettr_ratio
+    with np.errstate(invalid="ignore"):
+        return np.multiply(state_h, ettr_ratio)
 
 
 def spared_usd(*, useful_h: Column, today_usd: Column, best_usd: Column) -> Column:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from planner.answers.checkpoints.equations import local_restart_h, state_fraction
 from planner.answers.checkpoints.setting import HOST, Rates, Setting
 from planner.performance.bundles import bundled
@@ -271,9 +273,11 @@ def kgco2e_per_useful_h(policy: Policy, pattern: Pattern) -> Traced:
 
 
 def objective_value(policy: Policy, pattern: Pattern, objective: str) -> Traced:
-    """What an objective minimizes: hours, money or carbon of one useful hour."""
+    """What an objective minimizes: hours, money or carbon of one useful hour; without end where none is."""
     if objective == "time":
-        return (1.0 / policy.hours(pattern).ettr).named("hours_ratio", "Hours that pass for one useful hour")
+        with np.errstate(divide="ignore"):
+            hours = 1.0 / policy.hours(pattern).ettr
+        return hours.named("hours_ratio", "Hours that pass for one useful hour")
     return (usd_per_useful_h if objective == "money" else kgco2e_per_useful_h)(policy, pattern)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from planner.answers.checkpoints.policies import (
     NAMES,
     OBJECTIVES,
@@ -98,10 +100,10 @@ def flat_of(policy: Policy, pattern: Pattern, objective: str) -> tuple[Traced, T
 
 
 def more_than(value: Traced, least: Traced) -> Traced:
-    """How much more something is than the least of its kind."""
-    return (ratio(value, least) - 1.0).named(
-        "more_fraction", "How much more is taken than at the best interval"
-    )
+    """How much more something is than the least of its kind; no number where all are without end."""
+    with np.errstate(invalid="ignore"):
+        more = ratio(value, least) - 1.0
+    return more.named("more_fraction", "How much more is taken than at the best interval")
 
 
 def optimum_rows(policies: Mapping[str, Policy]) -> tuple[list[Record], dict[str, Traced]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,17 @@ def finish_rows(policies: dict[str, Policy], useful_h: float) -> tuple[list[Reco
                 | dict(zip(nodes, values, strict=True))
             )
     return found, why
+
+
+def endless(policies: Mapping[str, Policy]) -> list[str]:
+    """Policies by which the run never ends, at the stated rate of failures or at an end of its range."""
+    names = []
+    for name, policy in policies.items():
+        ettr = policy.hours(policy.best(weights_of(policy, "time")).kept()).ettr
+        ends = [replaced([ettr], facts)[0] for facts in _rates(policy).values()]
+        if not all(float(one.value) > 0 for one in ends):
+            names.append(name)
+    return names
 
 
 def simulation_rows(

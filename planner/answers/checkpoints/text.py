@@ -174,13 +174,24 @@ def _intervals(document: Record) -> Iterator[str]:
     yield from _worth(document)
 
 
+def _ends(row: Record) -> bool:
+    """Whether a run gets any work done, so that an hour of it has a price."""
+    return bool(row["ettr_fraction"])
+
+
 def _worth(document: Record) -> Iterator[str]:
     """Which intervals are as good, and what a point of ETTR is worth."""
     flat = document["flat"]
-    yield (
-        f"From {fixed_text(flat['low_min'], 1)} to {fixed_text(flat['high_min'], 1)} min the loss is below "
-        f"{percent_text(flat['loss_fraction'])} of the best."
-    )
+    if any(_ends(mark) for mark in document["marks"]):
+        yield (
+            f"From {fixed_text(flat['low_min'], 1)} to {fixed_text(flat['high_min'], 1)} min the loss is "
+            f"below {percent_text(flat['loss_fraction'])} of the best."
+        )
+    else:
+        yield (
+            "At no interval does the run get on: its stops throw away as much as it trains between them. "
+            "Fewer nodes, faster writes or a shorter restart would change that."
+        )
     worth = document["worth"]
     yield (
         f"At the best, {fixed_text(worth['not_training_h_a_day'], 2)} h of a day train nothing; a point of "
@@ -260,11 +271,15 @@ def _policies(document: Record) -> Iterator[str]:
 
 def _least(document: Record) -> Iterator[str]:
     """Which policy is best for each objective, and how far the others are."""
+    endless = {row["policy"] for row in document["policies"] if not _ends(row)}
     for one in document["best"]:
+        if one["policy"] in endless:
+            yield f"Least {one['objective']}: none, the run ends with no policy."
+            continue
         behind = [
-            f"{key.removesuffix('_more_fraction')} takes {percent_text(value, 2)} more"
+            f"{name} never ends" if name in endless else f"{name} takes {percent_text(value, 2)} more"
             for key, value in one.items()
-            if key.endswith("_more_fraction") and not key.startswith(one["policy"])
+            if (name := key.removesuffix("_more_fraction")) not in (key, one["policy"])
         ]
         yield f"Least {one['objective']}: {one['policy']}; {', '.join(behind)}."
 
@@ -313,11 +328,12 @@ def _recovery(rows: list[Record]) -> Iterator[str]:
         rows,
         gap=" ",
     )
-    cheapest = min(rows, key=lambda row: float(row["usd_per_useful_h"]))
+    ended = [row for row in rows if _ends(row)]
+    cheapest = min(ended, key=lambda row: float(row["usd_per_useful_h"]), default=None)
     kept = min(
-        (row for row in rows if row["spares"]), key=lambda row: float(row["usd_per_useful_h"]), default=None
+        (row for row in ended if row["spares"]), key=lambda row: float(row["usd_per_useful_h"]), default=None
     )
-    if kept is not None and not cheapest["spares"]:
+    if cheapest is not None and kept is not None and not cheapest["spares"]:
         less = 1.0 - float(cheapest["usd_per_useful_h"]) / float(kept["usd_per_useful_h"])
         yield (
             f"{cheapest['choice'].capitalize()} takes {percent_text(less)} less money than {kept['choice']}: "
@@ -328,13 +344,16 @@ def _recovery(rows: list[Record]) -> Iterator[str]:
 def _detection(rows: list[Record]) -> Iterator[str]:
     """What checks for silent corruption would find and cost."""
     without, checked = rows
-    more = checked["usd_per_useful_h"] / without["usd_per_useful_h"] - 1.0
+    if _ends(without) and _ends(checked):
+        more = checked["usd_per_useful_h"] / without["usd_per_useful_h"] - 1.0
+        cost = f"money {percent_text(more, 2)} more."
+    else:
+        cost = "so that the run never ends with them." if _ends(without) else "so that the run never ends."
     yield ""
     yield (
         f"Silent corruption: {number_text(without['unfound_per_month'], 2)} a month without checks, "
         f"{number_text(checked['unfound_per_month'], 2)} unnoticed with them; ETTR "
-        f"{percent_text(without['ettr_fraction'], 2)} and {percent_text(checked['ettr_fraction'], 2)}, money "
-        f"{percent_text(more, 2)} more."
+        f"{percent_text(without['ettr_fraction'], 2)} and {percent_text(checked['ettr_fraction'], 2)}, {cost}"
     )
 
 

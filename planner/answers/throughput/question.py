@@ -26,6 +26,7 @@ from planner.inputs.placement_question import WAYS
 from planner.inputs.scenario import Problem, ScenarioError
 from planner.inputs.scenario.problems import near_or_own, nearest_remedy, shown
 from planner.physics.precisions import FORMATS
+from planner.physics.training_step import PRECISIONS as TRAINED
 
 PRECISIONS = tuple(FORMATS)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -103,6 +104,13 @@ def checked_kind(question: Question, catalogue: Catalogue) -> str:
             problems.append(
                 Problem("--serve", f"{question.model} is a model of speech: only its serving is answered")
             )
+        if not question.serve and question.precision in set(PRECISIONS) - set(TRAINED):
+            problems.append(
+                Problem(
+                    "--precision",
+                    f"{question.precision} is a format of serving: training is in {', '.join(TRAINED)}",
+                )
+            )
         if question.items is not None and question.response_s is None:
             problems.append(Problem("--items", "are those of a request, and need --response-time"))
         problems += _not_meant(question, kind)
@@ -151,12 +159,13 @@ def _names(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
 
 def _without_precision(question: Question, catalogue: Catalogue) -> Iterator[Problem]:
     """SKUs that were named and cannot compute at the precision; others only have it said in the table."""
+    known = PRECISIONS if question.serve else TRAINED
+    if question.precision not in known:
+        return
     for sku in question.skus:
         if sku in catalogue.skus:
             chip = catalogue.skus[sku].accelerator
-            has = [
-                name for name in PRECISIONS if catalogue.has(f"accelerator.{chip}.{FORMATS[name].peak}_peak")
-            ]
+            has = [name for name in known if catalogue.has(f"accelerator.{chip}.{FORMATS[name].peak}_peak")]
             if question.precision not in has:
                 yield Problem(
                     "--precision", f"{sku} does not compute in {question.precision}, but in {', '.join(has)}"

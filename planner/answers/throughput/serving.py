@@ -13,6 +13,8 @@ from planner.answers.throughput.setting import Row, Setting, Table, ranged, wors
 from planner.answers.throughput.traffic import about, asking, replicas_for
 from planner.inputs.resolved import Inputs
 from planner.inputs.service_requests import request_tokens, windows_of
+from planner.performance.capacity import request_alone
+from planner.physics.engine_law import engine_law
 from planner.physics.engines import engine_title
 from planner.physics.hybrids import crossover, is_hybrid
 from planner.physics.measured_serving import (
@@ -29,8 +31,8 @@ from planner.physics.serving import serving_candidates
 from planner.physics.serving_options import ServingCandidates
 from planner.physics.training_options import is_mixture
 from planner.trace.columns import Indices
-from planner.trace.numbers import count_text
-from planner.trace.quantities import Traced, chosen, derive, pick
+from planner.trace.numbers import count_text, fixed_text, percent_text
+from planner.trace.quantities import Traced, chosen, derive, derive_parts, pick
 
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
 SMALL = 1e9  # parameters below which no model was fitted
@@ -46,15 +48,18 @@ def serving_table(setting: Setting) -> Table:
     }
     columns: dict[str, Traced] = {}
     works: list[tuple[str, int]] = []
+    layouts: dict[tuple[str, int], Row] = {}
     if len(candidates):
         kinds = _working(question, candidates, rows)
         names = [question.inputs.skus[k].name for k in kinds.sku]
         works = list(zip(names, (int(tp) for tp in kinds.accelerators.value), strict=True))
         columns = _columns(question, kinds) if works else {}
+        layouts = dict(zip(works, _layouts(kinds), strict=True))
     place = {sku.name: k for k, sku in enumerate(question.inputs.skus)}
     keys = sorted({*rows, *works}, key=lambda key: (place[key[0]], key[1]))
     listed: list[Row] = [
         {"sku": sku, "accelerators": tp, "fits": (sku, tp) in works, **rows.get((sku, tp), {})}
+        | layouts.get((sku, tp), {})
         for sku, tp in keys
     ]
     fitting = [keys.index(key) for key in works]
@@ -70,10 +75,41 @@ def _working(setting: Setting, candidates: ServingCandidates, rows: dict[tuple[s
     """Kinds of replica that keep the targets; the others learn why not."""
     kinds, _ = replica_kinds(setting.inputs, candidates)
     able = np.asarray(kinds.capacity["requests_per_s"].value) > 0
-    for k, tp in zip(kinds.sku[~able], kinds.accelerators.value[~able], strict=True):
-        reason = "no load keeps the targets: a request alone is too slow"
-        rows[setting.inputs.skus[k].name, int(tp)] = {"reason": reason}
+    if not able.all():
+        slow = kinds.some(np.flatnonzero(~able))
+        size = np.asarray(slow.accelerators.value, dtype=np.intp)
+        for k, tp, reason in zip(slow.sku, size, _too_slow(setting, slow, size), strict=True):
+            rows[setting.inputs.skus[k].name, int(tp)] = {"reason": reason}
     return kinds.some(np.flatnonzero(able))
+
+
+def _layouts(kinds: Kinds) -> list[Row]:
+    """How each replica is laid out, in the terms of engines.
+
+    `tp` accelerators share attention, `dp` groups of them repeat it, `pp` stages hold the layers in a row.
+    """
+    rows_: list[Row] = []
+    for size, dp, pp in zip(kinds.accelerators.value, kinds.groups, kinds.stages, strict=True):
+        tp = int(size) // int(dp * pp)
+        more = [f"{name}{count}" for name, count in (("PP", pp), ("DP", dp)) if count > 1]
+        rows_.append({"tp": tp, "pp": int(pp), "dp": int(dp), "layout": " ".join([f"TP{tp}", *more])})
+    return rows_
+
+
+def _too_slow(setting: Setting, kinds: Kinds, size: Indices) -> list[str]:
+    """What a request takes that a replica of each kind has alone, next to which targets are out of reach."""
+    law = engine_law(setting.inputs, kinds.service, kinds.sku, size, kinds.groups, kinds.stages)
+    own = {name: part for name, part in law.arguments.items() if name != "utilisation_fraction"}
+    alone = derive_parts(request_alone, **own)
+    share = percent_text(float(np.max(own["targets"].quantile_fraction.value)), 0)
+    reasons = []
+    for first_s, token_s in zip(alone.ttft_s.value, alone.tpot_s.value, strict=True):
+        further = f" and {fixed_text(1000 * token_s, 1)} ms a token" if token_s else ""
+        reasons.append(
+            "no load keeps the targets: a request alone has its first token within "
+            f"{fixed_text(first_s, 3)} s ({share} of requests){further}"
+        )
+    return reasons
 
 
 def _columns(setting: Setting, kinds: Kinds) -> dict[str, Traced]:

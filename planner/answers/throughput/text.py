@@ -36,15 +36,18 @@ def to_csv(document: Record) -> str:
     return csv_of(rows, line_end="\n").rstrip("\n")
 
 
+def _counted(number: float, thing: str) -> str:
+    return f"{count_text(number)} {thing}{'' if number == 1 else 's'}"
+
+
 def _title(document: Record) -> str:
     about = document["about"]
     head = f"{document['model']}, {WORDS[document['kind']]} in {document['precision']}"
     if document["kind"] == TEXT:
         tokens = about["batch"] * about["sequence_tokens"]
         return (
-            f"{head}: {count_text(about['batch'])} sequences of {count_text(about['sequence_tokens'])} "
-            "tokens in a step, "
-            f"{count_text(tokens)} tokens"
+            f"{head}: {_counted(about['batch'], 'sequence')} of "
+            f"{_counted(about['sequence_tokens'], 'token')} in a step, {_counted(tokens, 'token')}"
         )
     if document["kind"] in WRITTEN:
         requests = (
@@ -153,6 +156,8 @@ def _answer_cells(document: Record) -> list[Column]:
     ]
     if document["kind"] == HEAR:
         cells.insert(5, Column("x real time", lambda row: number_text(row["audio_ratio"]), 11))
+    if any(row.get("layout", "").partition(" ")[2] for row in document["rows"]):
+        cells.insert(1, Column("layout", lambda row: f" {row['layout']}", 10, right=False))
     if any("replicas" in row for row in document["rows"]):
         cells += [
             Column("replicas", lambda row: f"{count_text(row['replicas'])}+{count_text(row['spares'])}", 8),

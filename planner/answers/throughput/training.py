@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 
 from planner.answers.throughput.costs import delivered
 from planner.answers.throughput.setting import Row, Setting, Table, ranged, training_error
-from planner.inputs.software import default_stack
+from planner.inputs.software import default_stack, stack_named
 from planner.performance.bundles import SplitLimits
 from planner.performance.layouts import Layout, NoLayout
 from planner.performance.throughput import (
@@ -19,13 +20,21 @@ from planner.performance.throughput import (
     samples_per_s,
 )
 from planner.physics.batch_work import IMAGE_PIXELS, image_tokens
+from planner.physics.hybrids import attending_layers, is_hybrid
 from planner.physics.nodes import host_columns, power_curve, working_node_kw
 from planner.physics.requests import given
 from planner.physics.run_speed import throughput, training_accelerator_kw
-from planner.physics.training_options import LAYOUT, cannot_train, is_mixture, training_arguments
+from planner.physics.training_options import (
+    LAYOUT,
+    cannot_train,
+    is_mixture,
+    training_arguments,
+    unknown_step,
+)
 from planner.physics.training_step import AS_FAST, adapter_arguments, without_precision
 from planner.physics.training_step import layout_of as searched_layout
 from planner.trace.columns import Indices
+from planner.trace.numbers import count_text, how_many, number_text, percent_text
 from planner.trace.quantities import Parts, Traced, chosen, derive, pick
 
 WAITS = (
@@ -42,6 +51,11 @@ VISION_BATCH = 4096  # samples, as in the pre-training of ViT
 SMALL = 1e9  # parameters below which no run was fitted
 # Shares by which a batch may be moved so that a number of accelerators divides it: gladly, and at most.
 NEAR_BATCH, OTHER_BATCH = 0.02, 0.1
+COMMON, COMMON_ON = "torchtitan", "nvlink"  # software that many train with, and where it ran
+HIGH_MFU = 0.6  # from which an MFU asks for an explanation
+WORTH_SAYING = 0.05  # of the rate that another batch adds: less is no reason for it
+
+Found = tuple[int, int, int, Layout]  # SKU, nodes, batch and layout of a row that fits
 
 
 @dataclass(frozen=True)
@@ -75,6 +89,7 @@ def work_of(setting: Setting) -> Work:
         chip = setting.inputs.skus[k].accelerator
         reason = cannot_train(setting.inputs, k) or setting.without_precision(k)
         reason = reason or without_precision(setting.catalogue, chip, question.precision)
+        reason = reason or unknown_step(setting.inputs, question.model)
         each.append(reason or _arguments(setting, k))
     return Work(vision, is_mixture(setting.inputs, question.model), sequence, batch, each)
 
@@ -83,7 +98,7 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
     """Every SKU at every size on its fastest layout that fits, or why none does."""
     work = work_of(setting)
     rows: list[Row] = []
-    found: list[tuple[int, int, int, Layout]] = []
+    found: list[Found] = []
     fitting: list[int] = []
     for k, sku in enumerate(setting.inputs.skus):
         each = int(setting.inputs.server("accelerators")[k].value)
@@ -107,7 +122,8 @@ def training_table(setting: Setting, sizes: Sequence[int]) -> Table:
     unit = "samples" if work.vision else "tokens"
     about = {"sequence_tokens": float(work.sequence.value), "batch": work.batch}
     columns = _columns(setting, work, found) if found else {}
-    return Table(unit, rows, fitting, columns, about, _notes(setting, work)).filled()
+    notes = [*_notes(setting, work), *_mfu_note(columns), *_batch_hints(setting, work, found, columns)]
+    return Table(unit, rows, fitting, columns, about, notes).filled()
 
 
 def layout_of(
@@ -161,9 +177,39 @@ def divisible(batch: int, accelerators: int) -> int:
     return next((other for other, most in tries if abs(other - batch) <= most * batch), batch)
 
 
-def _columns(
-    setting: Setting, work: Work, found: Sequence[tuple[int, int, int, Layout]]
-) -> dict[str, Traced]:
+def rounder(batch: int, accelerators: int) -> int:
+    """The batch near this one that divides among most copies; the nearest of those."""
+    most = int(OTHER_BATCH * batch)
+    near = range(batch - most, batch + most + 1)
+    return max(near, key=lambda other: (gcd(other, accelerators), -abs(other - batch)))
+
+
+def _batch_hints(
+    setting: Setting, work: Work, found: Sequence[Found], columns: Mapping[str, Traced]
+) -> Iterator[str]:
+    """A sentence for each SKU whose largest size is faster by another batch near the stated one."""
+    largest = {one[0]: place for place, one in enumerate(found)}
+    for sku, place in largest.items():
+        nodes, batch = found[place][1:3]
+        accelerators = nodes * int(setting.inputs.server("accelerators")[sku].value)
+        other = rounder(work.batch, accelerators)
+        if gcd(other, accelerators) <= gcd(batch, accelerators):
+            continue
+        layout = layout_of(setting, work, sku, accelerators, other)
+        if not isinstance(layout, Layout):
+            continue
+        rate = float(_columns(setting, work, [(sku, nodes, other, layout)])["rate_per_s"].value[0])
+        more = rate / float(columns["rate_per_s"].value[place]) - 1.0
+        if more >= WORTH_SAYING:
+            yield (
+                f"{setting.inputs.skus[sku].name}, {how_many(nodes, 'node')}: a batch of "
+                f"{count_text(other)} {'samples' if work.vision else 'sequences'} in place of "
+                f"{count_text(batch)} divides among more copies of the model and gives {number_text(rate)} "
+                f"{'samples' if work.vision else 'tokens'}/s, {percent_text(more, 0)} more."
+            )
+
+
+def _columns(setting: Setting, work: Work, found: Sequence[Found]) -> dict[str, Traced]:
     """What each row takes, delivers and draws."""
     inputs, question = setting.inputs, setting.question
     sku = np.array([row[0] for row in found], dtype=np.intp)
@@ -204,7 +250,8 @@ def _columns(
         **delivered(setting, sku, rate=rate, nodes=nodes, node_kw=node_kw),
     }
     if question.adapter_rank is None:
-        columns["mfu_fraction"] = _mfu(arguments, each, parameters)
+        attending = attending_layers(inputs, question.model) if is_hybrid(inputs, question.model) else None
+        columns["mfu_fraction"] = _mfu(arguments, each, parameters, attending)
     return columns
 
 
@@ -223,9 +270,14 @@ def _exposed(step: Parts) -> Traced:
     return derive(exposed_communication_fraction, **{name: step[name] for name in WAITS})
 
 
-def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced) -> Traced:
-    """Useful share of the peak, the whole square of attention scores counted as in PaLM."""
+def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced, attending: Traced | None) -> Traced:
+    """Useful share of the peak, the whole square of attention scores counted as in PaLM.
+
+    Of a hybrid the `attending` layers alone have scores.
+    """
     shape = {name: arguments[name] for name in ("layers", "heads", "sequence_tokens")}
+    if attending is not None:
+        shape["layers"] = attending
     wide = arguments.get("head_dim") or chosen(
         "head_dim", arguments["hidden"].value / arguments["heads"].value, "as wide as the model"
     )
@@ -237,6 +289,16 @@ def _mfu(arguments: dict[str, Traced], each: Traced, parameters: Traced) -> Trac
     )
     peak = arguments["matrix_tflop_per_s"]
     return derive(mfu_fraction, tokens_per_s_per_gpu=each, flops_per_token=flops, peak_tflop_per_s=peak)
+
+
+def _mfu_note(columns: Mapping[str, Traced]) -> Iterator[str]:
+    """What makes an MFU higher than matrices are fast."""
+    if "mfu_fraction" not in columns or float(np.max(columns["mfu_fraction"].value)) < HIGH_MFU:
+        return
+    yield (
+        "MFU counts the whole square of attention scores, as PaLM does. A causal mask hides half of it: MFU "
+        "grows with the length of sequences, and may pass 100 %, with nothing computed faster."
+    )
 
 
 def _software_note(setting: Setting) -> str:
@@ -252,9 +314,23 @@ def _software_note(setting: Setting) -> str:
     return f"Software, the newest of each accelerator: {'; '.join(each)}."
 
 
+def _common_software(setting: Setting, work: Work) -> Iterator[str]:
+    """What software that nobody tuned for a chip reaches of these rates, where runs of it are known."""
+    if work.vision or work.mixture or setting.question.adapter_rank is not None:
+        return
+    known = [one for one in setting.inputs.skus if one.trains and one.link == COMMON_ON]
+    if any(one.accelerator not in setting.calibrated for one in known):
+        stack = stack_named(COMMON)
+        share = setting.fact(stack.facts["stack_factor"])
+        yield (
+            f"{stack.says} reached {share.value:g} of such rates, {share.low:g} to {share.high:g}, which "
+            "their range leaves out: calibrate on a run of yours."
+        )
+
+
 def _notes(setting: Setting, work: Work) -> list[str]:
     """What this kind of work makes less sure."""
-    notes = [_software_note(setting)]
+    notes = [_software_note(setting), *_common_software(setting, work)]
     parameters = setting.fact(f"model.{setting.question.model}.parameters").value
     if work.mixture:
         doubt = setting.calibration()

@@ -108,7 +108,7 @@ def path_of(named: str | Path, *folders: str) -> Path:
     """A path; where there is none, what is shipped by that name in the first of these folders that has it.
 
     Raises:
-        ScenarioError: neither is there, and something shipped has nearly that name.
+        ScenarioError: neither is there, and the path is but a name.
     """
     path = Path(named)
     shipped = [file for folder in folders for file in sorted((data_folder() / folder).glob("*.toml"))]
@@ -119,6 +119,9 @@ def path_of(named: str | Path, *folders: str) -> Path:
         raise ScenarioError(
             str(named), [Problem("", f"no such file; did you mean {meant}, which is shipped?")]
         )
+    if shipped and not found.exists() and not path.suffix and len(path.parts) == 1:
+        known = ", ".join(file.stem for file in shipped)
+        raise ScenarioError(str(named), [Problem("", f"no such file; shipped by name are {known}")])
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.answers.lists import list_text
 from planner.inputs.own.adding import Added
+from planner.trace.numbers import how_many
 from planner.trace.records import Record
 
 _COLUMNS = ("key", "value", "unit", "low", "high", "where")
@@ -24,7 +25,14 @@ def added_text(added: Added) -> str:
     """What was written, what of it is assumed, and how it is used."""
     stated = [row for row in added.rows if row["kind"] != "assumed"]
     assumed = [row for row in added.rows if row["kind"] == "assumed"]
-    lines = [f"Stated: {len(stated)} rows", list_text([_short(row) for row in stated])] if stated else []
+    lines = (
+        [
+            f"Stated: {how_many(len(stated), 'row')}",
+            list_text([_short(row) for row in stated]),
+        ]
+        if stated
+        else []
+    )
     if assumed:
         lines += [
             "",

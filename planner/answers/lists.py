@@ -60,7 +60,8 @@ def list_text(rows: Sequence[Record]) -> str:
         and (first != _CARD or key in _SHORT)
         and any(row[key] not in ("", None) for row in rows)
     ]
-    return text_table(table_of("", [{key: row[key] for key in filled} for row in rows], filled))
+    table = table_of("", [{key: row[key] for key in filled} for row in rows], filled)
+    return text_table(table, units_below=True)
 
 
 def _card(row: Record) -> str:

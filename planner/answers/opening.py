@@ -108,17 +108,21 @@ def path_of(named: str | Path, *folders: str) -> Path:
     """A path; where there is none, what is shipped by that name in the first of these folders that has it.
 
     Raises:
-        ScenarioError: neither is there, and something shipped has nearly that name.
+        ScenarioError: neither is there, and the path is but a name.
     """
     path = Path(named)
     shipped = [file for folder in folders for file in sorted((data_folder() / folder).glob("*.toml"))]
     found = next((file for file in shipped if not path.exists() and file.stem == str(named)), path)
-    near = get_close_matches(str(named), [file.stem for file in shipped], n=2)
-    if near and not found.exists() and not path.suffix:
+    known_stem = path.suffix == ".toml" and str(named) in {file.name for file in shipped}
+    near = [path.stem] if known_stem else get_close_matches(str(named), [file.stem for file in shipped], n=2)
+    if near and not found.exists() and (known_stem or not path.suffix):
         meant = " or ".join(f"'{name}'" for name in near)
         raise ScenarioError(
             str(named), [Problem("", f"no such file; did you mean {meant}, which is shipped?")]
         )
+    if shipped and not found.exists() and not path.suffix and len(path.parts) == 1:
+        known = ", ".join(file.stem for file in shipped)
+        raise ScenarioError(str(named), [Problem("", f"no such file; shipped by name are {known}")])
     return found
 
 

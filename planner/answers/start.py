@@ -15,7 +15,7 @@ from planner.inputs.editing import Found
 from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import Scenario, ScenarioError
 from planner.inputs.scenario.files import write_toml
-from planner.inputs.sheets import TEMPLATES, Made, read_sheet_files, read_sheets, scenario_from
+from planner.inputs.sheets import TEMPLATES, Made, read_sheet_contents, read_sheet_files, scenario_from
 from planner.inputs.sheets.guide import STEPS, Answers, missing, numbered, stated_tables, with_stand_ins
 from planner.inputs.sheets.problem_fields import Field, field_of
 from planner.report.spreadsheets import csv_of
@@ -65,7 +65,7 @@ def uploads_found(files: Mapping[str, bytes], *, title: str, today: date) -> tup
     Raises:
         InputError: as `start_from`.
     """
-    sheets = [sheet for name, content in files.items() for sheet in read_sheets(name, content)]
+    sheets = read_sheet_contents(files)
     started = _started(scenario_from(sheets, load_catalogue(), title=title, today=today))
     read = [
         (sheet.where, f"{sheet.table}, {len(sheet.rows)} row{'s' * (len(sheet.rows) != 1)}")

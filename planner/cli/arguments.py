@@ -78,6 +78,14 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number: write for example 3") from None
+
+
 def count(text: str) -> int:
     """A whole number of at least 1."""
     try:

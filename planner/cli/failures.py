@@ -28,7 +28,11 @@ def add_commands(command: arguments.AddCommand) -> None:
     backtest = command("backtest", run_backtest, "how forecasts and spares would have fared on your log")
     _log_options(backtest)
     backtest.add_argument(
-        "--first-periods", type=int, default=2, metavar="N", help="periods seen before the first forecast"
+        "--first-periods",
+        type=arguments.count,
+        default=2,
+        metavar="N",
+        help="periods seen before the first forecast",
     )
 
 
@@ -110,7 +114,10 @@ def _log_options(parser: argparse.ArgumentParser) -> None:
         "--mapping", metavar="FILE", help="what its columns mean; default: what fits the header"
     )
     parser.add_argument(
-        "--fleet-size", type=int, metavar="NODES", help="nodes in the log, with those that never failed"
+        "--fleet-size",
+        type=arguments.whole,
+        metavar="NODES",
+        help="nodes in the log, with those that never failed",
     )
     parser.add_argument(
         "--severities",

@@ -120,7 +120,7 @@ def _region(parser: argparse.ArgumentParser) -> None:
         "--signal",
         help="what it counts; what the file says, or average/life-cycle/production, as countries",
     )
-    parser.add_argument("--year", type=int, help="that the factor is of; this one")
+    parser.add_argument("--year", type=arguments.whole, help="that the factor is of; this one")
     parser.add_argument("--pue", type=arguments.positive, help="of the building")
     parser.add_argument("--wue", metavar="QUANTITY", help="water on site, '0.2 L/kWh'")
     parser.add_argument("--price", metavar="QUANTITY", help="of electricity, '62 USD/MWh'")

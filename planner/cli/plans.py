@@ -63,7 +63,9 @@ def add_commands(command: arguments.AddCommand) -> None:
     start.add_argument("--templates", type=Path, metavar="FOLDER", help="write tables to fill in there")
 
     check = command("check", run_check, "whether a scenario or a job is right; every problem at once")
-    check.add_argument("scenarios", nargs="+", metavar="FILE")
+    check.add_argument(
+        "scenarios", nargs="+", metavar="FILE", help="TOML files, or names of shipped scenarios and jobs"
+    )
 
     explain = command("explain", run_explain, "where does a number come from")
     explain.add_argument(
@@ -78,7 +80,7 @@ def add_commands(command: arguments.AddCommand) -> None:
         help="a total or term, such as cost, or a cell: purchases.1.capex_usd; without it, a list",
     )
     explain.add_argument("--tree", action="store_true", help="and every step, down to the sources")
-    explain.add_argument("--depth", type=int, help="and so many levels of its steps")
+    explain.add_argument("--depth", type=arguments.whole, help="and so many levels of its steps")
 
 
 def run_plan(options: argparse.Namespace) -> int:

@@ -40,10 +40,14 @@ def add_commands(command: arguments.AddCommand) -> None:
         "--vary", action="append", default=[], metavar="PATH=VALUE,...", help="every combination of these"
     )
     sweep.add_argument("--pareto", metavar="PRICES", help="a ladder of carbon prices: '0,50,100,200 USD/t'")
-    sweep.add_argument("--draws", type=int, metavar="N", help="facts drawn within their ranges, N times")
+    sweep.add_argument(
+        "--draws", type=arguments.count, metavar="N", help="facts drawn within their ranges, N times"
+    )
     sweep.add_argument("--seed", type=arguments.seed, default=0, help="of the draws")
     where = sweep.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=int, default=1, metavar="N", help="processes of this machine; 1")
+    where.add_argument(
+        "--workers", type=arguments.count, default=1, metavar="N", help="processes of this machine; 1"
+    )
     where.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
     sweep.add_argument("--out", metavar="FOLDER", help="write sweep.json and csv/ there")
     arguments.quiet_option(sweep)

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from planner.report.columns import text_line
 from planner.report.table_columns import TITLES, WAYS
@@ -154,18 +154,38 @@ def terminal_columns() -> int:
     return min(max(columns, LEAST_COLUMNS), MOST_COLUMNS)
 
 
-def text_table(table: Table) -> str:
-    """A table for a terminal, its widest columns cut where it would not fit."""
-    lines = [tuple(map(one_line, line)) for line in (table.headings, *table.cells)]
-    widths = _fitted([max(map(len, column)) for column in zip(*lines, strict=True)])
+def text_table(table: Table, *, units_below: bool = False) -> str:
+    """A table for a terminal, its widest columns cut where it would not fit.
+
+    With `units_below` the units of headings go to a line of their own before anything is cut.
+    """
+    head = [tuple(map(one_line, table.headings))]
+    cells = [tuple(map(one_line, line)) for line in table.cells]
+    widths = _widths([*head, *cells])
+    if units_below and _too_wide(widths) and any(" (" in heading for heading in head[0]):
+        parts = [heading.partition(" (") for heading in head[0]]
+        head = [
+            tuple(name for name, _, _ in parts),
+            tuple(f"({unit}" if unit else "" for _, _, unit in parts),
+        ]
+        widths = _widths([*head, *cells])
+    widths = _fitted(widths)
     rule = tuple("-" * width for width in widths)
-    return "\n".join(text_line(line, widths, table.numeric) for line in (lines[0], rule, *lines[1:]))
+    return "\n".join(text_line(line, widths, table.numeric) for line in (*head, rule, *cells))
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _too_wide(widths: Sequence[int]) -> bool:
+    return sum(widths) + 2 * (len(widths) - 1) > terminal_columns()
 
 
 def _fitted(widths: list[int]) -> list[int]:
     """Take from the widest columns until the table fits."""
-    fitted, columns = list(widths), terminal_columns()
-    while sum(fitted) + 2 * (len(fitted) - 1) > columns and max(fitted) > 4:
+    fitted = list(widths)
+    while _too_wide(fitted) and max(fitted) > 4:
         fitted[fitted.index(max(fitted))] -= 1
     return fitted
 

@@ -146,5 +146,11 @@ def test_a_name_that_is_nearly_shipped_is_told() -> None:
     for named, folder, near in (("next-quater", "scenarios", "next-quarter"), ("blom", "jobs", "bloom")):
         with pytest.raises(ScenarioError, match=f"no such file; did you mean '{near}', which is shipped"):
             path_of(named, folder)
-    assert path_of("nosuch", "scenarios") == Path("nosuch")
+    with pytest.raises(
+        ScenarioError, match=r"growth\.toml: no such file; did you mean 'growth', which is shipped"
+    ):
+        path_of("growth.toml", "scenarios")
+    with pytest.raises(ScenarioError, match="no such file; shipped by name are bloom"):
+        path_of("nosuch", "jobs")
+    assert path_of("no/such", "scenarios") == Path("no/such")
     assert path_of("next-quater.toml", "scenarios") == Path("next-quater.toml")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,26 @@ from planner.trace.errors import InputError
 METERED = Path(__file__).parents[1] / "metered"
 HEAD = 'title = "handed"\n[site]\ngrid = "us"\n[hardware]\nsku = "h100-8"\n'
 HOURS = HEAD + "[training]\naccelerator_hours = 8000\npower = '700 W'\n"
+
+
+def test_a_change_below_rounding_is_none(tmp_path: Path) -> None:
+    """Every day has the same hours, so that no first day is better; sums in another order differ by 1e-13."""
+    first = datetime(2024, 1, 1, tzinfo=UTC)
+    hours = [
+        f"{(first + timedelta(hours=hour)).isoformat()},{120 + 40 * math.sin(hour / 24 * 2 * math.pi):.1f}\n"
+        for hour in range(8784)
+    ]
+    (tmp_path / "hours.csv").write_text("time,gCO2e/kWh\n" + "".join(hours), encoding="utf-8")
+    site = 'hourly = "hours.csv"\nhourly_signal = "average/life-cycle/production"\nstart = 2024-03-01\n'
+    run = '[training]\nmodel = "llama-3.1-8b"\ntokens = 1e11\nnodes = 8\n'
+    job = HEAD.replace('grid = "us"\n', site) + run
+    (tmp_path / "job.toml").write_text(job, encoding="utf-8")
+    document = job_document(load_job(tmp_path / "job.toml", load_catalogue()))
+
+    assert document["changes"]
+    assert all(
+        abs(row["change_fraction"]) > 1e-9 for row in document["changes"] if "technique" not in row["what"]
+    )
 
 
 def text_of(name: str) -> str:

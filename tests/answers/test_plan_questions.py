@@ -383,7 +383,8 @@ def test_a_path_is_varied_in_the_unit_that_is_written() -> None:
         ("policy.carbon_price=300..400 USD/t", "today's value, 200 USD/t, does not lie in that range"),
         ("policy.carbon_price=0..400 kW", "write the unit behind the range"),
         ("sites.virginia.power_cap=1..9 kW", "has a value for each period"),
-        ("title=1..2", "holds no number"),
+        ("policy.carbon_price=400..0 USD/t", "the range ends at 0, not above 400: write the low end first"),
+        ("title=1..2", "holds no number that could be varied: write a group"),
     ],
 )
 def test_levers_that_cannot_be(text: str, said: str) -> None:

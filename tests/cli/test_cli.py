@@ -279,7 +279,34 @@ def test_a_foreign_folder_is_left_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_wrong_input(run: Run) -> None:
-    assert run("plan", "nosuch") == (WRONG_INPUT, "", "nosuch: no such file\n")
+    assert run("plan", "nosuch.toml") == (WRONG_INPUT, "", "nosuch.toml: no such file\n")
+
+
+def test_a_name_that_is_none_of_ours_is_told_the_shipped_ones(run: Run) -> None:
+    code, out, said = run("plan", "nosuch")
+
+    assert (code, out) == (WRONG_INPUT, "")
+    assert said.startswith("nosuch: no such file; shipped by name are ")
+    assert "next-quarter" in said
+
+
+def test_a_sweep_without_a_plan_stars_none(run: Run, tmp_path: Path) -> None:
+    """All points wrong: the line on stars is left out."""
+    store = ("--store", str(tmp_path / "store.db"))
+    code, out, said = run("sweep", "next-quarter", "--vary", "policy.x=1,2", "--quiet", *store)
+
+    assert code != ANSWER
+    assert "policy.x: is not known here" in out + said
+    assert "no other point" not in out
+
+
+def test_lists_keep_the_unit_of_each_column(run: Run) -> None:
+    """Cut headings hid that the price of a node is in kUSD; in a narrow list units have their own line."""
+    _, out, _ = run("skus", "h200-8")
+    names, units, *_ = out.splitlines()
+
+    assert "price of a node" in names
+    assert all(unit in units for unit in ("(TFLOP/s)", "(GB)", "(GB/s)", "(kW)", "(kUSD)"))
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -337,7 +364,7 @@ def test_every_shipped_scenario_is_right(run: Run) -> None:
 
 def test_check_reports_every_problem_of_every_file(run: Run) -> None:
     wrong = "tests/broken/many-problems.toml"
-    code, out, err = run("check", JOB, "nosuch", str(ROOT / wrong), "--json")
+    code, out, err = run("check", JOB, "nosuch.toml", str(ROOT / wrong), "--json")
     good, missing, many = strict_json(out)
 
     assert code == WRONG_INPUT

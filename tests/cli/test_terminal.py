@@ -63,9 +63,9 @@ def test_a_table_is_as_wide_as_the_terminal() -> None:
 
 
 def test_a_refusal_shows_its_place_in_red() -> None:
-    assert on_terminal("plan", "no-such", columns=80) == (
+    assert on_terminal("plan", "no-such.toml", columns=80) == (
         WRONG_INPUT,
-        "\x1b[31mno-such:\x1b[0m no such file\n",
+        "\x1b[31mno-such.toml:\x1b[0m no such file\n",
     )
 
 

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from planner.inputs.geography import Ring, land, spots
 from planner.inputs.loading import load_catalogue
 from planner.inputs.sheets.guide import places
+from planner.report.charts.drawing import OUTLINE
 from planner.report.charts.places import SPOT, place_map
 from planner.ui.begin_map import spot_rows
 
@@ -87,6 +88,16 @@ def test_the_map_says_every_mark_in_words_and_can_be_clicked() -> None:
     assert all(row["said"] in picture.alt for row in rows)
     assert [one["name"] for one in spec["params"]] == [SPOT]
     assert len(spec["layer"]) == 3
+
+
+def test_shapes_of_the_legend_are_seen_in_light_and_dark() -> None:
+    """They have no colour of their own, and were black on black."""
+    chart = place_map(spot_rows(KNOWN, (), CATALOGUE), land()).chart.to_dict()
+    (shape,) = [
+        layer["encoding"]["shape"] for layer in chart["layer"] if "shape" in layer.get("encoding", {})
+    ]
+
+    assert shape["legend"]["symbolFillColor"] == OUTLINE
 
 
 def begin_with_a_click() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,6 +23,8 @@ from planner.trace.quantities import Call, Derived, Fact, Pick, Rows, Traced, Tr
 from planner.trace.records import Record
 from planner.trace.uncertainty import tornado
 from reliability.checkpoint import objective_optimal_interval_h
+
+_ROUNDING = 1e-9  # of the carbon of a job: what sums of hours in another order differ by
 
 
 def changes_of(footprint: Footprint) -> list[Record]:
@@ -44,7 +47,11 @@ def changes_found(footprint: Footprint) -> Iterator[Change]:
         _utilisation(footprint),
         _lifetime(footprint),
     )
-    different = (change for change in found if float(change.carbon.value) != before)
+    different = (
+        change
+        for change in found
+        if not math.isclose(float(change.carbon.value), before, rel_tol=_ROUNDING, abs_tol=0.0)
+    )
     return chain(different, _techniques(footprint))
 
 

@@ -121,7 +121,8 @@ def sweep_text(document: Record) -> str:
         ("plan", lambda row: (row["plan"] or "")[:10]),
     )
     failed = [f"point {row['point']}: {row['error']}" for row in rows if row["error"]]
-    return "\n".join([*aligned(columns, rows), "", "* no other point is as cheap and as clean", *failed])
+    starred = ["* no other point is as cheap and as clean"] if any(row["on_front"] for row in rows) else []
+    return "\n".join([*aligned(columns, rows), "", *starred, *failed])
 
 
 def _drawn(key: str, words_of: Callable[[float], str], row: Record) -> str:

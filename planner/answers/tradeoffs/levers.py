@@ -194,7 +194,9 @@ def _of_path(scenario: Scenario, text: str, path: str, span: str) -> Lever:
         low, high = float(match[1]), float(match[2])
     except ValueError:
         raise LeverError(f"'{text}' has no range of numbers: write {known}") from None
-    if not low < high or not low <= today <= high:
+    if not low < high:
+        raise LeverError(f"'{text}': the range ends at {high:g}, not above {low:g}: write the low end first")
+    if not low <= today <= high:
         raise LeverError(f"'{text}': today's value, {today:g} {unit}, does not lie in that range: widen it")
 
     def changed(value: float) -> Scenario:
@@ -218,4 +220,5 @@ def _today(scenario: Scenario, text: str, path: str, unit: str) -> float:
         raise LeverError(f"'{text}': {error}; write the unit behind the range") from None
     except ValueError:
         pass  # text that is no quantity
-    raise LeverError(f"'{text}': {path} holds no number that could be varied")
+    known = f"a group ({', '.join(GROUPS)}) or the path of a number, such as policy.carbon_price"
+    raise LeverError(f"'{text}': {path} holds no number that could be varied: write {known}")

@@ -235,7 +235,8 @@ def _one_way(entry: Mapping[str, Any], at: str, ours: str, yours: Sequence[str])
     if ours in entry and given:
         yield Problem(at, f"{ours} and {' and '.join(given)} say the same thing twice: keep one")
     elif ours not in entry and not given:
-        yield Problem(at, f"neither {ours} nor {both} is given: write one")
+        placed = ", or a region that has one" if ours == "grid" else ""
+        yield Problem(at, f"neither {ours} nor {both} is given: write one{placed}")
     elif given and len(given) < len(yours):
         missing = next(key for key in yours if key not in entry)
         yield Problem(f"{at}.{missing}", f"is missing, and {given[0]} needs it: write both, or {ours}")

@@ -7,9 +7,10 @@ from datetime import date
 from typing import Any
 
 from planner.inputs.scenario.base import rule_of
-from planner.inputs.scenario.fields import Count, Day, Fraction, Number, Rule
+from planner.inputs.scenario.fields import Count, Day, Fraction, Number, Quantity, Rule
 from planner.inputs.scenario.fields_nested import EachPeriod, Several, Times
 from planner.inputs.scenario.parts import keys_of
+from planner.inputs.sheets.commas import without_thousands
 from planner.inputs.sheets.kinds import FED, part_of
 
 COUNTED = ("users", "requests_per_day", "people", "accelerators")  # what a rate or hours are worked out from
@@ -45,6 +46,13 @@ def value_in(table: str, key: str, text: str) -> Any:
     return f"{text}/year" if key == "growth" and text.endswith("%") else text
 
 
+def holds_a_number(table: str, key: str) -> bool:
+    """Whether a cell of a column is one number, with its unit or without."""
+    rule = _rule(table, key)
+    inner = rule.rule if isinstance(rule, EachPeriod) else rule
+    return isinstance(inner, Count | Number | Fraction | Quantity) or key in COUNTED
+
+
 def _rule(table: str, key: str) -> Rule | None:
     """What may be in a key of the schema; none of a column that only sheets have."""
     part, name = part_of(table, key)
@@ -54,10 +62,9 @@ def _rule(table: str, key: str) -> Rule | None:
 
 def _number(key: str, text: str, example: str, *, whole: bool) -> float | int:
     scale = LARGE.get(text[-1:].casefold(), 1.0)
-    scale = LARGE.get(text[-1:].casefold(), 1.0)
     percent = text.endswith("%")
     try:
-        number = float((text[:-1] if percent or scale > 1.0 else text).replace(",", "")) * scale
+        number = float(without_thousands(text[:-1] if percent or scale > 1.0 else text)) * scale
     except ValueError:
         raise ValueError(f"{key}: '{text[:40]}' is no number: write for example {example}") from None
     number = round(number / 100.0, _DIGITS) if percent else number

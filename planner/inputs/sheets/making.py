@@ -11,7 +11,7 @@ from typing import Any
 from planner.inputs.aliases import accelerator_called, model_called
 from planner.inputs.catalogue import Catalogue
 from planner.inputs.scenario import ScenarioError
-from planner.inputs.sheets.children import Children, children_of, nest_workers
+from planner.inputs.sheets.children import Children, children_of, nest_workers, users_called
 from planner.inputs.sheets.defaults import Making, defaults_of, range_said, shown, start_defaults
 from planner.inputs.sheets.demand import racks_for_power
 from planner.inputs.sheets.families import take_one_signal
@@ -82,6 +82,7 @@ def scenario_from(
     _name_references(found, making)
     making.notes += take_one_signal(found, catalogue)
     for sheet in sheets:
+        making.notes += sheet.notes
         if sheet.left_out:
             making.notes.append(f"{sheet.where}: not used: {', '.join(sheet.left_out)}")
     if making.problems:
@@ -171,6 +172,8 @@ def _with_names(table: str, entry: dict[str, Any], where: str, making: Making) -
     for key in ("sku", "reference", "worker_sku"):
         if key in entry and (found := _sku(str(entry[key]), key, where, making)):
             entry[key] = found
+    if table == "sites":
+        _with_country(entry, where, making)
     if "model" in entry:
         stated = str(entry["model"])
         entry["model"] = model_called(stated, making.catalogue) or stated
@@ -178,6 +181,24 @@ def _with_names(table: str, entry: dict[str, Any], where: str, making: Making) -
         entry["models"] = [model_called(name, making.catalogue) or name for name in entry["models"]]
     if table == "training":
         nest_workers(entry)
+
+
+def _with_country(entry: dict[str, Any], where: str, making: Making) -> None:
+    """The grid of a country, where no region and no grid is stated, or the region is a country's name."""
+    catalogue = making.catalogue
+    country = entry.pop("country", None)
+    region = entry.get("region")
+    if region is None and country is not None and not {"grid", "grid_intensity"} & entry.keys():
+        code = users_called(str(country), catalogue)
+        if not catalogue.has(f"grid.{code}.intensity"):
+            making.wrong(where, f"country: '{country}' is none that is known; state a region or a grid")
+        else:
+            entry["grid"] = code
+    elif region is not None and region not in catalogue.regions:
+        code = users_called(str(region), catalogue)
+        if catalogue.has(f"grid.{code}.intensity") and not {"grid", "grid_intensity"} & entry.keys():
+            del entry["region"]
+            entry["grid"] = code
 
 
 def _sku(text: str, key: str, where: str, making: Making) -> str | None:

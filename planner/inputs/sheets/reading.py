@@ -7,16 +7,22 @@ import re
 import tomllib
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from planner.inputs.files import csv_rows, parse_json, read_limited
 from planner.inputs.loading import data_folder
-from planner.inputs.sheets.cells import LARGE
+from planner.inputs.sheets.cells import LARGE, holds_a_number
+from planner.inputs.sheets.commas import (
+    first_decimal_comma,
+    two_meanings,
+    with_decimal_point,
+    without_thousands,
+)
 from planner.inputs.sheets.pods import is_pods, pod_rows
 from planner.trace.errors import InputError
 from planner.trace.numbers import count_text, written_text
@@ -38,6 +44,7 @@ class Sheet:
     table: str
     rows: tuple[tuple[int, Mapping[str, str]], ...]  # line, values that are filled
     left_out: tuple[str, ...]  # columns that say nothing that is known
+    notes: tuple[str, ...] = ()  # how what stands there was read
 
 
 @cache
@@ -98,16 +105,39 @@ def read_sheet_files(paths: Sequence[Path]) -> list[Sheet]:
     """The tables of files on this machine.
 
     Raises:
-        InputError: as `read_sheets`, or a file cannot be read.
+        InputError: as `read_sheets`, or a file cannot be read; of all files at once.
     """
-    found = []
-    for path in paths:
+    return _each(partial(_read_path, path) for path in paths)
+
+
+def read_sheet_contents(files: Mapping[str, bytes]) -> list[Sheet]:
+    """The tables of files by their names.
+
+    Raises:
+        InputError: as `read_sheets`, of all files at once.
+    """
+    return _each(partial(read_sheets, name, content) for name, content in files.items())
+
+
+def _each(readings: Iterable[Callable[[], list[Sheet]]]) -> list[Sheet]:
+    """What all of them read; what is wrong with any is told at once."""
+    found: list[Sheet] = []
+    problems = []
+    for read in readings:
         try:
-            content = read_limited(path, most_bytes=LARGEST_BYTES)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-        found += read_sheets(path.name, content)
+            found += read()
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError("\n".join(problems))
     return found
+
+
+def _read_path(path: Path) -> list[Sheet]:
+    try:
+        return read_sheets(path.name, read_limited(path, most_bytes=LARGEST_BYTES))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
 
 
 Lines = list[tuple[int, list[str]]]
@@ -180,6 +210,7 @@ def _sheet(where: str, lines: Lines) -> Sheet:
     units = [found[1].strip() if (found := _UNIT.search(cell)) else "" for cell in head]
     table, keys = _known(where, plain, head)
     bare = vocabulary()["unit"]
+    rest, notes = _with_points(where, [key and holds_a_number(table, key) for key in keys], rest)
     rows = []
     for number, cells in rest:
         row = {}
@@ -188,7 +219,32 @@ def _sheet(where: str, lines: Lines) -> Sheet:
                 row[key] = _with_unit(cell, unit or bare.get(f"{table}.{key}", bare.get(key, "")))
         rows.append((number, row))
     left_out = tuple(cell for cell, key in zip(head, keys, strict=True) if cell and not key)
-    return Sheet(where, table, tuple(rows), left_out)
+    return Sheet(where, table, tuple(rows), left_out, notes)
+
+
+def _with_points(where: str, numeric: Sequence[Any], rows: Lines) -> tuple[Lines, tuple[str, ...]]:
+    """Rows whose decimal commas are points, and what is to be said of it.
+
+    Raises:
+        InputError: a number may mean two things.
+    """
+    held = [(number, cell) for number, cells in rows for cell, of in zip(cells, numeric, strict=False) if of]
+    first = first_decimal_comma(cell for _, cell in held)
+    if not first:
+        return rows, ()
+    doubtful = [
+        f"{where}, line {number}: '{cell}' may be {' or '.join(both)}, as '{first}' has a decimal comma: "
+        f"write {both[0]} or {both[1].replace('.', ',')}0"
+        for number, cell in held
+        if (both := two_meanings(cell))
+    ]
+    if doubtful:
+        raise InputError("\n".join(doubtful))
+    pointed = [
+        (number, [with_decimal_point(cell) if of else cell for cell, of in zip(cells, numeric, strict=False)])
+        for number, cells in rows
+    ]
+    return pointed, (f"{where}: commas are decimal signs there: {first} is {with_decimal_point(first)}",)
 
 
 def _known(where: str, plain: Sequence[str], head: Sequence[str]) -> tuple[str, list[str]]:
@@ -196,21 +252,53 @@ def _known(where: str, plain: Sequence[str], head: Sequence[str]) -> tuple[str, 
     for table, columns in vocabulary().items():
         if table == "unit":
             continue
-        keys: list[str] = []
-        for word in plain:
-            fitting = (
-                key for key, words in columns.items() if key != "tells" and key not in keys and word in words
-            )
-            keys.append(next(fitting, "") if word else "")
+        keys = _keys(columns, plain)
         if any(set(line) <= set(keys) for line in columns["tells"]):
             return table, keys
     shown = ", ".join(cell for cell in head if cell)[:200]
-    wanted = "; ".join(
-        f"{table}: {', '.join(columns['tells'][0])}".replace("_", " ")
-        for table, columns in vocabulary().items()
-        if table != "unit"
+    raise InputError(f"{where}: columns {shown} are of no table that is known. {_nearest(plain, head)}")
+
+
+def _keys(columns: Mapping[str, Any], plain: Sequence[str]) -> list[str]:
+    """The key of each heading in one table; empty for those that are none of its."""
+    keys: list[str] = []
+    for word in plain:
+        fitting = (
+            key for key, words in columns.items() if key != "tells" and key not in keys and word in words
+        )
+        keys.append(next(fitting, "") if word else "")
+    return keys
+
+
+def _nearest(plain: Sequence[str], head: Sequence[str]) -> str:
+    """The table that lacks least to be known, and what it lacks; all of them where none is near."""
+    tables = {table: columns for table, columns in vocabulary().items() if table != "unit"}
+    near: list[tuple[int, int, int, str, list[str], list[str]]] = []
+    for table, columns in tables.items():
+        keys = _keys(columns, plain)
+        for line in columns["tells"]:
+            lacking = [key for key in line if key not in keys]
+            if len(lacking) < len(line):
+                near.append((len(lacking), keys.count(""), len(near), table, keys, lacking))
+    if not near:
+        wanted = "; ".join(
+            f"{table}: {', '.join(_headings(columns, key)[0] for key in columns['tells'][0])}"
+            for table, columns in tables.items()
+        )
+        return f"A table has {wanted}"
+    *_, table, keys, lacking = min(near)
+    read = ", ".join(
+        f"{cell} as {key.replace('_', ' ')}" for cell, key in zip(head, keys, strict=True) if key
     )
-    raise InputError(f"{where}: columns {shown} are of no table that is known. A table has {wanted}")
+    headed = ["' or '".join(_headings(tables[table], key)[:4]) for key in lacking]
+    wanted = ", and ".join(f"a column headed '{one}'" for one in headed)
+    return f"Nearest is {table}, which would read {read}; it lacks {wanted}"
+
+
+def _headings(columns: Mapping[str, Any], key: str) -> list[str]:
+    """How a column may be headed, in words of people first."""
+    words: list[str] = columns[key]
+    return [*words[1:], words[0]] if key in ("name", "sku") else words
 
 
 def _words(heading: str) -> str:
@@ -220,7 +308,7 @@ def _words(heading: str) -> str:
 
 def _with_unit(cell: str, unit: str) -> str:
     """A number with the unit of its column; thousands may be set apart by commas or spaces, or end in k."""
-    number = re.sub(r"(?<=\d)[, ](?=\d{3}\b)", "", cell)
+    number = without_thousands(cell)
     if unit in _COUNTING and (large := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMbBtT])", number)):
         number = written_text(float(large[1]) * LARGE[large[2].casefold()], 12)
     if unit and re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?", number):

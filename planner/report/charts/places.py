@@ -44,7 +44,11 @@ def place_map(rows: Sequence[Record], land: Sequence[Sequence[Sequence[Sequence[
                 "grid:N", title="grid (kgCO2e/kWh)", scale=_colours(), legend=alt.Legend(columns=2, **legend)
             ),
             shape=alt.Shape(
-                "kind:N", title="stands for", scale=_shapes(marked), legend=alt.Legend(columns=1, **legend)
+                "kind:N",
+                title="stands for",
+                scale=_shapes(marked),
+                # Shapes have no colour of their own: black ones were not seen on a dark page.
+                legend=alt.Legend(columns=1, symbolFillColor=OUTLINE, **legend),
             ),
             size=alt.condition(click, alt.value(260), alt.value(90)),
             tooltip=[alt.Tooltip("said:N", title="here"), alt.Tooltip("grid_said:N", title="grid")],

@@ -17,6 +17,7 @@ from planner.answers.start import start_from, template_files, uploads_found
 from planner.inputs.loading import load_catalogue
 from planner.inputs.scenario import ScenarioError
 from planner.inputs.sheets import read_sheets, scenario_from
+from planner.inputs.sheets.cells import value_in
 from planner.inputs.sheets.reading import vocabulary
 from planner.trace.errors import InputError
 
@@ -214,6 +215,49 @@ def test_a_list_of_pods_becomes_work_that_always_holds_its_accelerators() -> Non
 )
 def test_what_cannot_be_understood_is_told_with_its_place(files: dict[str, str], said: str) -> None:
     assert said in refused(**files)
+
+
+def test_decimal_commas_are_read_as_such_and_told() -> None:
+    """1,3 was read as 13, and 0,125 as 125."""
+    sites = "Site;Country;Power (MW);PUE;Racks;Electricity price\nfrankfurt;Germany;0,6;1,3;40;0,125\n"
+    tables, notes = started(sites=sites, fleet=FLEET, demand=DEMAND)
+
+    (site,) = tables["sites"]
+    assert site["pue"] == 1.3
+    assert (site["power_cap"], site["electricity_price"]) == ("0.6 MW", "0.125 USD/kWh")
+    assert site["grid"] == "de"
+    assert "sites.csv: commas are decimal signs there: 0,6 is 0.6" in notes
+
+
+def test_a_comma_that_may_be_either_is_told_with_all_others() -> None:
+    """Next to a clear decimal comma 1,125 may be 1.125 or 1125; the other file is told at the same time."""
+    sites = "Site;Region;Power (MW);PUE;Racks\na;aws/eu-central-1;0,6;1,125;40\n"
+    said = refused(sites=sites, fleet="Kind,Location,Qty\nh100-8,a,4\n")
+
+    assert "sites.csv, line 2: '1,125' may be 1125 or 1.125" in said
+    assert "write 1125 or 1,1250" in said
+    assert "fleet.csv: columns Kind, Location, Qty are of no table" in said
+
+
+def test_without_a_table_a_comma_that_sets_no_thousands_apart_is_refused() -> None:
+    """A quoted 1,3 of one column alone is a decimal comma; of the guide it is no number."""
+    with pytest.raises(ValueError, match="'1,3' is no number"):
+        value_in("sites", "pue", "1,3")
+    assert value_in("services", "users", "1,728,000") == 1_728_000
+
+
+def test_a_table_that_is_nearly_known_says_which_column_it_lacks() -> None:
+    said = refused(sites=SITES, fleet=FLEET, demand=DEMAND.replace("Service", "Dienst"))
+
+    assert "Nearest is services, which would read Model as model, Month as period" in said
+    assert "lacks a column headed 'service' or 'application'" in said
+
+
+def test_a_country_that_is_none_is_told() -> None:
+    sites = SITES.replace("Region", "Country").replace("aws/eu-central-1", "Atlantis")
+    assert "line 2: country: 'Atlantis' is none that is known" in refused(
+        sites=sites, fleet=FLEET, demand=DEMAND
+    )
 
 
 @pytest.mark.parametrize(

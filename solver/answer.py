@@ -12,6 +12,7 @@ from solver import backend, verify
 from solver.account_energy import has_energy, without_energy
 from solver.alike_runs import places_taken, with_alike_runs_joined
 from solver.build import THOUSAND, build
+from solver.energy_apart import energy_apart, may_stand_apart
 from solver.fewer_slots import fewer_slots
 from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
@@ -48,7 +49,9 @@ OWN_FIRST = 0.7  # of what is left, at most, for the bound of its choices before
 NARROW = 0.2  # of the time, at most, for what plans could use that cost no more
 HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 LITTLE = 0.05  # of the time: too little to write a large program down for a search
-WITHOUT_ENERGY = 0.6  # of the time, for a plan without batteries and the sun, whose whole numbers are held
+ENERGY_ROUNDS = 2  # of prices for what batteries and the sun are worth
+ENERGY_SHARE = 0.8  # of the time left, for a fleet at such prices
+WITHOUT_ENERGY = 0.4  # of the time, for a plan without batteries and the sun, whose whole numbers are held
 PERIODS_FIRST = 0.25  # of the time, at most, for what the services of each period take alone
 
 
@@ -159,6 +162,11 @@ class _Search:
         return IN_PARTS * LARGE if runs and spares and not rebates else LARGE
 
     @property
+    def stands_apart(self) -> bool:
+        """Is the bound of a problem with batteries or the sun looked for without them?"""
+        return self.engine == "highs" and self.whole_numbers >= SMALL and may_stand_apart(self.problem)
+
+    @property
     def many_slots(self) -> bool:
         """Is it a large problem with slots, whose program is not written down to look at one plan?"""
         return (
@@ -189,8 +197,12 @@ class _Search:
         """Does a plan keep every rule, and the gap, although its fractions of replicas were rounded up?"""
         if check(self.program_of(plan), plan, self.tolerance):
             return False
+        return self.near(plan, self.floor)
+
+    def near(self, plan: Solution, floor: float) -> bool:
+        """Does a plan cost no more over a bound than the gap?"""
         cost = verify.objective_value(self.problem, plan)
-        return backend.gap(cost, self.floor) <= max(self.gap_fraction, self.tolerance)
+        return backend.gap(cost, floor) <= max(self.gap_fraction, self.tolerance)
 
     def ended(self, status: backend.Status, plan: Solution) -> Answer:
         """The answer, its objective by plain sums, if the plan holds."""
@@ -275,7 +287,19 @@ class _Search:
             # No mean of slots bounds these, and a search with them finds little: whole numbers come first.
             plain = answer_of(without_energy(problem), 1.0, WITHOUT_ENERGY * left_s(ends)).solution
             better = operated(plain) if plain is not None else None
-            if better is not None and (best := self.best([better])) is not None:
+            best = self.best([better]) if better is not None else None
+            for _ in range(ENERGY_ROUNDS if self.stands_apart else 0):
+                if best is None or self.near(best, floor) or left_s(ends) == 0:
+                    break
+                apart = energy_apart(problem, best, time_limit_s=left_s(ends), should_stop=self.should_stop)
+                if apart is None:
+                    break
+                found = answer_of(apart.fleet, 1.0, ENERGY_SHARE * left_s(ends))
+                floor = max(floor, found.bound + apart.least)
+                if found.solution is not None:
+                    better = operated(found.solution) or operated(found.solution, more=True)
+                    best = self.best([best] if better is None else [best, better])
+            if best is not None:
                 return best, floor
         if self.engine == "highs" and MIDDLE <= self.whole_numbers < self.large_from:
             mean = mean_slots(problem, MEANS)

@@ -12,7 +12,6 @@ from test_site_energy import CARBON, FREE, MONEY, best, site, with_cells
 
 from benchmarks.studies.slots import problem_of
 from solver import account
-from solver import answer as answers
 from solver import energy_apart as apart
 from solver.account_energy import without_energy
 from solver.answer import answer
@@ -153,9 +152,9 @@ def test_an_answer_is_the_same_by_either_way(few: int, monkeypatch: pytest.Monke
     terms: dict[str, Any] = {"one_way_fraction": [0.9], "battery_kgco2e_per_kwh": [[2.0]]}
     case = with_cells(solar_most_kw=[1e4], solar_kgco2e_per_kw=[[30.0]], **FREE | terms)
     asked_for = []
-    monkeypatch.setattr(answers, "SMALL", few)
+    monkeypatch.setattr("solver.known.SMALL", few)
     monkeypatch.setattr(
-        answers, "energy_apart", lambda *a, **k: asked_for.append(a) or apart.energy_apart(*a, **k)
+        "solver.from_slots.energy_apart", lambda *a, **k: asked_for.append(a) or apart.energy_apart(*a, **k)
     )
     whole = best(case, CARBON)
 

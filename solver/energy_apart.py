@@ -38,6 +38,7 @@ from solver.tasks import PausableOptions, WorkOptions
 LINKS = ("import", "fixed")  # rows that tie the fleet to batteries and the sun
 OWN = ("stores", "holds", "flows", "shines")  # rows of these alone
 OF_ENERGY = ("battery", "solar", "charge", "discharge", "stored", "sun", "sun_moved")
+NEVER_EARNED = ("idle_", "stop_")
 Options = TypeVar("Options", WorkOptions, PausableOptions)
 
 
@@ -87,8 +88,11 @@ def energy_apart(
         * THOUSAND
         for link in LINKS
     )
-    fleet = _worth_less(problem, import_worth, fixed_worth)
-    return None if fleet is None else Apart(fleet, alone.objective * THOUSAND)
+    try:
+        fleet = _worth_less(problem, import_worth, fixed_worth)
+    except _EarnsError:
+        return None
+    return Apart(fleet, alone.objective * THOUSAND)
 
 
 def _alone(program: Program, worth: dict[str, float]) -> Any:
@@ -112,13 +116,18 @@ def _alone(program: Program, worth: dict[str, float]) -> Any:
     return model
 
 
-def _worth_less(problem: Problem, import_worth: Floats, fixed_worth: Floats) -> Problem | None:
+class _EarnsError(ValueError):
+    """Idling or a stop would earn at these prices: the program is not meant for that."""
+
+
+def _worth_less(problem: Problem, import_worth: Floats, fixed_worth: Floats) -> Problem:
     """The problem without batteries and the sun, each kilowatt of load [S, T, Y] at so much less.
 
-    None where idling or a stop would earn: the program is not meant for that.
+    Raises:
+        _EarnsError: idling or a stop would earn.
     """
-    kind = "usd" if problem.objective.money_weight > 0 else "kgco2e"
-    weight = problem.objective.money_weight or problem.objective.carbon_weight
+    money, carbon = problem.objective.money_weight, problem.objective.carbon_weight
+    kinds, weight = (("usd", "kgco2e") if money > 0 else ("kgco2e", "usd")), money or carbon
     groups, drawn = problem.node_groups, problem.drawing.drawn_kw
     own, hours, slot_h = ~groups.off_site, groups.hours, problem.slots.hours.T
     still = (import_worth + fixed_worth)[groups.site] * own[:, None, None] / weight  # [P, T, Y] of a kW
@@ -134,11 +143,19 @@ def _worth_less(problem: Problem, import_worth: Floats, fixed_worth: Floats) -> 
     )
 
     def less(table: Any, **by: Floats) -> Any:
-        changed = {
-            column: getattr(table, column) - amount
-            for column, amount in ((stem.replace("cost", kind), each) for stem, each in by.items())
-        }
-        return replace(table, **changed) if len(table) else table
+        """Money and carbon as one, as what load is worth may be more than either."""
+        if not len(table):
+            return table
+        changed, earns = {}, False
+        for stem, amount in by.items():
+            usd, kgco2e = (getattr(table, stem.replace("cost", kind)) for kind in ("usd", "kgco2e"))
+            one, other = (stem.replace("cost", kind) for kind in kinds)
+            changed[one] = (money * usd + carbon * kgco2e) / weight - amount
+            changed[other] = 0 * kgco2e
+            earns |= stem.startswith(NEVER_EARNED) and bool((changed[one] < 0).any())
+        if earns:
+            raise _EarnsError
+        return replace(table, **changed)
 
     lower = less(groups, idle_cost_per_node=mean * groups.idle_kwh_per_node)
     lower = less(lower, off_cost_per_node=mean * groups.off_kwh_per_node)
@@ -171,12 +188,6 @@ def _worth_less(problem: Problem, import_worth: Floats, fixed_worth: Floats) -> 
             (problem.pausable_options, problem.pausable_shifts),
         )
     )
-    paid = [
-        getattr(lower, f"idle_{kind}_per_node"),
-        *(getattr(one, f"stop_{kind}") for one in (works, pausable)),
-    ]
-    if any((one < 0).any() for one in paid):
-        return None
     power, fine = problem.limits, has_energy(problem)
     return replace(
         without_energy(problem),

@@ -53,7 +53,10 @@ def fleet() -> Problem:
         serve_options=drawn(serves, "kwh", most=2.0 * hours[0]),
         work_options=drawn(case.work_options, "kwh_per_node_h", most=6.0, least=4.0),
         pausable_options=drawn(case.pausable_options, "kwh_per_node_h", most=6.0, least=4.0),
-        work_shifts=drawn(case.work_shifts, "lent_kwh_per_node_h", most=2.0),
+        work_shifts=dataclasses.replace(
+            drawn(case.work_shifts, "lent_kwh_per_node_h", most=2.0), stop_kgco2e=case.work_shifts.stop_usd
+        ),
+        pausable_shifts=dataclasses.replace(case.pausable_shifts, stop_kgco2e=case.pausable_shifts.stop_usd),
         resting=drawn(case.resting, "quiet_kwh", "rest_kwh", most=0.0, least=-float(slot_h.min()) / 2),
         switching=drawn(case.switching, "off_kwh", most=0.0, least=-float(slot_h.min())),
         drawing=Drawing(
@@ -75,6 +78,10 @@ def fleet() -> Problem:
     )
 
 
+def with_weights(money: float, carbon: float) -> Problem:
+    return dataclasses.replace(fleet(), objective=Objective(money, carbon))
+
+
 @cache
 def plain_plan() -> Solution:
     found = answer(without_energy(fleet()), gap_fraction=0.05, time_limit_s=20.0).solution
@@ -86,9 +93,10 @@ def charged(of: Problem, plan: Solution) -> float:
     return objective_value(of, account.solution(of, plan))
 
 
-def test_a_plan_costs_less_by_what_its_load_is_worth() -> None:
+@pytest.mark.parametrize(("money", "carbon"), [(1.3, 0.1), (1.0, 0.0), (0.2, 1.0), (0.0, 1.0)])
+def test_a_plan_costs_less_by_what_its_load_is_worth(money: float, carbon: float) -> None:
     """Whatever draws at a site, by the account of its load, which knows nothing of the rows."""
-    case, plan = fleet(), plain_plan()
+    case, plan = with_weights(money, carbon), plain_plan()
     assert plan.slots is not None
     for used in ("work", "lent", "rest", "off"):
         assert getattr(plan.slots, used).any(), used
@@ -97,7 +105,6 @@ def test_a_plan_costs_less_by_what_its_load_is_worth() -> None:
 
     cheaper = apart._worth_less(case, worth, fixed)
 
-    assert cheaper is not None
     less = charged(without_energy(case), plan) - charged(cheaper, plan)
     assert less == pytest.approx((worth * load_kw(case, plan) + fixed * fixed_kw(case, plan)).sum(), rel=1e-9)
 
@@ -162,6 +169,13 @@ def test_an_answer_is_the_same_by_either_way(few: int, monkeypatch: pytest.Monke
     assert whole.gap_fraction <= 1e-6
     assert whole.solution is not None
     assert whole.solution.battery_kwh == pytest.approx([5.4 * 300 / 0.81], abs=1e-6)
+
+
+def test_no_prices_at_which_idling_or_a_stop_would_earn() -> None:
+    case = fleet()
+    much = np.full((len(case.site_names), case.periods, SLOTS), 50.0)
+    with pytest.raises(apart._EarnsError):
+        apart._worth_less(case, much * case.slots.hours[0, 0], 0 * much)
 
 
 def test_what_ties_both_otherwise_is_left_to_the_whole() -> None:

@@ -38,6 +38,7 @@ from solver.tasks import PausableOptions, WorkOptions
 LINKS = ("import", "fixed")  # rows that tie the fleet to batteries and the sun
 OWN = ("stores", "holds", "flows", "shines")  # rows of these alone
 OF_ENERGY = ("battery", "solar", "charge", "discharge", "stored", "sun", "sun_moved")
+JUST = 1 - 1e-9  # so that no rounding takes it below nothing
 NEVER_EARNED = ("idle_", "stop_")
 Options = TypeVar("Options", WorkOptions, PausableOptions)
 
@@ -74,29 +75,45 @@ def energy_apart(
     relaxed = backend.relax(program.model, time_limit_s=time_limit_s, should_stop=should_stop)
     if relaxed.status is not backend.Status.OPTIMAL:
         return None
+    rows, shape = relaxed.row_prices, (len(problem.site_names), problem.periods, len(problem.slots))
+    import_worth, fixed_worth = (
+        np.array([-min(rows.get(name(link, place), 0.0), 0.0) for place in np.ndindex(shape)]).reshape(shape)
+        for link in LINKS
+    )
+    kept = _kept(problem, (import_worth + fixed_worth).sum(axis=2) * THOUSAND)[:, :, None]
+    import_worth, fixed_worth = kept * import_worth, kept * fixed_worth
     worth = {
-        row: min(relaxed.row_prices[row], 0.0)
-        for row in program.model.constraints
-        if row.startswith(tuple(link + "_" for link in LINKS))
+        name(link, place): float(amounts[place])
+        for link, amounts in zip(LINKS, (import_worth, fixed_worth), strict=True)
+        for place in zip(*(axis.tolist() for axis in np.nonzero(amounts)), strict=True)
     }
     alone = backend.relax(_alone(program, worth), time_limit_s=time_limit_s, should_stop=should_stop)
     if alone.status is not backend.Status.OPTIMAL:
         return None
-    shape = (len(problem.site_names), problem.periods, len(problem.slots))
-    import_worth, fixed_worth = (
-        np.array([-worth.get(name(link, place), 0.0) for place in np.ndindex(shape)]).reshape(shape)
-        * THOUSAND
-        for link in LINKS
-    )
     try:
-        fleet = _worth_less(problem, import_worth, fixed_worth)
+        fleet = _worth_less(problem, import_worth * THOUSAND, fixed_worth * THOUSAND)
     except _EarnsError:
         return None
     return Apart(fleet, alone.objective * THOUSAND)
 
 
+def _kept(problem: Problem, worth: Floats) -> Floats:
+    """The share of what a kilowatt through the period is worth [S, T] at which no idle node earns.
+
+    Where the grid of a site is at its limit it may be worth more than it costs.
+    """
+    groups, aim = problem.node_groups, problem.objective
+    idle = aim.money_weight * groups.idle_usd_per_node + aim.carbon_weight * groups.idle_kgco2e_per_node
+    drawn_kw = groups.idle_kwh_per_node / groups.hours
+    a_kw = np.divide(idle, drawn_kw, out=np.full_like(idle, np.inf), where=drawn_kw > 0)
+    least = np.full(worth.shape, np.inf)
+    np.minimum.at(least, groups.site[~groups.off_site], np.maximum(a_kw[~groups.off_site], 0.0))
+    kept: Floats = np.divide(least, worth, out=np.ones_like(worth), where=worth > 0)
+    return np.minimum(1.0, JUST * kept)
+
+
 def _alone(program: Program, worth: dict[str, float]) -> Any:
-    """What is stored and used, at the prices of the rows that tie it to the fleet."""
+    """What is stored and used, where each kilowatt of a row that ties it to the fleet costs its worth."""
     rows, objective = program.model.constraints, program.model.objective
     model = pulp.LpProblem("energy", pulp.LpMinimize)
     cost = {
@@ -106,9 +123,9 @@ def _alone(program: Program, worth: dict[str, float]) -> Any:
         if variable is not None
     }
     for row, price in worth.items():
-        for variable, amount in rows[row].items() if price else ():
+        for variable, amount in rows[row].items():
             if variable in cost:
-                cost[variable] -= price * amount
+                cost[variable] += price * amount
     model.setObjective(pulp.LpAffineExpression(cost))
     for row, expression in rows.items():
         if row.startswith(tuple(stem + "_" for stem in OWN)):

@@ -11,7 +11,7 @@ import pulp
 
 from solver import backend
 from solver.account import totals_by
-from solver.answer import WrongAnswer, check
+from solver.known import WrongAnswer, check
 from solver.problem import Problem, Solution
 from solver.program import Index, Program
 from solver.rows import linear, name, terms

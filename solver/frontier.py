@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver import backend
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.decisions import Effort
+from solver.known import Answer
 from solver.problem import Objective, Problem, Solution
 from solver.verify import objective_value
 from solver.within_cap import Supports, answer_within_cap

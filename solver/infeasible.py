@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from solver import backend, pipelines, quality, regions
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.build import build
+from solver.known import Answer
 from solver.problem import Problem
 from solver.program import FAMILIES, Index
 from solver.tables import Flags, Floats

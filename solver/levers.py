@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solver import backend
-from solver.answer import check
 from solver.build import build
+from solver.known import check
 from solver.operating import best_operation
 from solver.problem import Problem, Solution
 

@@ -54,7 +54,7 @@ def best_operation(
     if more:
         free += [(each, before[each.name], each.upBound) for each in program.order.ravel()]
         free += [(each, each.lowBound, before[each.name]) for each in program.retire.ravel()]
-    _hold(program, before, HELD)
+    hold(program, before, HELD)
     for variable, least, most in free:
         variable.lowBound, variable.upBound = least, most
     found = backend.solve(
@@ -76,7 +76,7 @@ def with_more_nodes(
     """
     program = build(for_this(problem, plan))
     before = program.start(plan)
-    _hold(program, before, [family for family in HELD if family != "order"])
+    hold(program, before, [family for family in HELD if family != "order"])
     for variable in program.order.ravel():
         variable.lowBound = before[variable.name]
     found = backend.relax(
@@ -88,7 +88,8 @@ def with_more_nodes(
     return program.solution({**found.values, **up})
 
 
-def _hold(program: Program, values: Mapping[str, float], families: Iterable[str]) -> None:
+def hold(program: Program, values: Mapping[str, float], families: Iterable[str]) -> None:
+    """Leave variables at these values; those without one at their least."""
     for family in families:
         for variable in getattr(program, family).ravel():
             if variable is not None:

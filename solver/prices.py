@@ -17,11 +17,12 @@ import pulp
 
 from solver import account, backend
 from solver.account_slots import above_kw, lent_work_h, lost_work_h, stopping_kw
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.bounds import from_arrival, standing_usd
 from solver.build import THOUSAND, build
 from solver.decisions import fix, minimise_objective
 from solver.infeasible import UNITS, label, moved
+from solver.known import Answer
 from solver.problem import Problem, Solution
 from solver.program import FAMILIES, Index, Program
 from solver.tables import Floats

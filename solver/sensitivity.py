@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from solver import backend
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.build import build
 from solver.decisions import (
     Difference,
@@ -18,6 +18,7 @@ from solver.decisions import (
     hold_fleet,
     solve_checked,
 )
+from solver.known import Answer
 from solver.problem import Problem, Solution
 from solver.verify import objective_value
 

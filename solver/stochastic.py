@@ -17,9 +17,9 @@ import numpy as np
 import pulp
 
 from solver import backend, verify
-from solver.answer import Answer, WrongAnswer, check
 from solver.build import THOUSAND, build
 from solver.decisions import fix, solve_checked
+from solver.known import Answer, WrongAnswer, check
 from solver.problem import Problem, Solution
 from solver.program import Program
 from solver.tables import Floats, ProblemError, Whole, no_counts

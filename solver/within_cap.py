@@ -30,8 +30,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from solver import backend
-from solver.answer import PROVEN, Answer, answer, check
+from solver.answer import answer
 from solver.build import build
+from solver.known import PROVEN, Answer, check
 from solver.mean_slots import mean_slots
 from solver.operating import best_operation
 from solver.problem import Objective, Problem, Solution

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from solver_cases import changed, limits, node_groups, problem
 
-from solver.answer import WrongAnswer, answer
+from solver.answer import answer
 from solver.backend import Status
+from solver.known import WrongAnswer
 from solver.problem import (
     Cohorts,
     Jobs,

@@ -25,8 +25,9 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.program.assembly import Assembled, assemble
 from planner.program.baselines import spare_confidence_fraction
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
+from solver.known import Answer
 from solver.problem import Objective, Problem, Solution
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-the-join-saves.md"

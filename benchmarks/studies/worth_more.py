@@ -44,7 +44,7 @@ from planner.inputs.scenario import Scenario, load_scenario, with_changes
 from planner.physics.ways import way_said
 from planner.program.assembly import Assembled, assemble
 from solver.account_energy import battery_kwh, solar_kw
-from solver.answer import Answer
+from solver.known import Answer
 from solver.levers import with_levers
 from solver.problem import Problem, Solution
 

@@ -28,7 +28,7 @@ from planner.program.baselines import spare_confidence_fraction, usual_practice
 from planner.program.future_scenarios import in_future
 from planner.program.grids import drawn_points
 from solver import backend
-from solver.answer import Answer
+from solver.known import Answer
 from solver.levers import allowed_levers, operated, with_levers
 from solver.problem import Objective, Problem, Solution
 from solver.stochastic import FirstStage, answer_held

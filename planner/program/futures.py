@@ -22,8 +22,9 @@ from planner.program.plan import Plan, Watch
 from planner.trace.columns import Column, difference
 from planner.trace.errors import InputError
 from planner.trace.quantities import Traced, chosen, derive, pick
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import EXACT
+from solver.known import Answer
 from solver.problem import Problem, Solution
 from solver.stochastic import Aim, FirstStage, Futures, Hedge, aim_value, hedge, in_each_future
 from solver.tables import ProblemError

@@ -36,11 +36,11 @@ from planner.program.search_cache import Memory, searched, searched_ties
 from planner.trace.numbers import count_text, fixed_text, percent_text
 from solver import backend
 from solver.alternatives import Alternative
-from solver.answer import PROVEN, Answer
 from solver.backend import Progress, Status
 from solver.conflict import Conflict, find_conflict
 from solver.frontier import CARBON, MONEY, after_first
 from solver.infeasible import Infeasibility, explain_infeasible
+from solver.known import PROVEN, Answer
 from solver.prices import Price
 from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held

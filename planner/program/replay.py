@@ -32,7 +32,8 @@ from planner.program.future_scenarios import (
 from planner.program.plan import Plan
 from planner.trace.columns import Floats
 from solver import bounds
-from solver.answer import Answer, answer
+from solver.answer import answer
+from solver.known import Answer
 from solver.problem import Problem, Solution
 from solver.stochastic import FirstStage, answer_held
 

@@ -25,8 +25,8 @@ from planner.performance.remembered import digest_of
 from solver import backend
 from solver.account import solution
 from solver.account_energy import FLOWS
-from solver.answer import PROVEN, Answer
 from solver.backend import Status
+from solver.known import PROVEN, Answer
 from solver.problem import Problem, Solution
 from solver.solution import Decisions, SlotUse
 from solver.verify import objective_value, verify

@@ -25,9 +25,9 @@ from solver.account import (
 )
 from solver.account_energy import installed_usd
 from solver.account_slots import adopted_work_h, lent_node_h, lent_work_h, stopping_kw
-from solver.answer import Answer
 from solver.backend import Progress, Status
 from solver.infeasible import LIMITS, TASKS, UNITS, Family, Give, Infeasibility, promised
+from solver.known import Answer
 from solver.problem import (
     Cohorts,
     Contracts,

@@ -65,8 +65,9 @@ from planner.trace.uncertainty import spread, tornado
 from reliability.finish import finish_quantile_h
 from reliability.spares import installed_for_availability, spares_for_confidence
 from solver.account import spares_of_promise
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
+from solver.known import Answer
 from solver.problem import Objective, Solution
 from solver.verify import objective_value, verify
 

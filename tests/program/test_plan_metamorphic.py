@@ -21,8 +21,9 @@ from planner.inputs.resolved import Inputs
 from planner.inputs.scenario import Scenario, canonical_text, load_scenario, parse_scenario, with_changes
 from planner.inputs.scenario.writing import tables
 from planner.program.assembly import Assembled, assemble
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
+from solver.known import Answer
 
 Changes = Mapping[str, Any]
 EXACT = 1e-6  # of an optimum, as both engines state it

@@ -20,8 +20,9 @@ from planner.program.search_cache import DIGEST_BYTES, searched, searched_ties
 from planner.report.tables import provenance
 from planner.store.packing import repeatable
 from solver import backend
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
+from solver.known import Answer
 from solver.problem import Problem, Slots, Solution
 
 GAP = 0.02

@@ -14,9 +14,10 @@ from solver_cases import changed, cohort, limits, node_groups, problem, service
 from solver import constrain_energy, constrain_limits, constrain_slots
 from solver.account import budget_usd
 from solver.account_energy import installed_usd, matched_fractions, net_kw, without_energy
-from solver.answer import Answer, answer, check
+from solver.answer import answer
 from solver.build import build
 from solver.infeasible import explain_infeasible
+from solver.known import Answer, check
 from solver.problem import Drawing, Objective, Places, Problem, SiteEnergy, Slots, Solution
 from solver.program import Program
 from solver.stochastic import Futures, extensive_form

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from solver_cases import cohort, node_groups, problem, work
 
-from solver.answer import Answer, answer
+from solver.answer import answer
+from solver.known import Answer
 from solver.problem import Adoptions, Problem, WorkOptions
 from solver.tables import ProblemError
 from solver.verify import verify

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from solver_cases import limits, node_groups, problem, service
 
 from solver import account, totals
-from solver.answer import check
 from solver.build import build
+from solver.known import check
 from solver.problem import (
     Adoptions,
     Cohorts,

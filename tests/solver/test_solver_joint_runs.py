@@ -10,9 +10,10 @@ import pytest
 from solver_cases import changed, limits, node_groups, problem
 
 from solver import build, constrain_tasks
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
+from solver.known import Answer
 from solver.problem import Jobs, Problem, RunOptions
 from solver.tables import ProblemError
 from solver.tighten import _full_price_of_runs

@@ -77,7 +77,7 @@ def test_a_program_in_the_middle_is_narrowed(monkeypatch: pytest.MonkeyPatch) ->
     case = draw_more(SEEDS[0])
     alone = answers.answer(case, gap_fraction=0.0, time_limit_s=60)
     assert not cost
-    monkeypatch.setattr(answers, "MIDDLE", 0)
+    monkeypatch.setattr("solver.known.MIDDLE", 0)
     found = answers.answer(case, gap_fraction=0.0, time_limit_s=60)
     assert found.objective == pytest.approx(alone.objective, rel=1e-6)
     assert cost

@@ -25,10 +25,11 @@ from solver_cases import (
     work,
 )
 
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status, solve
 from solver.build import THOUSAND, build
 from solver.infeasible import explain_infeasible
+from solver.known import Answer
 from solver.problem import (
     Cohorts,
     Contracts,

@@ -11,9 +11,10 @@ import pytest
 from solver_cases import changed, node_groups, problem
 
 from solver import account, build, constrain_services, constrain_slot_services, constrain_tasks, pipelines
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
+from solver.known import Answer
 from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand, Slots
 from solver.program import Program
 from solver.variables import empty

@@ -15,11 +15,12 @@ from solver_cases import changed, limits, node_groups, one_job, problem, run_opt
 from test_solver_optimum import best, draw
 
 from solver import backend
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.build import THOUSAND, build
 from solver.decisions import fix
 from solver.infeasible import moved
+from solver.known import Answer
 from solver.prices import WHOLE, Price, limit_uses, prices
 from solver.problem import Cohorts, Objective, Problem
 from solver.program import FAMILIES, Program

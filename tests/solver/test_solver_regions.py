@@ -13,9 +13,10 @@ from scipy.optimize import linprog
 from solver_cases import changed, node_groups, problem
 
 from solver import build, constrain_services, constrain_slot_services, quality, regions
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.infeasible import explain_infeasible
+from solver.known import Answer
 from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand, Slots
 from solver.program import Program
 from solver.variables import empty

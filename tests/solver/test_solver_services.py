@@ -12,9 +12,10 @@ import pytest
 from solver_cases import changed, limits, problem
 
 from solver import account, build, constrain_services, constrain_slot_services, constrain_tasks, quality
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.infeasible import quick_reasons
+from solver.known import Answer
 from solver.problem import Problem, Resting, ServeOptions, Services, SlotDemand, Slots
 from solver.program import Program
 from solver.variables import empty

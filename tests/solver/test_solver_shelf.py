@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from solver_cases import changed, limits, node_groups, problem, service, steps
 
-from solver.answer import Answer, answer
+from solver.answer import answer
+from solver.known import Answer
 from solver.problem import Problem
 from solver.verify import verify
 

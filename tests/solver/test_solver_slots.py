@@ -25,9 +25,10 @@ from solver import (
     constrain_tasks,
     totals,
 )
-from solver.answer import Answer, answer, check
+from solver.answer import answer
 from solver.fewer_slots import fewer_slots
 from solver.infeasible import explain_infeasible
+from solver.known import Answer, check
 from solver.levers import LEVERS, allowed_levers, operated, with_levers
 from solver.many_slots import bound_of_means, plan_of_one_slot
 from solver.mean_slots import mean_slots
@@ -858,8 +859,8 @@ def test_a_short_time_holds_for_the_first_plans_too(monkeypatch: pytest.MonkeyPa
     def operate(problem: Problem, plan: Solution, *, time_limit_s: float, **effort: Any) -> None:
         seconds.append(time_limit_s)
 
-    monkeypatch.setattr("solver.answer.best_operation", operate)
-    monkeypatch.setattr("solver.answer.FEW", 2)
+    monkeypatch.setattr("solver.from_slots.best_operation", operate)
+    monkeypatch.setattr("solver.from_slots.FEW", 2)
     found = answer(in_halves(everything()), gap_fraction=0.0, time_limit_s=3.0)
     assert found.objective == pytest.approx(best, rel=1e-6)
     assert len(seconds) == 2
@@ -997,9 +998,9 @@ def test_a_large_problem_is_planned_next_to_the_mean_of_its_slots(
         written.append(problem)
         return build_all(problem)
 
-    monkeypatch.setattr("solver.answer.LARGE", 0)
-    monkeypatch.setattr("solver.answer.HALF", 1.0)
-    monkeypatch.setattr("solver.answer.build", recorded)
+    monkeypatch.setattr("solver.known.LARGE", 0)
+    monkeypatch.setattr("solver.from_slots.HALF", 1.0)
+    monkeypatch.setattr("solver.known.build", recorded)
     near = answer(case, gap_fraction=0.005, time_limit_s=20)
     assert near.solution is not None
     assert case not in written
@@ -1026,10 +1027,10 @@ def test_energy_by_the_hour_has_no_mean() -> None:
 @pytest.mark.parametrize("means", [1, 4])
 def test_a_larger_problem_is_bounded_by_its_means(means: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan is the best as without, and the bound is never above it."""
-    monkeypatch.setattr("solver.answer.MEANS", means)
+    monkeypatch.setattr("solver.from_slots.MEANS", means)
     case = in_halves(everything())
     best = solved(case).objective
-    monkeypatch.setattr("solver.answer.MIDDLE", 0)
+    monkeypatch.setattr("solver.known.MIDDLE", 0)
     found = solved(case)
     assert found.objective == pytest.approx(best, rel=1e-6)
     assert found.bound <= best + 1e-6

@@ -94,7 +94,7 @@ def test_a_large_program_gets_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before its first plan is looked for; what comes out is as good as without."""
     case, added = few_nodes(25.0), list[int]()
     alone = answers.answer(case, gap_fraction=0.0, time_limit_s=60)
-    monkeypatch.setattr(answers, "LARGE", 0)
+    monkeypatch.setattr("solver.known.LARGE", 0)
     monkeypatch.setattr(answers, "add_spare_rows", lambda program: added.append(add_spare_rows(program)))
     found = answers.answer(case, gap_fraction=0.0, time_limit_s=60)
 

@@ -21,10 +21,11 @@ from test_solver_optimum import best, draw, draw_more
 from benchmarks.fleets import fleet
 from solver import answer as answers
 from solver import backend, floor, start, whole
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Outcome, Status
 from solver.build import build
 from solver.floor import Floor
+from solver.known import Answer
 from solver.problem import Problem, ServeOptions, Solution, Tiers
 from solver.program import Program
 from solver.promising import bar_the_rest, cheapest, likeliest
@@ -98,7 +99,7 @@ def test_a_program_in_the_middle_starts_from_its_choices(monkeypatch: pytest.Mon
         case = draw(seed)
         optimum = best(case)
         with monkeypatch.context() as exchanged:
-            exchanged.setattr(answers, "MIDDLE", 0)
+            exchanged.setattr("solver.known.MIDDLE", 0)
             exchanged.setattr(answers, "plan_of_choices", watched)
             exchanged.setattr(backend, "solve", counted)
             found = answer(case, gap_fraction=0.0, time_limit_s=20)
@@ -118,7 +119,7 @@ def test_who_watches_sees_plans_of_the_choices_and_no_bound(monkeypatch: pytest.
         return plain(model, **options)
 
     plain = backend.solve
-    monkeypatch.setattr(answers, "MIDDLE", 0)
+    monkeypatch.setattr("solver.known.MIDDLE", 0)
     case = draw(29)  # its other choices take a search, too
     monkeypatch.setattr(backend, "solve", solved)
     found = answer(case, gap_fraction=0.0, time_limit_s=20, watch=seen.append)
@@ -133,7 +134,7 @@ def test_who_watches_sees_plans_of_the_choices_and_no_bound(monkeypatch: pytest.
 
 def test_a_stop_among_the_choices_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     """No search begins after it, and the plan that was found by then is kept."""
-    monkeypatch.setattr(answers, "MIDDLE", 0)
+    monkeypatch.setattr("solver.known.MIDDLE", 0)
     searched: list[Outcome] = []
     solved = backend.solve
 
@@ -387,7 +388,7 @@ def test_what_is_near_or_stopped_is_not_searched_on(monkeypatch: pytest.MonkeyPa
 def test_the_head_start_does_not_change_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is solved whole afterwards, so that what was barred at first is open again."""
     case = draw(11)
-    monkeypatch.setattr(answers, "LARGE", 1)
+    monkeypatch.setattr("solver.known.LARGE", 1)
 
     assert answer(case, gap_fraction=0.0, time_limit_s=20).objective == pytest.approx(best(case).objective)
 
@@ -396,7 +397,7 @@ def test_stopping_in_the_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stop is a stop: no second search begins, and what was found is kept with no bound claimed."""
     case = problem(jobs=one_job(), run_options=run_option([[2]]), **service([25.0]))
     plan = best(case).solution
-    monkeypatch.setattr(answers, "LARGE", 1)
+    monkeypatch.setattr("solver.known.LARGE", 1)
     monkeypatch.setattr(answers, "first_plan", lambda *_, **__: FirstPlan(plan, True))
     kept = answer(case, gap_fraction=0.0, time_limit_s=20)
     monkeypatch.setattr(answers, "first_plan", lambda *_, **__: FirstPlan(None, True))
@@ -450,7 +451,7 @@ def test_barring_keeps_the_relaxation(seed: int) -> None:
 def test_a_search_with_no_time_left_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large program takes seconds to write down: not where nothing could come of it."""
     case = problem(**service([25.0]))
-    monkeypatch.setattr(answers, "build", lambda _: pytest.fail("a program was written down"))
+    monkeypatch.setattr("solver.known.build", lambda _: pytest.fail("a program was written down"))
     late = answer(case, gap_fraction=0.0, time_limit_s=0.0)
     stopped = answer(case, gap_fraction=0.0, time_limit_s=20, should_stop=lambda: True)
 

@@ -23,7 +23,8 @@ from solver_cases import (
 )
 
 from solver import account
-from solver.answer import WrongAnswer, answer
+from solver.answer import answer
+from solver.known import WrongAnswer
 from solver.problem import (
     Cohorts,
     Contracts,

@@ -13,9 +13,10 @@ from test_solver_optimum import draw_more
 
 from solver import answer as answering
 from solver import within_cap
-from solver.answer import Answer, answer
+from solver.answer import answer
 from solver.backend import Status
 from solver.frontier import CARBON, MONEY
+from solver.known import Answer
 from solver.mean_slots import mean_slots
 from solver.narrow import narrow
 from solver.problem import Objective, Problem, Resting, SlotDemand, Slots
@@ -258,7 +259,7 @@ def test_what_a_known_plan_bars_is_no_better_plan(seed: int, monkeypatch: pytest
         narrowed.append(cost)
         narrow(program, cost, **options)
 
-    monkeypatch.setattr(answering, "SMALL", 0)
+    monkeypatch.setattr("solver.known.SMALL", 0)
     monkeypatch.setattr(answering, "narrow", recorded)
     again = answer(capped, gap_fraction=0.0, time_limit_s=20.0, start=cheap)
     assert len(narrowed) == 1

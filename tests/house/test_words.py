@@ -50,6 +50,7 @@ STAYS = {
     ("gpus", "planner/validation/forms.py"): PUBLISHED,
     ("gpus", "planner/validation/memory.py"): PUBLISHED,
     ("gpus", "planner/validation/peers.py"): PEERS,
+    ("gpus", "planner/validation/anchored.py"): "the key of a fact",
     ("gpus", "planner/validation/performance.py"): "the key of a fact",
     ("gpus", "planner/validation/reliability.py"): PUBLISHED,
     ("gpus", "planner/validation/serving.py"): PUBLISHED,

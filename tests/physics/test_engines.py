@@ -558,9 +558,9 @@ def test_groups_wait_for_the_one_that_reads_most(running: float, prompt: float) 
     )
 
     draw, writing = np.random.default_rng(8), running * (1 - 1 / 200)
-    steps, seen = np.full(2000, ours), []
+    steps, seen = np.full(8000, ours), []
     for _ in range(40):
-        come = draw.poisson(running / 200 * steps[:, None] / steps.mean(), (2000, 8))
+        come = draw.poisson(running / 200 * steps[:, None] / steps.mean(), (8000, 8))
         fullest = come.max(axis=1) * prompt
         times = step_times(
             **parts,

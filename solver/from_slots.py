@@ -28,9 +28,7 @@ OPERATION_S = 10.0  # at most, to choose the operation of a plan again
 HALF = 0.5  # of the time, for a plan next to the mean of all slots; and too little for a search in all
 WITHOUT_ENERGY = 0.4  # of the time, for a plan without batteries and the sun, whose whole numbers are held
 ENERGY_ROUNDS = 2  # of prices for what batteries and the sun are worth
-ENERGY_SHARE = (
-    0.4  # of the time left, for a fleet at such prices: where they say little, a search has the rest
-)
+ENERGY_SHARE = 0.4  # of the time left, for a fleet at such prices: a search has the rest
 
 
 @dataclass(kw_only=True)
@@ -179,6 +177,8 @@ class FromSlots(Known):
             if apart is None:
                 break
             found = self.answer_of(apart.fleet, 1.0, ENERGY_SHARE * self.left_s())
+            if found.status is backend.Status.INFEASIBLE:  # by rounding: the fleet of the plan is one
+                break
             floor = max(floor, found.bound + apart.least)
             better = None
             if found.solution is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,8 @@ from solver import account
 from solver import energy_apart as apart
 from solver.account_energy import without_energy
 from solver.answer import answer
+from solver.backend import Status
+from solver.known import Answer
 from solver.problem import Drawing, Objective, Problem, SiteEnergy, Solution
 from solver.verify import objective_value
 from solver.verify_energy import fixed_kw, load_kw
@@ -169,6 +172,23 @@ def test_an_answer_is_the_same_by_either_way(few: int, monkeypatch: pytest.Monke
     assert whole.gap_fraction <= 1e-6
     assert whole.solution is not None
     assert whole.solution.battery_kwh == pytest.approx([5.4 * 300 / 0.81], abs=1e-6)
+
+
+def test_a_fleet_that_is_called_infeasible_bounds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one, that of the known plan: an engine may say so by rounding."""
+    case = site(**FREE)
+    plan = best(case, CARBON).solution
+    assert plan is not None
+    none = Answer(Status.INFEASIBLE, None, math.nan, math.inf, math.inf, 0.0)
+    monkeypatch.setattr("solver.known.SMALL", 0)
+    monkeypatch.setattr("solver.from_slots.FromSlots.answer_of", lambda *_: none)
+
+    found = answer(
+        dataclasses.replace(case, objective=CARBON), gap_fraction=0.01, time_limit_s=5.0, start=plan
+    )
+
+    assert math.isfinite(found.bound)
+    assert found.bound <= found.objective + 1e-6
 
 
 def test_no_prices_at_which_idling_or_a_stop_would_earn() -> None:
